@@ -1,0 +1,16 @@
+"""The equations: pure tensor functions, without fairseq and without parameters.
+
+One file per paper, its equations in the paper's order and symbols:
+
+* :mod:`.dbsa` -- dependency-based self-attention (Deguchi et al., RANLP 2019);
+* :mod:`.syncattn` -- synchronous syntactic attention (Deguchi et al., ACL-IJCNLP SRW 2021).
+
+Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
+``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
+precision inputs are summed in float32.
+"""
+
+from .dbsa import biaffine_scores, dependency_loss
+from .syncattn import project_attention, sync_attention_loss
+
+__all__ = ["biaffine_scores", "dependency_loss", "project_attention", "sync_attention_loss"]

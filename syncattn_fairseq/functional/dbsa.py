@@ -1,0 +1,80 @@
+r"""Dependency-based self-attention: a self-attention head that is a dependency parser.
+
+Deguchi, Tamura and Ninomiya, *Dependency-Based Self-Attention for Transformer NMT*, RANLP 2019;
+notation of the same authors' *Synchronous Syntactic Attention for Transformer NMT*, ACL-IJCNLP
+SRW 2021, in which :math:`A[t, j]` is the probability that the head of token t is token j.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ._numerics import widen
+
+
+def biaffine_scores(
+    query: Tensor, key: Tensor, weight: Tensor, key_bias: Tensor | None = None
+) -> Tensor:
+    r"""Score every key as the head of every query (SyncAttn Eq. 4, before the softmax).
+
+    .. math:: A = \mathrm{softmax}\left(Q U K^\top / \sqrt{d}\right)
+
+    Args:
+        query: Q, ``(..., T, d)``.
+        key: K, ``(..., S, d)``.
+        weight: U, ``(..., d, d)``.
+        key_bias: b, ``(..., d)``. Adds :math:`b \cdot k_j`, a prior for token j to be a head, to
+            the scaled scores. It stands in the code released with DBSA and in neither paper.
+
+    Returns:
+        ``(..., T, S)`` scores; their softmax over the last dimension is A.
+    """
+    query, key, weight = widen(query), widen(key), widen(weight)
+    scores = (query @ weight) @ key.transpose(-1, -2) / math.sqrt(query.size(-1))
+    if key_bias is not None:
+        scores = scores + (key @ widen(key_bias).unsqueeze(-1)).transpose(-1, -2)
+    return scores
+
+
+def dependency_loss(
+    attention: Tensor, parents: Tensor, causal: bool = False
+) -> tuple[Tensor, Tensor]:
+    r"""Cross-entropy of the attention with the gold dependency heads (SyncAttn Eq. 5).
+
+    .. math:: L_{dep} = -\sum_t \log A[t, \mathrm{head}(t)]
+
+    Args:
+        attention: A, ``(..., T, T)`` probabilities, row = dependent.
+        parents: head(t), ``(..., T)`` integer columns of A; -1 = no label.
+        causal: rows see no column to their right (a decoder): labels there cannot be predicted
+            and are neither summed nor counted.
+
+    Returns:
+        The sum of :math:`-\log p`, and the number of labels in it: two scalars that stay on the
+        device. A probability below the smallest normal number of its type counts as that number,
+        so that loss and gradient stay finite.
+    """
+    columns = parents.clamp_min(0)
+    probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
+    surprisal = -widen(probability.clamp_min(torch.finfo(attention.dtype).tiny)).log()
+    labelled = labels_in_view(parents, causal)
+    return surprisal.masked_fill(~labelled, 0.0).sum(), labelled.sum()
+
+
+def labels_in_view(parents: Tensor, causal: bool = False) -> Tensor:
+    """Say which labels a row can predict.
+
+    Args:
+        parents: ``(..., T)`` integer columns, -1 = no label.
+        causal: a label to the right of its row is out of view.
+
+    Returns:
+        ``(..., T)`` boolean, True = there is a label and the row can attend to it.
+    """
+    in_view = parents >= 0
+    if causal:
+        in_view &= parents <= torch.arange(parents.size(-1), device=parents.device)
+    return in_view

@@ -1,0 +1,71 @@
+r"""Synchronous syntactic attention: the decoder's dependency head follows the encoder's.
+
+Deguchi, Tamura and Ninomiya, *Synchronous Syntactic Attention for Transformer Neural Machine
+Translation*, ACL-IJCNLP SRW 2021. E and D are the bi-affine attentions of encoder and decoder
+(:mod:`.dbsa`), C the decoder's attention to the source.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ._numerics import widen
+
+
+def project_attention(
+    source_attention: Tensor, cross_attention: Tensor, backward_attention: Tensor | None = None
+) -> Tensor:
+    r"""Carry the source's dependency attention over to the target (SyncAttn Eq. 7).
+
+    .. math:: D_{mapped} = C E C^\top
+
+    Args:
+        source_attention: E, ``(..., S, S)``.
+        cross_attention: C, ``(..., T, S)``, row = target token.
+        backward_attention: ``(..., S, T)`` in place of :math:`C^\top`, row = source token; the
+            Japanese version of the paper (NLP 2021, Eq. 11) normalises over the target here.
+
+    Returns:
+        ``(..., T, T)``, row = target dependent. Its rows do not sum to one.
+    """
+    cross_attention = widen(cross_attention)
+    if backward_attention is None:
+        backward_attention = cross_attention.transpose(-1, -2)
+    return cross_attention @ widen(source_attention) @ widen(backward_attention)
+
+
+def sync_attention_loss(
+    target_attention: Tensor,
+    projected_attention: Tensor,
+    padding_mask: Tensor | None = None,
+    causal: bool = True,
+) -> Tensor:
+    r"""Squared distance of the decoder's attention to the projected one (SyncAttn Eq. 8-9).
+
+    .. math::
+        D' = \mathrm{softmax}(D_{mapped}), \qquad L_{sync} = \sum_{t, j} (D'[t, j] - D[t, j])^2
+
+    Both the softmax and the sum run over the cells that D can fill: no padding, and no column to
+    the right of its row if ``causal``.
+
+    Args:
+        target_attention: D, ``(..., T, T)`` probabilities.
+        projected_attention: D_mapped, ``(..., T, T)``, see :func:`project_attention`.
+        padding_mask: ``(..., T)``, True = the token takes no part, as row or as column.
+        causal: D is a decoder's.
+
+    Returns:
+        The sum, a scalar.
+    """
+    size = target_attention.size(-1)
+    masked = torch.full((size, size), causal, device=target_attention.device).triu(1)
+    if padding_mask is not None:
+        masked = masked | padding_mask.unsqueeze(-2) | padding_mask.unsqueeze(-1)
+
+    logits = widen(projected_attention)
+    # A row without a single cell becomes uniform, not NaN; it is masked out right after.
+    logits = logits.masked_fill(masked, torch.finfo(logits.dtype).min)
+    expected = logits.softmax(dim=-1).masked_fill(masked, 0.0)
+    actual = widen(target_attention).masked_fill(masked, 0.0)
+    return (expected - actual).square().sum()

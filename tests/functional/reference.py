@@ -1,0 +1,72 @@
+"""The equations once more, as slow float64 loops over Python numbers."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+
+def softmax(row: list[float]) -> list[float]:
+    top = max(row)
+    exponentials = [math.exp(x - top) for x in row]
+    return [x / sum(exponentials) for x in exponentials]
+
+
+def biaffine_scores(query: Tensor, key: Tensor, weight: Tensor, bias: Tensor | None) -> list:
+    q, k, u = query.tolist(), key.tolist(), weight.tolist()
+    b = bias.tolist() if bias is not None else [0.0] * len(u)
+    d = range(len(u))
+    return [
+        [
+            sum(qi[m] * u[m][n] * kj[n] for m in d for n in d) / math.sqrt(len(u))
+            + sum(b[n] * kj[n] for n in d)
+            for kj in k
+        ]
+        for qi in q
+    ]
+
+
+def dependency_loss(attention: Tensor, parents: Tensor, causal: bool) -> tuple[float, int]:
+    total, count = 0.0, 0
+    for rows, heads in zip(attention.tolist(), parents.tolist(), strict=True):
+        for t, head in enumerate(heads):
+            if head < 0 or (causal and head > t):
+                continue
+            total -= math.log(rows[t][head])
+            count += 1
+    return total, count
+
+
+def project_attention(source: Tensor, cross: Tensor, backward: Tensor | None) -> list:
+    e, c = source.tolist(), cross.tolist()
+    source_length, target_length = range(len(e)), range(len(c))
+    back = (
+        backward.tolist()
+        if backward is not None
+        else [[c[t][s] for t in target_length] for s in source_length]
+    )
+    return [
+        [
+            sum(c[t][a] * e[a][b] * back[b][j] for a in source_length for b in source_length)
+            for j in target_length
+        ]
+        for t in target_length
+    ]
+
+
+def sync_attention_loss(
+    target: Tensor, projected: Tensor, padding: Tensor | None, causal: bool
+) -> float:
+    total = 0.0
+    for b in range(target.size(0)):
+        pad = padding[b].tolist() if padding is not None else [False] * target.size(1)
+        for t, is_pad in enumerate(pad):
+            if is_pad:
+                continue
+            columns = [j for j, p in enumerate(pad) if not p and not (causal and j > t)]
+            mapped = softmax([projected[b, t, j].item() for j in columns])
+            total += sum(
+                (m - target[b, t, j].item()) ** 2 for m, j in zip(mapped, columns, strict=True)
+            )
+    return total

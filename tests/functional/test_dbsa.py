@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.functional import biaffine_scores, dependency_loss
+from tests.functional import reference
+
+sizes = st.integers(1, 6)
+seeds = st.integers(0, 2**31)
+
+
+def random_parents(batch: int, length: int) -> torch.Tensor:
+    """Labels of sentences padded on either side: -1 outside a random span, and now and then in."""
+    parents = torch.randint(-1, length, (batch, length))
+    for row in parents:
+        start, end = sorted(torch.randint(0, length + 1, (2,)).tolist())
+        row[:start] = -1
+        row[end:] = -1
+    return parents
+
+
+@given(sizes, sizes, sizes, st.booleans(), seeds)
+def test_biaffine_scores_equal_the_loop(T: int, S: int, d: int, bias: bool, seed: int) -> None:
+    torch.manual_seed(seed)
+    query, key, weight = torch.randn(2, 3, T, d), torch.randn(2, 3, S, d), torch.randn(d, d)
+    b = torch.randn(d) if bias else None
+    scores = biaffine_scores(query, key, weight, b)
+    assert scores.shape == (2, 3, T, S)
+    for i in range(2):
+        for h in range(3):
+            expected = reference.biaffine_scores(
+                query[i, h].double(), key[i, h].double(), weight.double(), b
+            )
+            torch.testing.assert_close(
+                scores[i, h].double(), torch.tensor(expected).double(), rtol=1e-5, atol=1e-5
+            )
+
+
+def test_biaffine_scores_take_one_weight_and_bias_per_head() -> None:
+    torch.manual_seed(0)
+    query, key = torch.randn(2, 3, 4, 5), torch.randn(2, 3, 6, 5)
+    weight, bias = torch.randn(3, 5, 5), torch.randn(3, 5)
+    scores = biaffine_scores(query, key, weight, bias)
+    for h in range(3):
+        single = biaffine_scores(query[:, h], key[:, h], weight[h], bias[h])
+        torch.testing.assert_close(scores[:, h], single)
+
+
+@given(sizes, sizes, st.booleans(), seeds)
+def test_dependency_loss_equals_the_loop(B: int, T: int, causal: bool, seed: int) -> None:
+    torch.manual_seed(seed)
+    attention, parents = torch.randn(B, T, T).softmax(-1), random_parents(B, T)
+    total, count = dependency_loss(attention, parents, causal)
+    expected, labels = reference.dependency_loss(attention.double(), parents, causal)
+    assert count.item() == labels
+    assert total.item() == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_dependency_loss_is_finite_where_a_probability_underflows(dtype: torch.dtype) -> None:
+    scores = torch.tensor([[[0.0, -1e4], [0.0, 0.0]]], dtype=dtype, requires_grad=True)
+    total, count = dependency_loss(scores.softmax(-1), torch.tensor([[1, 0]]))
+    total.backward()
+    assert count.item() == 2
+    assert total.isfinite() and total > 5
+    assert scores.grad is not None and scores.grad.isfinite().all()
+
+
+def test_dependency_loss_sums_half_precision_in_float32() -> None:
+    attention = torch.full((64, 40, 40), 1 / 40, dtype=torch.float16)
+    total, _ = dependency_loss(attention, torch.zeros(64, 40, dtype=torch.long))
+    assert total.dtype == torch.float32
+    assert total.item() == pytest.approx(64 * 40 * 3.6889, rel=1e-3)
+
+
+def test_no_label_at_all_gives_zero() -> None:
+    total, count = dependency_loss(torch.ones(2, 3, 3) / 3, torch.full((2, 3), -1))
+    assert (total.item(), count.item()) == (0.0, 0)
+
+
+def test_gradients() -> None:
+    torch.manual_seed(0)
+    query, key, weight, bias = (
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+        for shape in [(2, 3, 4), (2, 5, 4), (4, 4), (4,)]
+    )
+    assert torch.autograd.gradcheck(biaffine_scores, (query, key, weight, bias))
+    scores = torch.randn(2, 4, 4, dtype=torch.float64, requires_grad=True)
+    parents = torch.tensor([[1, 1, -1, 3], [-1, 0, 3, 0]])
+    for causal in (False, True):
+        assert torch.autograd.gradcheck(
+            lambda x, causal=causal: dependency_loss(x.softmax(-1), parents, causal)[0], (scores,)
+        )

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.functional import project_attention, sync_attention_loss
+from tests.functional import reference
+
+sizes = st.integers(1, 5)
+seeds = st.integers(0, 2**31)
+
+
+def random_padding(batch: int, length: int) -> torch.Tensor:
+    """Padding on the left in even rows, on the right in odd ones; at least one token stays."""
+    kept = torch.randint(1, length + 1, (batch, 1))
+    mask = torch.arange(length) >= kept
+    mask[::2] = mask[::2].flip(-1)
+    return mask
+
+
+@given(sizes, sizes, sizes, st.booleans(), seeds)
+def test_project_attention_equals_the_loop(
+    B: int, T: int, S: int, own_backward: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    source, cross = torch.randn(B, S, S).softmax(-1), torch.randn(B, T, S).softmax(-1)
+    backward = torch.randn(B, S, T).softmax(-1) if own_backward else None
+    mapped = project_attention(source, cross, backward)
+    for b in range(B):
+        expected = reference.project_attention(
+            source[b].double(),
+            cross[b].double(),
+            backward[b].double() if backward is not None else None,
+        )
+        torch.testing.assert_close(
+            mapped[b].double(), torch.tensor(expected).double(), rtol=1e-5, atol=1e-5
+        )
+
+
+@given(sizes, sizes, st.booleans(), st.booleans(), seeds)
+def test_sync_attention_loss_equals_the_loop(
+    B: int, T: int, padded: bool, causal: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    target, projected = torch.randn(B, T, T).softmax(-1), torch.randn(B, T, T)
+    padding = random_padding(B, T) if padded else None
+    loss = sync_attention_loss(target, projected, padding, causal)
+    expected = reference.sync_attention_loss(target.double(), projected.double(), padding, causal)
+    assert loss.item() == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def test_padding_changes_nothing_and_carries_no_gradient() -> None:
+    torch.manual_seed(0)
+    target, projected = torch.randn(1, 3, 3).tril().exp(), torch.randn(1, 3, 3)
+    alone = sync_attention_loss(target, projected)
+    for side in ((0, 2, 0, 2), (2, 0, 2, 0)):
+        wide_target = torch.nn.functional.pad(target, side, value=float("nan")).requires_grad_()
+        wide_projected = torch.nn.functional.pad(projected, side, value=7.0).requires_grad_()
+        padding = torch.nn.functional.pad(torch.zeros(1, 3, dtype=torch.bool), side[:2], value=True)
+        loss = sync_attention_loss(wide_target, wide_projected, padding)
+        torch.testing.assert_close(loss, alone)
+        loss.backward()
+        for x in (wide_target, wide_projected):
+            assert x.grad is not None and x.grad.isfinite().all()
+            assert x.grad[padding].abs().max() == 0
+
+
+def test_a_decoder_that_follows_the_projection_has_no_loss() -> None:
+    torch.manual_seed(0)
+    projected = torch.rand(2, 4, 4)
+    future = torch.ones(4, 4, dtype=torch.bool).triu(1)
+    target = projected.masked_fill(future, -torch.inf).softmax(-1)
+    assert sync_attention_loss(target, projected).item() == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
+    target = torch.zeros(64, 64, 64, dtype=dtype)
+    target[..., 0] = 1
+    projected = project_attention(*[torch.eye(64, dtype=dtype).expand(64, 64, 64)] * 2)
+    assert projected.dtype == torch.float32
+    loss = sync_attention_loss(target, projected)
+    assert loss.dtype == torch.float32
+    # Above 2048 neighbouring float16 numbers are 2 apart, so a half sum would stall.
+    exact = sync_attention_loss(target.double(), projected.double())
+    assert loss.item() == pytest.approx(exact.item(), rel=1e-4)
+
+
+def test_gradients() -> None:
+    torch.manual_seed(0)
+    padding = torch.tensor([[False, False, True], [True, False, False]])
+
+    def loss(
+        source: torch.Tensor, cross: torch.Tensor, target: torch.Tensor, backward: torch.Tensor
+    ) -> torch.Tensor:
+        plain = project_attention(source.softmax(-1), cross.softmax(-1))
+        normalised = project_attention(source.softmax(-1), cross.softmax(-1), backward.softmax(-1))
+        return sync_attention_loss(target.softmax(-1), plain + normalised, padding)
+
+    shapes = [(2, 4, 4), (2, 3, 4), (2, 3, 3), (2, 4, 3)]
+    inputs = [torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in shapes]
+    assert torch.autograd.gradcheck(loss, inputs)
