@@ -1,0 +1,48 @@
+"""LayerDrop under which a layer keeps its number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from fairseq.modules import LayerDropModuleList
+from torch import nn
+
+
+class NumberedLayerDrop(LayerDropModuleList):
+    """A list of layers that puts a dropped layer's bypass where the layer was.
+
+    fairseq leaves a dropped layer out of the iteration, and every layer above it takes a lower
+    number: the third layer's attention is then taken from another layer from one step to the
+    next. Here numbers stay, and layers that a loss looks at are never dropped.
+
+    Args:
+        p: probability of dropping a layer.
+        modules: the layers.
+        bypass: what stands in for a dropped layer; called as the layer is.
+        keep: numbers, counted from 1, of layers that always stay.
+    """
+
+    def __init__(
+        self, p: float, modules: list[nn.Module], bypass: Any, keep: Collection[int]
+    ) -> None:
+        super().__init__(p, modules)
+        self.bypass = bypass
+        self.keep = frozenset(keep)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the layers, and over the bypass for each that is dropped this time."""
+        layers = list(nn.ModuleList.__iter__(self))
+        survivors = {id(layer) for layer in super().__iter__()}
+        for number, layer in enumerate(layers, start=1):
+            yield layer if id(layer) in survivors or number in self.keep else self.bypass
+
+
+def bypass_encoder_layer(x: Any, **_: Any) -> Any:
+    """Pass an encoder state on unchanged."""
+    return x
+
+
+def bypass_decoder_layer(x: Any, *_: Any, **__: Any) -> Any:
+    """Pass a decoder state on unchanged, without attention."""
+    return x, None, None

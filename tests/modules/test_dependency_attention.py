@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from fairseq.modules import MultiheadAttention
+from torch import Tensor, nn
+
+from syncattn_fairseq.modules import DependencyAttention
+from tests.functional import reference
+
+D, H = 12, 3
+
+
+def make(heads: int = 1, key_bias: bool = False, dropout: float = 0.0) -> DependencyAttention:
+    torch.manual_seed(1)
+    attention = DependencyAttention(
+        D, H, dropout=dropout, self_attention=True, dependency_heads=heads, key_bias=key_bias
+    )
+    for parameter in attention.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return attention.double().eval()
+
+
+def slow(attention: DependencyAttention, x: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+    """One sentence (T, D) without padding: output (T, D) and the first head's probabilities."""
+    d, contexts, first = D // H, [], None
+    for h in range(H):
+        rows = slice(h * d, (h + 1) * d)
+        q, k, v = (
+            x @ linear.weight[rows].T + linear.bias[rows]
+            for linear in (attention.q_proj.linear, attention.k_proj, attention.v_proj)
+        )
+        biaffine = h < attention.dependency_heads
+        u = attention.q_proj.biaffine_weight[h] if biaffine else torch.eye(d).double()
+        bias = attention.q_proj.biaffine_bias
+        scores = reference.biaffine_scores(
+            q, k, u, bias[h] if biaffine and bias is not None else None
+        )
+        probabilities = torch.zeros(len(x), len(x)).double()
+        for t, row in enumerate(scores):
+            seen = t + 1 if causal else len(x)
+            probabilities[t, :seen] = torch.tensor(reference.softmax(row[:seen])).double()
+        contexts.append(probabilities @ v)
+        first = probabilities if first is None else first
+    out = attention.out_proj
+    assert first is not None
+    return torch.cat(contexts, -1) @ out.weight.T + out.bias, first
+
+
+def causal_mask(length: int) -> Tensor:
+    return torch.full((length, length), -torch.inf).double().triu(1)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3])
+@pytest.mark.parametrize("key_bias", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@torch.no_grad()
+def test_layer_and_probabilities_equal_the_loop(heads: int, key_bias: bool, causal: bool) -> None:
+    attention = make(heads, key_bias)
+    x = torch.randn(5, 1, D).double()
+    mask = causal_mask(5) if causal else None
+    output, _ = attention(x, x, x, need_weights=False, attn_mask=mask)
+    probabilities = attention.dependencies(x, causal=causal)
+    expected, head = slow(attention, x[:, 0], causal)
+    torch.testing.assert_close(output[:, 0], expected)
+    torch.testing.assert_close(probabilities[0, 0], head)
+    assert probabilities.shape == (1, heads, 5, 5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+@torch.no_grad()
+def test_padding_changes_nothing(causal: bool, left: bool) -> None:
+    attention = make(heads=2, key_bias=True)
+    x = torch.randn(4, 1, D).double()
+    alone, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(4) if causal else None)
+    alone_heads = attention.dependencies(x, causal=causal)
+
+    filler = torch.randn(3, 1, D).double()
+    wide = torch.cat([filler, x] if left else [x, filler])
+    padding = torch.ones(1, 7, dtype=torch.bool)
+    inside = slice(3, 7) if left else slice(0, 4)
+    padding[:, inside] = False
+    output, _ = attention(
+        wide, wide, wide, padding, need_weights=False, attn_mask=causal_mask(7) if causal else None
+    )
+    heads = attention.dependencies(wide, padding, causal)
+    torch.testing.assert_close(output[inside], alone)
+    torch.testing.assert_close(heads[..., inside, inside], alone_heads)
+    assert heads[..., inside, :].masked_select(padding).abs().max() == 0
+    assert heads.isfinite().all()
+
+
+@torch.no_grad()
+def test_incremental_steps_equal_the_full_pass_and_reorder_with_the_beam() -> None:
+    attention = make(heads=2, key_bias=True)
+    x = torch.randn(5, 3, D).double()
+    full, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(5))
+    for folded in (False, True):
+        if folded:
+            attention.q_proj.make_generation_fast_()
+        state: dict = {}
+        order = torch.arange(3)
+        for t in range(5):
+            if t == 3:
+                turn = torch.tensor([2, 0, 0])
+                attention.reorder_incremental_state(state, turn)
+                order = order[turn]
+            step = x[t : t + 1, order]
+            output, _ = attention(step, step, step, incremental_state=state, need_weights=False)
+            # fairseq takes the softmax of single steps in float32
+            torch.testing.assert_close(output[0], full[t, order], atol=1e-5, rtol=1e-5)
+
+
+def test_a_head_with_unit_matrix_is_fairseqs_own() -> None:
+    attention = make()
+    with torch.no_grad():
+        attention.q_proj.biaffine_weight.copy_(torch.eye(D // H).expand(1, -1, -1))
+    plain = MultiheadAttention(D, H, self_attention=True).double().eval()
+    state = {k.replace("q_proj.linear", "q_proj"): v for k, v in attention.state_dict().items()}
+    del state["q_proj.biaffine_weight"]
+    plain.load_state_dict(state)
+    x = torch.randn(4, 2, D).double()
+    torch.testing.assert_close(
+        attention(x, x, x, need_weights=False)[0], plain(x, x, x, need_weights=False)[0]
+    )
+
+
+def test_probabilities_are_float32_whatever_the_type_of_the_model() -> None:
+    attention = make().to(torch.bfloat16)
+    heads = attention.dependencies(torch.randn(4, 2, D).bfloat16())
+    assert heads.dtype == torch.float32
+
+
+@torch.no_grad()
+def test_gold_parents_take_the_place_of_the_prediction() -> None:
+    attention = make(heads=2)
+    x = torch.randn(4, 2, D).double()
+    padding = torch.tensor([[False] * 4, [True] + [False] * 3])
+    plain, _ = attention(x, x, x, padding, need_weights=False)
+    attention.gold_parents = torch.tensor([[1, 1, -1, 0], [-1, 3, 1, -1]])
+    gold, _ = attention(x, x, x, padding, need_weights=False)
+
+    d, predicted = D // H, attention.dependencies(x, padding)
+    attention.gold_parents = None
+    for b in range(2):
+        for t in range(4):
+            parent = [[1, 1, -1, 0], [-1, 3, 1, -1]][b][t]
+            if parent < 0:
+                torch.testing.assert_close(gold[t, b], plain[t, b])
+                continue
+            change = torch.zeros(D).double()
+            for h in range(2):
+                values = x[:, b] @ attention.v_proj.weight[h * d : (h + 1) * d].T
+                values = values + attention.v_proj.bias[h * d : (h + 1) * d]
+                change[h * d : (h + 1) * d] = values[parent] - predicted[b, h, t] @ values
+            torch.testing.assert_close(
+                gold[t, b], plain[t, b] + attention.out_proj.weight @ change
+            )
