@@ -1,0 +1,5 @@
+"""Models, wired to fairseq. Importing this package registers them."""
+
+from . import architectures, syntax_transformer
+
+__all__ = ["architectures", "syntax_transformer"]

@@ -1,0 +1,62 @@
+"""Named architectures: one per system, each in three sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairseq.models import register_model_architecture
+from fairseq.models.transformer import transformer_legacy
+
+from . import config, syntax_transformer  # noqa: F401  (the model must be registered first)
+
+#: fairseq's architecture functions; each fills in what the user left out.
+SIZES: dict[str, Callable[[Any], None]] = {
+    "": transformer_legacy.base_architecture,
+    "_iwslt_de_en": transformer_legacy.transformer_iwslt_de_en,
+    "_tiny": transformer_legacy.tiny_architecture,
+}
+
+
+def plain(args: Any) -> None:
+    """Put no syntactic head anywhere: fairseq's Transformer."""
+    config.set_defaults(args)
+
+
+def dbsa(args: Any) -> None:
+    """Put one dependency head into the bottom layer of encoder and decoder (l_dep = 1)."""
+    _prefer(args, encoder_dependency_layer=1, decoder_dependency_layer=1)
+    config.set_defaults(args)
+
+
+def syncattn(args: Any) -> None:
+    """Tie DBSA's heads at the penultimate decoder layer (l_sync = 5 of 6)."""
+    _prefer(args, sync_layer=max(args.decoder_layers - 1, 1))
+    dbsa(args)
+
+
+SYSTEMS: dict[str, Callable[[Any], None]] = {
+    "syntax_transformer": plain,
+    "transformer_dbsa": dbsa,
+    "transformer_syncattn": syncattn,
+}
+
+
+def _prefer(args: Any, **values: Any) -> None:
+    """Set each option that the user has not set."""
+    for name, value in values.items():
+        if getattr(args, name, None) is None:
+            setattr(args, name, value)
+
+
+def _register(system: str, size: str) -> None:
+    def architecture(args: Any) -> None:
+        SIZES[size](args)
+        SYSTEMS[system](args)
+
+    register_model_architecture("syntax_transformer", system + size)(architecture)
+
+
+for _system in SYSTEMS:
+    for _size in SIZES:
+        _register(_system, _size)

@@ -1,0 +1,102 @@
+"""The Transformer decoder with syntactic heads."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from fairseq.models.transformer import TransformerDecoderBase
+from torch import Tensor, nn
+
+from ..modules.layer_drop import NumberedLayerDrop, bypass_decoder_layer
+from .layers import SyntaxDecoderLayer, dependencies, wrap
+
+
+class SyntaxTransformerDecoder(TransformerDecoderBase):
+    """fairseq's decoder, built of :class:`SyntaxDecoderLayer`.
+
+    The cross-attention that it returns is that of the sync layer; without one, of
+    ``cfg.alignment_layer``, or else of the penultimate layer, which aligns better than the last
+    (Garg et al., EMNLP 2019).
+    """
+
+    def __init__(
+        self,
+        cfg: Any,
+        dictionary: Any,
+        embed_tokens: nn.Embedding,
+        no_encoder_attn: bool = False,
+        output_projection: nn.Module | None = None,
+    ) -> None:
+        self.layer_numbers = itertools.count(1)
+        super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
+        self.dependency_layer: int = cfg.decoder_dependency_layer
+        self.alignment_layer: int = (
+            cfg.sync_layer or cfg.alignment_layer or max(self.num_layers - 1, 1)
+        )
+        self.has_sync_layer = bool(cfg.sync_layer)
+        self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
+        self.rows_predict: bool = cfg.tgt_dependency_rows == "predicted"
+        if cfg.decoder.layerdrop > 0:
+            self.layers = NumberedLayerDrop(
+                cfg.decoder.layerdrop,
+                [self.layers[i] for i in range(self.num_layers)],
+                bypass_decoder_layer,
+                keep=[self.dependency_layer, self.alignment_layer],
+            )
+
+    def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
+        """Build the next layer."""
+        return wrap(SyntaxDecoderLayer(cfg, no_encoder_attn, next(self.layer_numbers)), cfg)
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: dict[str, list[Tensor]] | None,
+        incremental_state: dict[str, dict[str, Tensor | None]] | None = None,
+        full_context_alignment: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Decode as fairseq does, but for the default of ``alignment_layer`` (from 0).
+
+        Returns:
+            Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
+            ``(B, T, S)``, averaged over heads, and ``backward_attn``, ``(B, S, T)``, where the
+            model has one and is not decoding step by step.
+        """
+        if alignment_layer is None:
+            alignment_layer = self.alignment_layer - 1
+        teacher_forced = incremental_state is None
+        if self.shows_backward_attention and teacher_forced:
+            cross_attention = self.layers[self.alignment_layer - 1].encoder_attn
+            cross_attention.target_padding_mask = prev_output_tokens.eq(self.padding_idx)
+        features, extra = super().extract_features(
+            prev_output_tokens,
+            encoder_out,
+            incremental_state,
+            full_context_alignment,
+            alignment_layer,
+            alignment_heads,
+        )
+        if self.shows_backward_attention and teacher_forced:
+            forward, backward = extra["attn"][0].chunk(2, dim=-1)
+            extra["attn"], extra["backward_attn"] = [forward], backward.transpose(1, 2)
+        return features, extra
+
+    def dependencies(self, extra: dict[str, Any], prev_output_tokens: Tensor) -> Tensor:
+        """Return D, ``(B, h, T, T)``, row and column = decoder state, after ``forward``."""
+        return dependencies(
+            self.layers[self.dependency_layer - 1],
+            extra["inner_states"][self.dependency_layer - 1],
+            prev_output_tokens.eq(self.padding_idx),
+            causal=True,
+        )
+
+    def by_predicted_token(self, attention: Tensor) -> Tensor:
+        """Number the rows and columns of D by the token that they stand for, y_0 first.
+
+        State t predicts y_t and reads y_{t-1}. As a rule it stands for the former, and D is as it
+        should be. If it stands for the latter, all moves up by one; the last row is then void.
+        """
+        return attention if self.rows_predict else attention.roll((-1, -1), (-2, -1))

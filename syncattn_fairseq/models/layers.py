@@ -1,0 +1,104 @@
+"""Transformer layers whose attention has syntactic heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairseq.distributed import fsdp_wrap
+from fairseq.modules import MultiheadAttention
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+from fairseq.modules.transformer_layer import (
+    TransformerDecoderLayerBase,
+    TransformerEncoderLayerBase,
+)
+from torch import Tensor, nn
+
+from ..modules import BackwardCrossAttention, DependencyAttention
+
+
+class SyntaxEncoderLayer(TransformerEncoderLayerBase):
+    """fairseq's encoder layer; the ``number``-th, counted from 1, of its stack."""
+
+    def __init__(self, cfg: Any, number: int) -> None:
+        self.is_dependency_layer = number == cfg.encoder_dependency_layer
+        super().__init__(cfg)
+        # Official fairseq hands layers in evaluation to a PyTorch kernel that knows no U.
+        self.can_use_fastpath = False
+
+    def build_self_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
+        """Build fairseq's self-attention, or the one with dependency heads."""
+        if not self.is_dependency_layer:
+            return super().build_self_attention(embed_dim, cfg)
+        return DependencyAttention(
+            embed_dim,
+            cfg.encoder.attention_heads,
+            dropout=cfg.attention_dropout,
+            self_attention=True,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+            dependency_heads=cfg.dependency_heads,
+            key_bias=cfg.dependency_key_bias,
+        )
+
+
+class SyntaxDecoderLayer(TransformerDecoderLayerBase):
+    """fairseq's decoder layer; the ``number``-th, counted from 1, of its stack."""
+
+    def __init__(self, cfg: Any, no_encoder_attn: bool, number: int) -> None:
+        self.is_dependency_layer = number == cfg.decoder_dependency_layer
+        self.is_backward_layer = number == cfg.sync_layer and cfg.sync_backward == "softmax"
+        super().__init__(cfg, no_encoder_attn)
+
+    def build_self_attention(
+        self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
+    ) -> MultiheadAttention:
+        """Build fairseq's self-attention, or the one with dependency heads."""
+        if not self.is_dependency_layer:
+            return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
+        return DependencyAttention(
+            embed_dim,
+            cfg.decoder.attention_heads,
+            dropout=cfg.attention_dropout,
+            self_attention=True,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+            dependency_heads=cfg.dependency_heads,
+            key_bias=cfg.dependency_key_bias,
+        )
+
+    def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
+        """Build fairseq's cross-attention, or the one that shows its backward attention."""
+        if not self.is_backward_layer:
+            return super().build_encoder_attention(embed_dim, cfg)
+        return BackwardCrossAttention(
+            embed_dim,
+            cfg.decoder.attention_heads,
+            kdim=cfg.encoder.embed_dim,
+            vdim=cfg.encoder.embed_dim,
+            dropout=cfg.attention_dropout,
+            encoder_decoder_attention=True,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+
+def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
+    """Apply activation checkpointing and FSDP, as fairseq does to its own layers."""
+    if cfg.checkpoint_activations:
+        layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+    return fsdp_wrap(
+        layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
+    )
+
+
+def dependencies(
+    layer: nn.Module, x: Tensor, padding_mask: Tensor | None, causal: bool = False
+) -> Tensor:
+    """Return the dependency heads' probabilities, ``(B, h, T, T)``, for a layer's input.
+
+    Computed from the input, ``(T, B, D)``, and not by the layer on its way, so that gradients
+    flow whether or not the layer's activations are checkpointed.
+    """
+    if layer.normalize_before:
+        x = layer.self_attn_layer_norm(x)
+    return layer.self_attn.dependencies(x, padding_mask, causal)

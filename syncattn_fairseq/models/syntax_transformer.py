@@ -1,0 +1,105 @@
+"""The Transformer with syntactic heads, and its named architectures."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import register_model
+from fairseq.models.transformer import TransformerModel
+from omegaconf import OmegaConf
+from torch import Tensor, nn
+
+from . import config
+from .decoder import SyntaxTransformerDecoder
+from .encoder import SyntaxTransformerEncoder
+
+
+@register_model("syntax_transformer")
+class SyntaxTransformerModel(TransformerModel):
+    """fairseq's Transformer, in which some heads are syntactic.
+
+    Without any such head it has the parameters of fairseq's own and computes the same.
+    """
+
+    @classmethod
+    def add_args(cls, parser: Any) -> None:
+        """Add fairseq's options of a Transformer, and ours."""
+        super().add_args(parser)
+        # Architectures give the defaults, so the parser must not.
+        gen_parser_from_dataclass(parser, config.SyntaxConfig(), delete_default=True)
+
+    @classmethod
+    def build_model(cls, args: Any, task: Any) -> SyntaxTransformerModel:
+        """Build the model that ``args`` describe."""
+        if OmegaConf.is_config(args):  # as hydra gives it; fairseq copies options off a namespace
+            args = Namespace(**OmegaConf.to_container(args))
+        config.set_defaults(args)
+        model: SyntaxTransformerModel = super().build_model(args, task)
+        return model
+
+    @classmethod
+    def build_encoder(
+        cls, cfg: Any, src_dict: Any, embed_tokens: nn.Embedding
+    ) -> SyntaxTransformerEncoder:
+        """Build the encoder."""
+        config.check(cfg)
+        return SyntaxTransformerEncoder(cfg, src_dict, embed_tokens)
+
+    @classmethod
+    def build_decoder(
+        cls, cfg: Any, tgt_dict: Any, embed_tokens: nn.Embedding
+    ) -> SyntaxTransformerDecoder:
+        """Build the decoder."""
+        return SyntaxTransformerDecoder(
+            cfg, tgt_dict, embed_tokens, no_encoder_attn=cfg.no_cross_attention
+        )
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        return_all_hiddens: bool = True,
+        features_only: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+        **encoder_input: Tensor,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Run encoder and decoder with teacher forcing.
+
+        Args:
+            src_tokens: ``(B, S)``.
+            src_lengths: ``(B,)``.
+            prev_output_tokens: ``(B, T)``.
+            return_all_hiddens: ignored, all are returned: the heads are read off them.
+            features_only: leave out the projection to the vocabulary.
+            alignment_layer: decoder layer, from 0, whose cross-attention is returned.
+            alignment_heads: average this many of its heads only.
+            encoder_input: passed on to the encoder.
+
+        Returns:
+            Scores ``(B, T, V)``, and fairseq's dictionary with, where there are such heads,
+            ``src_dependency``, E, ``(B, h, S, S)``; ``tgt_dependency``, D, ``(B, h, T, T)``, row t
+            = the head of y_t; and, for the sync loss, ``sync_attention``, D by decoder states.
+        """
+        encoder_out = self.encoder(
+            src_tokens, src_lengths, return_all_hiddens=True, **encoder_input
+        )
+        scores, extra = self.decoder(
+            prev_output_tokens,
+            encoder_out=encoder_out,
+            features_only=features_only,
+            alignment_layer=alignment_layer,
+            alignment_heads=alignment_heads,
+            src_lengths=src_lengths,
+        )
+        if self.encoder.dependency_layer:
+            extra["src_dependency"] = self.encoder.dependencies(encoder_out)
+        if self.decoder.dependency_layer:
+            by_state = self.decoder.dependencies(extra, prev_output_tokens)
+            extra["tgt_dependency"] = self.decoder.by_predicted_token(by_state)
+            if self.decoder.has_sync_layer:
+                extra["sync_attention"] = by_state
+        return scores, extra

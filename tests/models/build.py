@@ -1,0 +1,57 @@
+"""Small models and batches, without a corpus."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary, data_utils
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from torch import Tensor
+
+import syncattn_fairseq  # noqa: F401  (registers the models)
+
+PAD, EOS = 1, 2
+
+
+def dictionary(words: int = 20) -> Dictionary:
+    made = Dictionary()
+    for i in range(words):
+        made.add_symbol(f"w{i}")
+    return made
+
+
+def model(arch: str, seed: int = 0, noise: float = 0.3, **options: Any) -> Any:
+    """Build a model in evaluation mode, its weights disturbed so that no symmetry hides a fault."""
+    shared = dictionary()
+    task = SimpleNamespace(source_dictionary=shared, target_dictionary=shared)
+    args = Namespace(arch=arch, **options)
+    ARCH_CONFIG_REGISTRY[arch](args)
+    torch.manual_seed(seed)
+    built = ARCH_MODEL_REGISTRY[arch].build_model(args, task)
+    with torch.no_grad():
+        for parameter in built.parameters():
+            parameter.add_(noise * torch.randn_like(parameter))
+    return built.eval()
+
+
+def sentences(lengths: list[int], seed: int = 0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [
+        torch.cat([torch.randint(4, 24, (n,), generator=generator), torch.tensor([EOS])])
+        for n in lengths
+    ]
+
+
+def net_input(
+    source: list[Tensor], target: list[Tensor], left_pad_source: bool = True
+) -> dict[str, Tensor]:
+    return {
+        "src_tokens": data_utils.collate_tokens(source, PAD, left_pad=left_pad_source),
+        "src_lengths": torch.tensor([len(s) for s in source]),
+        "prev_output_tokens": data_utils.collate_tokens(
+            target, PAD, EOS, move_eos_to_beginning=True
+        ),
+    }

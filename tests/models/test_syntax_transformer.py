@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from omegaconf import OmegaConf
+
+from syncattn_fairseq.functional import biaffine_scores
+from tests.models import build
+
+SYNC = {"decoder_layers": 3, "encoder_layers": 3}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {"arch": "syntax_transformer_tiny"},
+    "dbsa": {"arch": "transformer_dbsa_tiny"},
+    "syncattn": {"arch": "transformer_syncattn_tiny", **SYNC},
+    "backward": {"arch": "transformer_syncattn_tiny", "sync_backward": "softmax", **SYNC},
+    "two heads, key bias, upper layers, pre-norm": {
+        "arch": "transformer_dbsa_tiny",
+        "dependency_heads": 2,
+        "dependency_key_bias": True,
+        "encoder_dependency_layer": 2,
+        "decoder_dependency_layer": 2,
+        "encoder_normalize_before": True,
+        "decoder_normalize_before": True,
+    },
+    "rows by input": {"arch": "transformer_dbsa_tiny", "tgt_dependency_rows": "input"},
+}
+EXTRAS = ("src_dependency", "tgt_dependency", "sync_attention", "backward_attn")
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS))
+def variant(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return dict(request.param)
+
+
+def test_without_syntactic_heads_it_is_fairseqs_transformer() -> None:
+    ours = build.model("syntax_transformer_tiny")
+    theirs = build.model("transformer_tiny", seed=1)
+    theirs.load_state_dict(ours.state_dict())
+    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
+    torch.testing.assert_close(ours(**batch)[0], theirs(**batch)[0])
+
+
+def test_no_system_adds_parameters_but_u() -> None:
+    plain = sum(p.numel() for p in build.model("syntax_transformer_tiny").parameters())
+    for arch in ("transformer_dbsa_tiny", "transformer_syncattn_tiny"):
+        added = sum(p.numel() for p in build.model(arch).parameters()) - plain
+        assert added == 2 * 32 * 32, "one d × d matrix in the encoder, one in the decoder"
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_a_sentence_is_the_same_alone_and_in_a_batch(
+    variant: dict[str, Any], left_pad: bool
+) -> None:
+    model = build.model(**variant).double()
+    source, target = build.sentences([5, 2, 7]), build.sentences([3, 6, 4], seed=1)
+    scores, extra = model(**build.net_input(source, target, left_pad))
+    for b in range(3):
+        S, T = len(source[b]), len(target[b])
+        alone, alone_extra = model(**build.net_input(source[b : b + 1], target[b : b + 1]))
+        first = max(map(len, source)) - S if left_pad else 0
+        columns = slice(first, first + S)
+        torch.testing.assert_close(scores[b, :T], alone[0], atol=1e-5, rtol=1e-5)
+
+        def same(batched: torch.Tensor, single: torch.Tensor) -> None:
+            torch.testing.assert_close(batched, single, atol=1e-5, rtol=1e-5)
+
+        same(extra["attn"][0][b, :T, columns], alone_extra["attn"][0][0])
+        if "src_dependency" in extra:
+            same(
+                extra["src_dependency"][b, :, columns, columns], alone_extra["src_dependency"][0]
+            )
+            last = T - 1 if variant.get("tgt_dependency_rows") == "input" else T
+            same(
+                extra["tgt_dependency"][b, :, :last, :last],
+                alone_extra["tgt_dependency"][0, :, :last, :last],
+            )
+        if "backward_attn" in extra:
+            same(extra["backward_attn"][b, columns, :T], alone_extra["backward_attn"][0])
+
+
+@torch.no_grad()
+def test_step_by_step_is_the_same_as_all_at_once(variant: dict[str, Any]) -> None:
+    model = build.model(**variant).double()
+    # One sentence and three hypotheses: fairseq reorders within the beam of a sentence.
+    batch = build.net_input(build.sentences([5]) * 3, build.sentences([6, 6, 6], seed=1))
+    scores, extra = model(**batch)
+    previous = batch.pop("prev_output_tokens")
+    for folded in (False, True):
+        if folded:
+            model.make_generation_fast_()
+        encoder_out = model.encoder(**batch)
+        state: dict = {}
+        order = torch.arange(3)
+        for t in range(previous.size(1)):
+            if t == 3:
+                turn = torch.tensor([1, 1, 0])
+                model.decoder.reorder_incremental_state_scripting(state, turn)
+                encoder_out = model.encoder.reorder_encoder_out(encoder_out, turn)
+                order = order[turn]
+            step, step_extra = model.decoder(
+                previous[order, : t + 1], encoder_out=encoder_out, incremental_state=state
+            )
+            torch.testing.assert_close(step[:, 0], scores[order, t], atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(
+                step_extra["attn"][0][:, 0], extra["attn"][0][order, t], atol=1e-5, rtol=1e-5
+            )
+
+
+def test_dependencies_are_those_of_the_layers_own_attention() -> None:
+    model = build.model("transformer_dbsa_tiny")
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    seen = {}
+    for side in ("encoder", "decoder"):
+        attention = getattr(model, side).layers[0].self_attn
+        attention.register_forward_pre_hook(
+            lambda module, args, kwargs, side=side: seen.update({side: kwargs["query"]}),
+            with_kwargs=True,
+        )
+    _, extra = model(**batch)
+    for side, key in (("encoder", "src_dependency"), ("decoder", "tgt_dependency")):
+        attention = getattr(model, side).layers[0].self_attn
+        x = seen[side][:, 0]
+        q = attention.q_proj.linear(x)[:, :32]
+        k = attention.k_proj(x)[:, :32]
+        scores = biaffine_scores(q, k, attention.q_proj.biaffine_weight[0])
+        if side == "decoder":
+            scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
+        torch.testing.assert_close(extra[key][0, 0], scores.softmax(-1))
+
+
+def test_rows_by_input_are_moved_up_by_one() -> None:
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    predicted = build.model("transformer_dbsa_tiny")(**batch)[1]["tgt_dependency"]
+    by_input = build.model("transformer_dbsa_tiny", tgt_dependency_rows="input")(**batch)[1]
+    torch.testing.assert_close(by_input["tgt_dependency"][..., :-1, :-1], predicted[..., 1:, 1:])
+
+
+@pytest.mark.parametrize("name", ["syncattn", "backward"])
+def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
+    gradients = []
+    for checkpointed in (False, True):
+        model = build.model(
+            **VARIANTS[name], checkpoint_activations=checkpointed, dropout=0.0
+        )
+        model = model.double().train()
+        scores, extra = model(
+            **build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
+        )
+        loss = scores.square().mean() + sum(
+            extra[key].square().sum() for key in EXTRAS if key in extra
+        )
+        (loss + extra["attn"][0].square().sum()).backward()
+        gradients.append({n: p.grad for n, p in model.named_parameters()})
+    for parameter, gradient in gradients[0].items():
+        # Some attention probabilities are float32 even in a float64 model.
+        torch.testing.assert_close(gradients[1][parameter], gradient, atol=1e-5, rtol=1e-5)
+
+
+def test_layer_drop_keeps_supervised_layers_and_their_numbers() -> None:
+    options = {"encoder_layerdrop": 0.9, "decoder_layerdrop": 0.9, "dropout": 0.0}
+    dropping = build.model(**VARIANTS["syncattn"], **options).train()
+    batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
+    torch.manual_seed(0)
+    for _ in range(5):
+        _, extra = dropping(**batch)
+        assert extra["attn"][0] is not None
+        assert len(extra["inner_states"]) == 4
+    whole = dropping.eval()(**batch)[0]
+    plain = build.model(**VARIANTS["syncattn"], dropout=0.0)
+    plain.load_state_dict(dropping.state_dict())
+    torch.testing.assert_close(whole, plain(**batch)[0])
+
+
+def test_gold_heads_change_what_the_model_says() -> None:
+    model = build.model("transformer_dbsa_tiny")
+    batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
+    plain, _ = model(**batch)
+    gold, _ = model(**batch, gold_src_parents=torch.zeros_like(batch["src_tokens"]))
+    assert not torch.allclose(plain, gold)
+    torch.testing.assert_close(model(**batch)[0], plain, msg="not kept for the next batch")
+
+
+def test_hydras_configuration_builds_the_same_model() -> None:
+    arch = "transformer_dbsa_tiny"
+    from_namespace = build.model(arch, dependency_heads=2)
+    cfg = OmegaConf.create({"dependency_heads": 2})
+    ARCH_CONFIG_REGISTRY[arch](cfg)
+    task = type("Task", (), {})()
+    task.source_dictionary = task.target_dictionary = build.dictionary()
+    again = type(from_namespace).build_model(cfg, task)
+    assert again.state_dict().keys() == from_namespace.state_dict().keys()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder_dependency_layer": 3}, "--encoder-dependency-layer 3: the encoder has layers"),
+        ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
+        ({"dependency_heads": 3}, "--dependency-heads 3: the encoder has 2 heads"),
+        ({"sync_layer": 7}, "--sync-layer 7"),
+        ({"sync_layer": 1, "decoder_dependency_layer": 0}, "--sync-layer ties"),
+    ],
+)
+def test_impossible_options_are_refused(options: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build.model("transformer_dbsa_tiny", **options)
+
+
+def test_architectures_have_the_layers_of_the_papers() -> None:
+    base = build.model("transformer_syncattn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    assert base.encoder.dependency_layer == base.decoder.dependency_layer == 1
+    assert base.decoder.alignment_layer == 5
+    iwslt = build.model("transformer_dbsa_iwslt_de_en", encoder_layers=1, decoder_layers=2)
+    attention = iwslt.encoder.layers[0].self_attn
+    assert (attention.embed_dim, attention.num_heads) == (512, 4)
+    assert iwslt.encoder.layers[0].fc1.out_features == 1024
