@@ -1,0 +1,204 @@
+"""Sentence pairs with their parses: the extra fields of fairseq's batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import (
+    BaseWrapperDataset,
+    ConcatDataset,
+    LanguagePairDataset,
+    data_utils,
+    indexed_dataset,
+)
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+from torch import Tensor
+
+from .errors import DataError
+from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks
+
+
+class SyntaxPairDataset(BaseWrapperDataset):
+    """fairseq's sentence pairs, with parent indices of subwords.
+
+    Batches gain ``src_parents`` (B, S) and ``tgt_parents`` (B, T): columns of ``src_tokens`` and of
+    ``target``, -1 = no label, as the end of sentence and padding have none.
+
+    Args:
+        pairs: the sentence pairs.
+        src_heads: one integer tensor of marks (:mod:`.subwords`) per source sentence, or None.
+        tgt_heads: the same for the target.
+        rule: how words' heads become subwords' parents (:func:`.subwords.parents_from_marks`).
+        gold: also hand ``src_parents`` to the encoder, as ``gold_src_parents``.
+    """
+
+    def __init__(
+        self,
+        pairs: LanguagePairDataset,
+        src_heads: Any | None = None,
+        tgt_heads: Any | None = None,
+        rule: str = "chain",
+        gold: bool = False,
+    ) -> None:
+        super().__init__(pairs)
+        self.heads = {"source": src_heads, "target": tgt_heads}
+        self.rule = rule
+        self.gold = gold
+
+    @property
+    def src(self) -> Any:
+        """The source text."""
+        return self.dataset.src
+
+    @property
+    def tgt(self) -> Any:
+        """The target text, or None."""
+        return self.dataset.tgt
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        """Return a sentence pair with the marks of both sides."""
+        item = dict(self.dataset[index])
+        for side, heads in self.heads.items():
+            if heads is not None:
+                # The last token of the text is the end of sentence; truncation may have cut more.
+                item[f"{side}_marks"] = heads[index][: len(item[side]) - 1]
+        return item
+
+    def collater(
+        self, samples: Sequence[dict[str, Any]], pad_to_length: dict[str, int] | None = None
+    ) -> dict[str, Any]:
+        """Make a batch."""
+        batch: dict[str, Any] = self.dataset.collater(samples, pad_to_length=pad_to_length)
+        if not batch:
+            return batch
+        order = _positions(batch["id"], torch.tensor([sample["id"] for sample in samples]))
+        for side, field, tokens, left in (
+            ("source", "src_parents", batch["net_input"]["src_tokens"], self.left_pad_source),
+            ("target", "tgt_parents", batch["target"], self.left_pad_target),
+        ):
+            if self.heads[side] is None:
+                continue
+            marks = pad_marks([samples[i][f"{side}_marks"] for i in order], tokens.size(1), left)
+            batch[field] = parents_from_marks(marks, self.rule)
+        if self.gold:
+            batch["net_input"]["gold_src_parents"] = batch["src_parents"]
+        return batch
+
+    @property
+    def left_pad_source(self) -> bool:
+        """Whether source padding is on the left."""
+        return bool(self.dataset.left_pad_source)
+
+    @property
+    def left_pad_target(self) -> bool:
+        """Whether target padding is on the left."""
+        return bool(self.dataset.left_pad_target)
+
+
+def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
+    """Lay sentences' marks out as their tokens are, end of sentence and padding without a mark.
+
+    Args:
+        marks: one ``(n,)`` tensor per sentence, whose tokens are n and the end of sentence.
+        width: of the padded tokens.
+        left: padding is on the left.
+
+    Returns:
+        ``(B, width)``.
+    """
+    lengths = torch.tensor([len(m) for m in marks]).unsqueeze(1)
+    first = width - 1 - lengths if left else torch.zeros_like(lengths)
+    columns = torch.arange(width)
+    padded = torch.full((len(marks), width), NO_TOKEN)
+    padded[(columns >= first) & (columns < first + lengths)] = torch.cat(list(marks)).long()
+    return padded
+
+
+def _positions(wanted: Tensor, ids: Tensor) -> list[int]:
+    """Return where in ``ids``, which are unique, each of ``wanted`` stands."""
+    in_order, positions = ids.sort()
+    found: list[int] = positions[torch.searchsorted(in_order, wanted)].tolist()
+    return found
+
+
+class _Unparsed:
+    """Marks of a text without parses."""
+
+    def __init__(self, sizes: np.ndarray) -> None:
+        self.sizes = sizes
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.full((int(self.sizes[index]),), NO_HEAD)
+
+
+def load_heads(
+    folder: str,
+    split: str,
+    source: str,
+    target: str,
+    language: str,
+    combine: bool = False,
+    upsample_primary: int = 1,
+) -> Any | None:
+    """Load the heads that lie beside a binarised text, as fairseq loads the text.
+
+    Args:
+        folder: of the binarised corpus.
+        split: ``train``, ``valid``, ...
+        source: source language.
+        target: target language.
+        language: the side wanted, one of the two.
+        combine: also load ``train1``, ``train2``, ...; parts without heads have no labels.
+        upsample_primary: how often the first part counts.
+
+    Returns:
+        A memory-mapped dataset of marks, or None if no part has heads.
+
+    Raises:
+        DataError: the heads are not those of the text.
+    """
+    parts: list[Any] = []
+    found = False
+    for prefix, pair in _parts(Path(folder), split, source, target, combine):
+        text_path, heads_path = (f"{prefix}{kind}.{pair}.{language}" for kind in ("", ".heads"))
+        text = data_utils.load_indexed_dataset(text_path)  # sizes are a view of its memory map
+        lengths = text.sizes - 1
+        if not MMapIndexedDataset.exists(heads_path):
+            parts.append(_Unparsed(lengths))
+            continue
+        found = True
+        parts.append(MMapIndexedDataset(heads_path))
+        if not np.array_equal(parts[-1].sizes, lengths):
+            raise DataError(
+                f"{heads_path}: not the heads of {text_path}; "
+                "binarise the text and its heads together, with syncattn-preprocess"
+            )
+    if not found:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    return ConcatDataset(parts, [upsample_primary] + [1] * (len(parts) - 1))
+
+
+def _parts(
+    folder: Path, split: str, source: str, target: str, combine: bool
+) -> Iterator[tuple[Path, str]]:
+    """Yield the prefix and the language pair of each part of a split, as fairseq finds them."""
+    for number in count():
+        prefix = folder / f"{split}{number or ''}"
+        for pair in (f"{source}-{target}", f"{target}-{source}"):
+            if indexed_dataset.dataset_exists(f"{prefix}.{pair}.{source}", impl=None):
+                yield prefix, pair
+                break
+        else:
+            return
+        if not combine:
+            return
