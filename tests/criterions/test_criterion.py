@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.logging import metrics
+from torch import Tensor
+
+from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import (
+    LabelSmoothedCrossEntropyWithSyntax,
+)
+from tests.functional import reference
+from tests.models import build
+
+SYNC = {"encoder_layers": 3, "decoder_layers": 3}
+
+
+def criterion(**options: Any) -> LabelSmoothedCrossEntropyWithSyntax:
+    task = SimpleNamespace(target_dictionary=build.dictionary())
+    defaults = {
+        "sentence_avg": False,
+        "label_smoothing": 0.1,
+        "src_dep_weight": 0.0,
+        "tgt_dep_weight": 0.0,
+        "dep_normalization": "tokens",
+        "sync_weight": 0.0,
+        "sync_without_eos": False,
+    }
+    return LabelSmoothedCrossEntropyWithSyntax(task, **{**defaults, **options})
+
+
+def batch(parents: bool = True) -> dict[str, Any]:
+    source, target = build.sentences([5, 2]), build.sentences([3, 4], seed=1)
+    made: dict[str, Any] = {
+        "net_input": build.net_input(source, target),
+        "target": torch.nn.utils.rnn.pad_sequence(target, True, build.PAD),
+        "ntokens": 9,
+    }
+    if parents:
+        made["src_parents"] = torch.tensor([[1, 1, 4, -1, 2, -1], [-1, -1, -1, 4, 4, -1]])
+        made["tgt_parents"] = torch.tensor([[0, 0, 1, -1, -1], [3, 1, -1, 2, -1]])
+    return made
+
+
+def translation_loss(model: Any, sample: dict[str, Any]) -> Tensor:
+    task = SimpleNamespace(target_dictionary=build.dictionary())
+    loss, _, _ = LabelSmoothedCrossEntropyCriterion(task, False, 0.1)(model, sample)
+    return loss
+
+
+def test_each_loss_is_the_equation_times_its_weight() -> None:
+    model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
+    extra = model(**sample["net_input"])[1]
+    base = translation_loss(model, sample)
+    source, sources = reference.dependency_loss(
+        extra["src_dependency"][:, 0], sample["src_parents"], causal=False
+    )
+    target, targets = reference.dependency_loss(
+        extra["tgt_dependency"][:, 0], sample["tgt_parents"], causal=True
+    )
+    assert (sources, targets) == (6, 5), "the label to the right of its row does not count"
+    mapped = [
+        reference.project_attention(e[0], c, None)
+        for e, c in zip(extra["src_dependency"], extra["attn"][0], strict=True)
+    ]
+    sync = reference.sync_attention_loss(
+        extra["tgt_dependency"][:, 0], torch.tensor(mapped), sample["target"].eq(build.PAD), True
+    )
+    for options, expected in (
+        ({"src_dep_weight": 0.5}, 0.5 * source / sources * 9),
+        ({"tgt_dep_weight": 2.0}, 2.0 * target / targets * 9),
+        ({"src_dep_weight": 0.5, "dep_normalization": "sum"}, 0.5 * source),
+        ({"sync_weight": 10.0}, 10.0 * sync),
+    ):
+        loss, sample_size, log = criterion(**options)(model, sample)
+        assert (loss - base).item() == pytest.approx(expected, rel=1e-4)
+        assert sample_size == 9
+        assert log["loss"].item() == pytest.approx(base.item()), "translation only"
+        assert log["total_loss"].item() == pytest.approx(loss.item())
+
+
+def test_end_of_sentence_can_be_left_out_of_the_sync_loss() -> None:
+    model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
+    extra = model(**sample["net_input"])[1]
+    mapped = [
+        reference.project_attention(e[0], c, None)
+        for e, c in zip(extra["src_dependency"], extra["attn"][0], strict=True)
+    ]
+    out = sample["target"].eq(build.PAD) | sample["target"].eq(build.EOS)
+    expected = reference.sync_attention_loss(
+        extra["tgt_dependency"][:, 0], torch.tensor(mapped), out, True
+    )
+    log = criterion(sync_weight=1.0, sync_without_eos=True)(model, sample)[2]
+    assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_several_heads_are_averaged() -> None:
+    model, sample = build.model("transformer_dbsa_tiny", noise=0.1, dependency_heads=2), batch()
+    extra = model(**sample["net_input"])[1]
+    each = [
+        reference.dependency_loss(extra["src_dependency"][:, h], sample["src_parents"], False)[0]
+        for h in range(2)
+    ]
+    log = criterion(src_dep_weight=1.0)(model, sample)[2]
+    assert log["src_dep_loss"].item() == pytest.approx(sum(each) / 2, rel=1e-4)
+    assert log["src_dep_labels"] == 6
+
+
+def test_a_batch_without_a_usable_label_adds_nothing() -> None:
+    model, sample = build.model("transformer_dbsa_tiny").train(), batch()
+    sample["src_parents"].fill_(-1)
+    sample["tgt_parents"] = torch.tensor([[1, 2, 3, -1, -1], [-1] * 5])
+    loss, _, log = criterion(src_dep_weight=0.5, tgt_dep_weight=0.5)(model, sample)
+    assert loss.item() == log["loss"].item()
+    loss.backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_training_heads_without_parses_is_refused_with_the_way_out() -> None:
+    model, sample = build.model("transformer_dbsa_tiny").train(), batch(parents=False)
+    with pytest.raises(ValueError, match="source side.*syncattn-preprocess.*--src-dep-weight 0"):
+        criterion(src_dep_weight=0.5)(model, sample)
+    criterion()(model, sample)[0].backward()
+    with torch.no_grad():
+        log = criterion(src_dep_weight=0.5)(model.eval(), sample)[2]
+    assert "src_dep_loss" not in log, "validation data may lack parses"
+
+
+def test_fairseqs_transformer_trains_with_it() -> None:
+    model, sample = build.model("transformer_tiny"), batch()
+    loss, _, log = criterion(src_dep_weight=0.5, sync_weight=0.5)(model, sample)
+    assert loss.item() == pytest.approx(translation_loss(model, sample).item())
+    assert log["total_loss"] == log["loss"]
+
+
+def test_logged_means_run_over_all_workers() -> None:
+    model, make = build.model("transformer_syncattn_tiny", **SYNC), criterion(sync_weight=0.1)
+    samples = [batch(), batch()]
+    samples[1]["src_parents"][0] = -1
+    logs = [make(model, sample)[2] for sample in samples]
+    with metrics.aggregate() as aggregated:
+        make.reduce_metrics(logs)
+    values = aggregated.get_smoothed_values()
+    nll = sum(log["src_dep_loss"].item() for log in logs)
+    correct = sum(log["src_dep_correct"].item() for log in logs)
+    assert [log["src_dep_labels"].item() for log in logs] == [6, 2]
+    assert values["src_dep_loss"] == pytest.approx(nll / 8, abs=1e-3)
+    assert values["src_uas"] == pytest.approx(100 * correct / 8, abs=1e-3)
+    assert values["loss"] == pytest.approx(logs[0]["loss"].item() / 9 / math.log(2), abs=2e-3)
+    assert values["total_loss"] > values["loss"]
+    assert values["sync_loss"] == pytest.approx(
+        sum(log["sync_loss"].item() for log in logs) / 18, abs=1e-4
+    )
+
+
+def test_head_accuracy_counts_the_labels_that_get_most_attention() -> None:
+    model, sample = build.model("transformer_dbsa_tiny"), batch()
+    attention = model(**sample["net_input"])[1]["src_dependency"][:, 0]
+    log = criterion()(model, sample)[2]
+    expected = sum(
+        attention[b, t].argmax().item() == parent
+        for b, row in enumerate(sample["src_parents"].tolist())
+        for t, parent in enumerate(row)
+        if parent >= 0
+    )
+    assert log["src_dep_correct"].item() == expected
+
+
+def test_nothing_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
+    make = criterion(src_dep_weight=0.5, tgt_dep_weight=0.5, sync_weight=0.5)
+    extra = model(**sample["net_input"])
+
+    def forbidden(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a host synchronisation in the loss")
+
+    for name in ("item", "tolist", "__bool__", "__int__", "__float__", "nonzero"):
+        monkeypatch.setattr(Tensor, name, forbidden)
+    for term in make.terms:
+        assert term.applies(extra[1], sample)
+        term(extra[1], sample, 9)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fairseq.data import LanguagePairDataset
+from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
+
+from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_heads
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, parents_from_marks
+from tests.models import build
+
+MARKS = [
+    torch.tensor([2, 0, CONTINUATION, 2]),
+    torch.tensor([0]),
+    torch.tensor([NO_HEAD, CONTINUATION, NO_HEAD]),
+    torch.tensor([2, CONTINUATION, 3, 0, CONTINUATION]),
+]
+
+
+def pairs(left_pad_source: bool, left_pad_target: bool) -> LanguagePairDataset:
+    lengths = [len(m) for m in MARKS]
+    dictionary = build.dictionary()
+    return LanguagePairDataset(
+        build.sentences(lengths),
+        [n + 1 for n in lengths],
+        dictionary,
+        build.sentences(lengths, seed=1),
+        [n + 1 for n in lengths],
+        dictionary,
+        left_pad_source=left_pad_source,
+        left_pad_target=left_pad_target,
+    )
+
+
+@pytest.mark.parametrize("left_pad_source", [False, True])
+@pytest.mark.parametrize("left_pad_target", [False, True])
+@pytest.mark.parametrize("rule", ["chain", "first"])
+def test_parents_point_at_the_columns_of_their_own_sentence(
+    left_pad_source: bool, left_pad_target: bool, rule: str
+) -> None:
+    dataset = SyntaxPairDataset(pairs(left_pad_source, left_pad_target), MARKS, MARKS, rule)
+    batch = dataset.collater([dataset[i] for i in (2, 0, 3, 1)])
+    for field, tokens, left in (
+        ("src_parents", batch["net_input"]["src_tokens"], left_pad_source),
+        ("tgt_parents", batch["target"], left_pad_target),
+    ):
+        assert batch[field].shape == tokens.shape
+        for row, number in enumerate(batch["id"].tolist()):
+            length = len(MARKS[number])
+            first = tokens.size(1) - length - 1 if left else 0
+            alone = parents_from_marks(MARKS[number].unsqueeze(0), rule)[0]
+            expected = torch.full((tokens.size(1),), -1)
+            expected[first : first + length] = torch.where(alone >= 0, alone + first, -1)
+            assert batch[field][row].tolist() == expected.tolist()
+
+
+def test_truncated_text_keeps_what_is_left_of_its_parse() -> None:
+    short = pairs(left_pad_source=True, left_pad_target=False)
+    short.src = [torch.cat([s[:2], s[-1:]]) if len(s) > 3 else s for s in short.src]
+    short.src_sizes = np.array([len(s) for s in short.src])
+    dataset = SyntaxPairDataset(short, MARKS, MARKS)
+    batch = dataset.collater([dataset[0], dataset[3]])
+    by_id = dict(zip(batch["id"].tolist(), batch["src_parents"].tolist(), strict=True))
+    assert by_id[0] == [1, 1, -1], "word 1 -> word 2, which is the root, cut after one subword"
+    assert by_id[3] == [1, -1, -1], "the head, word 2, was cut away"
+
+
+def test_a_side_without_heads_adds_no_field() -> None:
+    dataset = SyntaxPairDataset(pairs(True, False), MARKS, None, gold=True)
+    batch = dataset.collater([dataset[i] for i in range(4)])
+    assert "tgt_parents" not in batch
+    assert batch["net_input"]["gold_src_parents"] is batch["src_parents"]
+    assert dataset.collater([]) == {}
+
+
+def write(path: Path, items: list[Any], dtype: type = np.int16) -> None:
+    builder = MMapIndexedDatasetBuilder(f"{path}.bin", dtype=dtype)
+    for item in items:
+        builder.add_item(torch.as_tensor(item))
+    builder.finalize(f"{path}.idx")
+
+
+def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_path: Path) -> None:
+    for part, sentences in (("train", [0, 1]), ("train1", [2]), ("train2", [3])):
+        marks = [MARKS[i] for i in sentences]
+        for language in ("en", "de"):
+            text = [torch.arange(len(m) + 1) for m in marks]
+            write(tmp_path / f"{part}.en-de.{language}", text, np.int32)
+        if part != "train1":
+            write(tmp_path / f"{part}.heads.en-de.en", marks)
+
+    def load(*args: Any, **kwargs: Any) -> list[list[int]] | None:
+        heads = load_heads(str(tmp_path), "train", *args, **kwargs)
+        return heads and [heads[i].tolist() for i in range(len(heads))]
+
+    first = [MARKS[0].tolist(), MARKS[1].tolist()]
+    assert load("en", "de", "en") == first
+    assert load("de", "en", "en") == first, "a corpus serves both directions"
+    assert load("en", "de", "de") is None
+    unparsed = [[NO_HEAD] * 3]
+    assert load("en", "de", "en", combine=True) == first + unparsed + [MARKS[3].tolist()]
+    twice = load("en", "de", "en", combine=True, upsample_primary=2)
+    assert twice == first * 2 + unparsed + [MARKS[3].tolist()]
+
+
+def test_heads_of_another_text_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "train.en-de.en", [torch.arange(4)], np.int32)
+    write(tmp_path / "train.heads.en-de.en", [torch.tensor([2, 0])])
+    with pytest.raises(DataError, match=r"train\.heads\.en-de\.en: not the heads of .*train\.en"):
+        load_heads(str(tmp_path), "train", "en", "de", "en")
