@@ -9,6 +9,7 @@ import sys
 from collections import OrderedDict, defaultdict
 from typing import Any
 
+import numpy as np
 import torch
 
 FAIRSEQ = "fairseq-fixed==0.12.3.1"
@@ -47,6 +48,7 @@ def allow_checkpoint_classes() -> None:
 
 
 def _checkpoint_classes() -> list[Any]:
+    """List what a checkpoint may hold beside tensors."""
     from fairseq.distributed.utils import _TensorPlaceholder
     from omegaconf import DictConfig, ListConfig, base, nodes
 
@@ -72,4 +74,10 @@ def _checkpoint_classes() -> list[Any]:
         nodes.BooleanNode,
         nodes.EnumNode,
         _TensorPlaceholder,
+        # --eval-bleu keeps its counts as numpy arrays
+        np.ndarray,
+        np.dtype,
+        type(np.dtype("int64")),
+        type(np.dtype("float64")),
+        np.zeros(1).__reduce__()[0],
     ]

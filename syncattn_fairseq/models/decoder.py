@@ -38,7 +38,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
         self.rows_predict: bool = cfg.tgt_dependency_rows == "predicted"
         if cfg.decoder.layerdrop > 0:
-            self.layers = NumberedLayerDrop(
+            self.layers: Any = NumberedLayerDrop(
                 cfg.decoder.layerdrop,
                 [self.layers[i] for i in range(self.num_layers)],
                 bypass_decoder_layer,

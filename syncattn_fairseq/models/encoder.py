@@ -20,7 +20,7 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
         super().__init__(cfg, dictionary, embed_tokens)
         self.dependency_layer: int = cfg.encoder_dependency_layer
         if cfg.encoder.layerdrop > 0:
-            self.layers = NumberedLayerDrop(
+            self.layers: Any = NumberedLayerDrop(
                 cfg.encoder.layerdrop,
                 [self.layers[i] for i in range(self.num_layers)],
                 bypass_encoder_layer,

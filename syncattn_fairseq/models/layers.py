@@ -92,7 +92,7 @@ def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
 
 
 def dependencies(
-    layer: nn.Module, x: Tensor, padding_mask: Tensor | None, causal: bool = False
+    layer: Any, x: Tensor, padding_mask: Tensor | None, causal: bool = False
 ) -> Tensor:
     """Return the dependency heads' probabilities, ``(B, h, T, T)``, for a layer's input.
 

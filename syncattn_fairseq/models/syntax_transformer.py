@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import Any, cast
 
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model
@@ -34,7 +34,7 @@ class SyntaxTransformerModel(TransformerModel):
     def build_model(cls, args: Any, task: Any) -> SyntaxTransformerModel:
         """Build the model that ``args`` describe."""
         if OmegaConf.is_config(args):  # as hydra gives it; fairseq copies options off a namespace
-            args = Namespace(**OmegaConf.to_container(args))
+            args = Namespace(**cast(dict[str, Any], OmegaConf.to_container(args)))
         config.set_defaults(args)
         model: SyntaxTransformerModel = super().build_model(args, task)
         return model

@@ -30,7 +30,7 @@ class DependencyAttention(MultiheadAttention):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.dependency_heads = dependency_heads
-        self.q_proj = BiaffineQuery(self.q_proj, dependency_heads, self.head_dim, key_bias)
+        self.q_proj: Any = BiaffineQuery(self.q_proj, dependency_heads, self.head_dim, key_bias)
         #: Gold parents, (B, T) columns, -1 = none; set for one forward pass by the encoder.
         self.gold_parents: Tensor | None = None
 

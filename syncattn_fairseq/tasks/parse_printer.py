@@ -9,9 +9,7 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
-from ..data.subwords import word_lengths
-from ..evaluation.attachment import word_heads
-from ..evaluation.translation import detect_scheme
+from ..data.subwords import detect_scheme, word_heads, word_lengths
 
 
 class ParsePrinter:

@@ -44,7 +44,7 @@ class TranslationWithSyntaxConfig(TranslationConfig):
         },
     )
     gen_subset: str = II("dataset.gen_subset")
-    results_path: Optional[str] = II("common_eval.results_path")
+    results_path: Optional[str] = II("common_eval.results_path")  # noqa: UP045 (fairseq reads it)
 
 
 @register_task("translation_with_syntax", dataclass=TranslationWithSyntaxConfig)

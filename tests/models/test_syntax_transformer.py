@@ -69,9 +69,7 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(
 
         same(extra["attn"][0][b, :T, columns], alone_extra["attn"][0][0])
         if "src_dependency" in extra:
-            same(
-                extra["src_dependency"][b, :, columns, columns], alone_extra["src_dependency"][0]
-            )
+            same(extra["src_dependency"][b, :, columns, columns], alone_extra["src_dependency"][0])
             last = T - 1 if variant.get("tgt_dependency_rows") == "input" else T
             same(
                 extra["tgt_dependency"][b, :, :last, :last],
@@ -142,9 +140,7 @@ def test_rows_by_input_are_moved_up_by_one() -> None:
 def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
     gradients = []
     for checkpointed in (False, True):
-        model = build.model(
-            **VARIANTS[name], checkpoint_activations=checkpointed, dropout=0.0
-        )
+        model = build.model(**VARIANTS[name], checkpoint_activations=checkpointed, dropout=0.0)
         model = model.double().train()
         scores, extra = model(
             **build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))

@@ -154,6 +154,4 @@ def test_gold_parents_take_the_place_of_the_prediction() -> None:
                 values = x[:, b] @ attention.v_proj.weight[h * d : (h + 1) * d].T
                 values = values + attention.v_proj.bias[h * d : (h + 1) * d]
                 change[h * d : (h + 1) * d] = values[parent] - predicted[b, h, t] @ values
-            torch.testing.assert_close(
-                gold[t, b], plain[t, b] + attention.out_proj.weight @ change
-            )
+            torch.testing.assert_close(gold[t, b], plain[t, b] + attention.out_proj.weight @ change)

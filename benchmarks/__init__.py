@@ -1,0 +1,1 @@
+"""Speed and memory, as ratios to fairseq's own models in the same run."""

@@ -1,0 +1,120 @@
+"""Models and batches for the benchmarks: random text with random trees, of realistic lengths."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary, data_utils
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+
+import syncattn_fairseq  # noqa: F401  (registers the models)
+
+
+def make_task(vocabulary: int) -> Any:
+    """A task with nothing but a joint dictionary."""
+    dictionary = Dictionary()
+    for i in range(vocabulary - len(dictionary)):
+        dictionary.add_symbol(str(i))
+    return SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+
+
+def make_model(arch: str, task: Any, device: torch.device, seed: int = 1, **options: Any) -> Any:
+    """Build an architecture; options are those of the command line."""
+    args = Namespace(arch=arch, share_all_embeddings=True, **options)
+    ARCH_CONFIG_REGISTRY[arch](args)
+    torch.manual_seed(seed)
+    return ARCH_MODEL_REGISTRY[arch].build_model(args, task).to(device)
+
+
+def make_batch(
+    task: Any, max_tokens: int, device: torch.device, mean_length: int = 26, seed: int = 1
+) -> dict[str, Any]:
+    """Make one batch of similar lengths, as fairseq's length buckets give, with random heads."""
+    generator = torch.Generator().manual_seed(seed)
+    dictionary = task.source_dictionary
+    longest = mean_length + 2
+    count = max_tokens // (longest + 1)
+    lengths = torch.randint(mean_length - 2, longest + 1, (2, count), generator=generator)
+    sides = [
+        [
+            torch.cat(
+                [
+                    torch.randint(4, len(dictionary), (n,), generator=generator),
+                    torch.tensor([dictionary.eos()]),
+                ]
+            )
+            for n in side
+        ]
+        for side in lengths.tolist()
+    ]
+    pad, eos = dictionary.pad(), dictionary.eos()
+    source, target = sides
+    src_tokens = data_utils.collate_tokens(source, pad, left_pad=True)
+    tgt_tokens = data_utils.collate_tokens(target, pad)
+
+    def parents(tokens: torch.Tensor) -> torch.Tensor:
+        columns = torch.randint(0, tokens.size(1), tokens.shape, generator=generator)
+        return columns.masked_fill(tokens.eq(pad) | tokens.eq(eos), -1)
+
+    batch: dict[str, Any] = {
+        "id": torch.arange(count),
+        "nsentences": count,
+        "ntokens": int(lengths[1].sum()) + count,
+        "net_input": {
+            "src_tokens": src_tokens,
+            "src_lengths": src_tokens.ne(pad).sum(1),
+            "prev_output_tokens": data_utils.collate_tokens(
+                target, pad, eos, move_eos_to_beginning=True
+            ),
+        },
+        "target": tgt_tokens,
+        "src_parents": parents(src_tokens),
+        "tgt_parents": parents(tgt_tokens),
+    }
+    return _to(batch, device)
+
+
+def _to(value: Any, device: torch.device) -> Any:
+    if isinstance(value, dict):
+        return {k: _to(v, device) for k, v in value.items()}
+    return value.to(device) if torch.is_tensor(value) else value
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until the device has done all that it was told."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def interleaved(
+    actions: dict[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
+) -> dict[str, list[float]]:
+    """Time each action once per round, in an order that turns, and return seconds by name."""
+    seconds: dict[str, list[float]] = {name: [] for name in actions}
+    names = list(actions)
+    for number in range(warmup + rounds):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            synchronize(device)
+            start = time.perf_counter()
+            actions[name]()
+            synchronize(device)
+            if number >= warmup:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def print_ratios(seconds: dict[str, list[float]], baseline: str, unit: str = "ms") -> None:
+    """Print the median time and, of each round's ratio to the baseline, median and quartiles."""
+    print(f"{'model':34}{unit:>9}{'ratio':>9}   quartiles of the ratio")
+    for name, values in seconds.items():
+        ratios = [a / b for a, b in zip(values, seconds[baseline], strict=True)]
+        low, middle, high = statistics.quantiles(ratios, n=4)
+        median = 1000 * statistics.median(values)
+        print(f"{name:34}{median:9.1f}{middle:9.3f}   {low:.3f} - {high:.3f}")

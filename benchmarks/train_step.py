@@ -1,0 +1,88 @@
+"""Time of one training update against fairseq's own Transformer of the same size.
+
+All models take turns on the same batches in one process; the second ``transformer`` row shows how
+much of a ratio is noise. Usage: ``python benchmarks/train_step.py [--device cuda] [--fp16] ...``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import common  # noqa: E402
+from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import (  # noqa: E402
+    LabelSmoothedCrossEntropyWithSyntax,
+)
+
+SYSTEMS = {
+    "transformer": "transformer{}",
+    "transformer again": "transformer{}",
+    "transformer_dbsa": "transformer_dbsa{}",
+    "transformer_syncattn": "transformer_syncattn{}",
+}
+
+
+def make_update(
+    name: str, arch: str, args: argparse.Namespace, task: Any, batches: list[dict[str, Any]]
+) -> Callable[[], None]:
+    """Return a function that makes one update on the next batch."""
+    device = torch.device(args.device)
+    options = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
+    model = common.make_model(arch, task, device, **options).train()
+    criterion: Any
+    if name.startswith("transformer_"):
+        criterion = LabelSmoothedCrossEntropyWithSyntax(
+            task, False, 0.1, 0.5, 0.5, "tokens", 0.5, False
+        )
+    else:
+        criterion = LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), foreach=True)
+    state = {"n": 0}
+
+    def update() -> None:
+        batch = batches[state["n"] % len(batches)]
+        state["n"] += 1
+        with torch.autocast(device.type, torch.bfloat16, enabled=args.bf16):
+            loss, sample_size, _ = criterion(model, batch)
+        (loss / sample_size).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return update
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--size", default="_iwslt_de_en", choices=["", "_iwslt_de_en", "_tiny"])
+    parser.add_argument("--max-tokens", type=int, default=2048)
+    parser.add_argument("--vocabulary", type=int, default=10000)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--bf16", action="store_true", help="automatic mixed precision")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    device = torch.device(args.device)
+    task = common.make_task(args.vocabulary)
+    batches = [common.make_batch(task, args.max_tokens, device, seed=s) for s in range(4)]
+    updates = {
+        name: make_update(name, arch.format(args.size), args, task, batches)
+        for name, arch in SYSTEMS.items()
+    }
+    hardware = torch.cuda.get_device_name() if device.type == "cuda" else f"{args.threads} threads"
+    print(f"one update, {args.size or 'base'}, {args.max_tokens} tokens, {device} ({hardware})")
+    common.print_ratios(common.interleaved(updates, args.rounds, device), baseline="transformer")
+
+
+if __name__ == "__main__":
+    main()

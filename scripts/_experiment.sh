@@ -1,0 +1,69 @@
+# Sourced by scripts that run an experiment from text to table. They set
+#   work     folder for everything that is made
+#   source target            languages
+#   words    prefix of the tokenised text and its heads: $words/train.en, $words/train.heads.en
+#   size     options of fairseq-train that make the model's size, the same for all systems
+#   recipe   all its other options, the same for all systems
+# A finished step is skipped on the next run, and an interrupted training resumes.
+
+plugin=(--user-dir "$root/syncattn_fairseq" --task translation_with_syntax)
+
+say() { printf '\n== %s\n' "$*"; }
+
+run() { # run LOG COMMAND...: print the command, keep its output in LOG, show the end if it fails
+    local log=$1
+    shift
+    printf '$ %s\n' "$*"
+    if ! "$@" >"$log" 2>&1; then
+        tail -n 5 "$log" >&2
+        echo "failed; all of its output: $log" >&2
+        return 1
+    fi
+}
+
+segment() { # segment VOCABULARY: learn a joint BPE and apply it to every split
+    [ ! -e "$work/pieces/.done" ] || return 0
+    mkdir -p "$work/pieces"
+    run "$work/pieces/learn.log" syncattn-bpe learn --vocab-size "$1" --model "$work/pieces/bpe" \
+        --input "$words/train.$source" "$words/train.$target"
+    local names=({train,valid,test}.{"$source","$target"})
+    run "$work/pieces/apply.log" syncattn-bpe apply --model "$work/pieces/bpe.model" \
+        --input "${names[@]/#/$words/}" --output "${names[@]/#/$work/pieces/}"
+    touch "$work/pieces/.done"
+}
+
+binarise() {
+    [ ! -e "$work/bin/.done" ] || return 0
+    local split options=()
+    for split in train valid test; do
+        options+=("--${split}pref" "$work/pieces/$split" "--${split}heads" "$words/$split")
+    done
+    rm -rf "$work/bin"
+    run "$work/binarise.log" syncattn-preprocess -s "$source" -t "$target" --joined-dictionary \
+        --destdir "$work/bin" --workers "$cores" "${options[@]}"
+    touch "$work/bin/.done"
+}
+
+train() { # train NAME ARCH [OPTION...]
+    local folder=$work/$1 arch=$2
+    shift 2
+    [ ! -e "$folder/.trained" ] || return 0
+    mkdir -p "$folder"
+    run "$folder/train.log" fairseq-train "$work/bin" "${plugin[@]}" --arch "$arch" \
+        --criterion label_smoothed_cross_entropy_with_syntax --save-dir "$folder" \
+        "${size[@]}" "${recipe[@]}" "$@"
+    grep '| valid |' "$folder/train.log" | tail -n 1 | sed 's/.*subset | /   /'
+    touch "$folder/.trained"
+}
+
+decode() { # decode NAME PARSES [OPTION...]: translate, and force the reference through the model
+    local folder=$work/$1 parses=$2
+    shift 2
+    [ ! -e "$folder/.decoded" ] || return 0
+    local command=(fairseq-generate "$work/bin" "${plugin[@]}" -s "$source" -t "$target"
+        --path "$folder/checkpoint_best.pt" "$@")
+    run "$folder/translations.txt" "${command[@]}" --remove-bpe sentencepiece
+    [ "$parses" = no ] || command+=(--print-parses)
+    run "$folder/forced.txt" "${command[@]}" --score-reference --print-alignment
+    touch "$folder/.decoded"
+}

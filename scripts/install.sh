@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# Create and fill .venv beside pyproject.toml, or bring it up to date. Quick when nothing is to do.
+#
+#   bash scripts/install.sh [--extras parse]
+#
+# PYTHON          the interpreter to use, 3.10 or later
+# TORCH           what pip is asked for instead of our choice of torch, e.g. TORCH=torch==2.13.0
+#                 for CUDA on a login node that has no GPU itself
+# XDG_CACHE_HOME  where the built fairseq is kept (~/.cache)
+set -euo pipefail
+unset PYTHONHOME PYTHONPATH # else pip takes packages from elsewhere for installed
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
+cd "$root"
+venv=.venv
+log=$venv/install.log
+extras=dev,moses,subword-nmt
+
+say() { printf 'install: %s\n' "$*"; }
+fail() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        --extras)
+            for extra in $(tr , ' ' <<<"${2:-}"); do
+                grep -q "^$extra = \[" pyproject.toml || fail "pyproject.toml has no extra '$extra'"
+                extras="$extras,$extra"
+            done
+            shift $(($# > 1 ? 2 : 1))
+            ;;
+        *) fail "unknown argument $1; usage: install.sh [--extras parse]" ;;
+    esac
+done
+
+# The stamp .venv/.complete is written last and says what it vouches for: the place (a copied venv
+# runs the programs of the old one), the files that decide what is installed, and the extras.
+# .venv/.incomplete marks a venv of ours that is being filled.
+inputs="$(cat constraints.txt pyproject.toml scripts/install.sh scripts/slim_fairseq.py | cksum)"
+stamped() { sed -n "s/^$1=//p" $venv/.complete 2>/dev/null || true; }
+
+missing_extras() {
+    local have extra
+    have=",$(stamped extras),"
+    for extra in ${extras//,/ }; do
+        case $have in *",$extra,"*) ;; *) printf '%s ' "$extra" ;; esac
+    done
+}
+
+wrong_python() { # PYTHON names another version than the one installed
+    [ -n "${PYTHON:-}" ] && [ "$(version "$PYTHON")" != "$(version $venv/bin/python)" ]
+}
+
+version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
+
+todo() { # what the venv needs: nothing, update, rebuild, create, or it is not ours
+    if [ ! -e $venv ]; then echo create
+    elif [ -e $venv/.incomplete ] || [ -z "$(ls -A $venv)" ]; then echo rebuild
+    elif [ ! -e $venv/.complete ]; then echo foreign
+    elif [ "$(stamped root)" != "$root" ] || [ ! -x $venv/bin/python ] || wrong_python; then
+        echo rebuild
+    elif [ "$(stamped inputs)" != "$inputs" ] || [ -n "$(missing_extras)" ]; then
+        echo update
+    else echo nothing
+    fi
+}
+
+choose_python() { # PYTHON, or the first that the pinned versions are made for
+    local candidate found
+    set -- python3 python3.12 python3.11 python3.10 python3.13 python
+    [ -z "${PYTHON:-}" ] || set -- "$PYTHON"
+    for candidate; do
+        found="$(version "$candidate")" || continue
+        case $found in
+            2.* | 3.[0-9]) continue ;;
+            3.1[0-3]) ;;
+            *) [ -n "${PYTHON:-}" ] || continue ;;
+        esac
+        "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
+            fail "$candidate has no venv module; on Debian: apt install python$found-venv"
+        echo "$candidate"
+        return
+    done
+    fail "Python 3.10 to 3.13 is needed (found ${found:-none});" \
+        "name one with PYTHON=/path/to/python3.11"
+}
+
+step() { # step LABEL COMMAND...: one line with seconds; the output goes to the log
+    local label=$1 began=$SECONDS
+    shift
+    printf '  %-58s' "$label"
+    if ! "$@" >>$log 2>&1; then
+        printf 'failed\n'
+        fail "$label: $(grep -iE '(^|[a-z])error\b' $log | tail -n 1 | cut -c -300) (see $log)"
+    fi
+    printf '%4d s\n' $((SECONDS - began))
+}
+
+pip() { $venv/bin/python -m pip --disable-pip-version-check "$@"; }
+pip_install() { pip install --no-compile -c constraints.txt "$@"; }
+pinned() { sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt; }
+
+torch_arguments() { # what to ask pip for: CUDA where there is a GPU, else the CPU build if possible
+    local torch index=https://download.pytorch.org/whl/cpu
+    torch="torch==$(pinned torch)"
+    if nvidia-smi >/dev/null 2>&1; then
+        echo "$torch,!=$(pinned torch)+cpu"
+    elif [ "$(uname -s)" != Linux ]; then
+        echo "$torch" # is the CPU build
+    elif pip install --dry-run --no-deps "$torch+cpu" >/dev/null 2>&1; then
+        echo "$torch+cpu" # from an index or folder of pip's own configuration
+    elif reachable $index/torch/; then
+        echo "$torch+cpu --extra-index-url $index"
+    else
+        say "no CPU build of torch within reach: taking the one with CUDA, several GB" >&2
+        echo "$torch"
+    fi
+}
+
+reachable() {
+    $venv/bin/python - "$1" 2>/dev/null <<<'import sys, urllib.request
+urllib.request.urlopen(sys.argv[1], timeout=5)'
+}
+
+fairseq_wheel() { # build the wheel once for this kind of Python and keep it as $cache/*.whl
+    local build=$venv/build
+    rm -rf $build && mkdir -p $build "$cache" &&
+        sed -n 's/^\(fairseq-fixed==[^ ]*\) *# sdist \(.*\)/\1 --hash=\2/p' constraints.txt \
+            >$build/requirement.txt &&
+        # Given a hash, pip checks the archive before it runs its setup.py. That one imports torch,
+        # and an isolated build would fetch another torch with all of CUDA.
+        pip download --no-deps --no-binary :all: --no-build-isolation --require-hashes \
+            -r $build/requirement.txt -d $build &&
+        $venv/bin/python scripts/slim_fairseq.py $build/*.tar.gz $build &&
+        (unset CUDA_HOME && pip wheel --no-deps --no-build-isolation -w $build $build/*/) &&
+        # Renamed into place: a half-written wheel must never be found there.
+        cp $build/*.whl "$cache/new.$$" && mv "$cache/new.$$" "$cache/$(basename $build/*.whl)" &&
+        rm -rf $build
+}
+
+can_compile() {
+    command -v "${CXX:-c++}" >/dev/null ||
+        fail "fairseq needs a C++ compiler; on Debian: apt install g++"
+    $venv/bin/python - 2>/dev/null <<<'import sysconfig
+open(sysconfig.get_path("include") + "/Python.h")' ||
+        fail "fairseq needs the headers of Python; on Debian: apt install python3-dev"
+}
+
+[ "$(todo)" != nothing ] || exit 0
+
+if command -v flock >/dev/null; then # two runs at once: the second waits and finds the work done
+    exec 9>>$venv.lock
+    flock -n 9 || { say "waiting for another install of $root"; flock 9; }
+fi
+
+began=$SECONDS
+work="$(todo)"
+case $work in
+    nothing) exit 0 ;;
+    foreign) fail "$root/$venv was not made by this script; move it away and run again" ;;
+    update)
+        extras="$(stamped extras),$(missing_extras | tr ' ' ,)"
+        extras="${extras%,}"
+        say "$venv is out of date: updating it"
+        mv $venv/.complete $venv/.incomplete
+        ;;
+    *)
+        python="$(choose_python)"
+        [ "$work" = create ] ||
+            say "$venv is incomplete, or of another place or Python: rebuilding it"
+        rm -rf $venv
+        mkdir $venv
+        touch $venv/.incomplete
+        step "$venv with Python $(version "$python")" "$python" -m venv $venv
+        ;;
+esac
+
+torch="${TORCH:-$(torch_arguments)}"
+# shellcheck disable=SC2086 # several arguments
+step "${torch%%[, ]*}, numpy, cython" pip_install $torch numpy cython setuptools wheel
+
+kind="$($venv/bin/python - <<<'import sys, sysconfig
+print(sys.implementation.cache_tag, sysconfig.get_platform(), sep="-")')"
+pins="$(grep -E '^(fairseq-fixed|cython|numpy)=' constraints.txt)"
+key="$(cat scripts/slim_fairseq.py - <<<"$pins" | cksum | cut -d ' ' -f 1)"
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/$kind-$key"
+if ! compgen -G "$cache/*.whl" >/dev/null; then
+    can_compile
+    step "fairseq-fixed $(pinned fairseq-fixed), built without torch extensions" fairseq_wheel
+fi
+step "fairseq-fixed $(pinned fairseq-fixed)" pip_install --no-deps --force-reinstall "$cache"/*.whl
+step "syncattn-fairseq [$extras]" pip_install --no-build-isolation -e ".[$extras]"
+# Shows that it works, and leaves the bytecode that pip was told not to make for all of torch.
+step "first import" env -u PYTHONDONTWRITEBYTECODE \
+    $venv/bin/python -c 'import fairseq_cli.generate, fairseq_cli.train'
+
+printf '%s\n' "root=$root" "inputs=$inputs" "extras=$extras" >$venv/.incomplete
+mv $venv/.incomplete $venv/.complete
+say "done in $((SECONDS - began)) s"

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# From nothing to a table: generate a corpus with gold parses, train three small models, decode, score.
+# Everything that it makes lies in quickstart/; run it again to go on where it stopped.
+source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
+use_venv
+source "$root/scripts/_experiment.sh"
+
+began=$SECONDS
+work=$root/quickstart source=en target=de words=$work/words
+size=(--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
+    --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings)
+recipe=(--label-smoothing 0.1 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.003
+    --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.1 --max-tokens 2048 --seed 1
+    --max-update 1000 --validate-interval-updates 500 --no-epoch-checkpoints --no-last-checkpoints
+    --log-format simple --log-interval 100)
+mkdir -p "$work"
+
+say "An English-German corpus with gold heads and word alignments"
+[ -e "$words/test.align" ] || run "$work/corpus.log" syncattn-corpus "$words"
+head -n 1 "$words/train.en" "$words/train.de"
+say "Subwords, and heads of subwords beside the binarised text"
+segment 2000
+binarise
+for system in syntax_transformer transformer_dbsa transformer_syncattn; do
+    say "Train and decode: $system"
+    train $system $system
+    decode $system "$([ $system = syntax_transformer ] && echo no || echo yes)" --batch-size 100
+done
+
+say "Test set, $((SECONDS - began)) s after the start"
+syncattn-score --references "$words/test.de" --tokenize none --subwords sentencepiece \
+    --source-heads "$words/test.heads.en" --target-heads "$words/test.heads.de" \
+    --alignments "$words/test.align" \
+    --system Transformer "$work"/syntax_transformer/{translations,forced}.txt \
+    --system DBSA "$work"/transformer_dbsa/{translations,forced}.txt \
+    --system SyncAttn "$work"/transformer_syncattn/{translations,forced}.txt
+echo
+echo "Corpus: $words; models, logs and output: $work/*/"

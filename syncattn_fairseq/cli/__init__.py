@@ -1,0 +1,1 @@
+"""The commands that pip installs: arguments in, exit status out."""

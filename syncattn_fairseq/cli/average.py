@@ -1,0 +1,59 @@
+"""``syncattn-average``: one checkpoint to decode with from the mean of several."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from syncattn_fairseq.checkpoints import average_checkpoints, last_checkpoints
+from syncattn_fairseq.data.errors import DataError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if bool(args.checkpoints) == bool(args.last):
+        parser.error("name the checkpoints, or give --last N and --dir")
+    if bool(args.last) != bool(args.dir):
+        parser.error("--last and --dir go together")
+    try:
+        paths = args.checkpoints or last_checkpoints(args.dir, args.last, args.by)
+        updates = average_checkpoints(paths, args.output)
+    except (DataError, OSError) as error:
+        print(f"syncattn-average: {error}", file=sys.stderr)
+        return 1
+    print(
+        f"{args.output}: mean of {len(paths)} checkpoints (updates "
+        f"{', '.join(map(str, updates))}), without optimizer state: to decode with, not to resume"
+    )
+    return 0
+
+
+def _positive(value: str) -> int:
+    number = int(value)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="syncattn-average", description="Average the parameters of fairseq checkpoints."
+    )
+    parser.add_argument("checkpoints", nargs="*", help="files to average")
+    parser.add_argument("--output", required=True, help="file to write")
+    parser.add_argument("--last", type=_positive, metavar="N", help="average the newest N of --dir")
+    parser.add_argument("--dir", help="folder of checkpoints, fairseq's --save-dir")
+    parser.add_argument(
+        "--by",
+        choices=["epoch", "update"],
+        default="epoch",
+        help="take checkpointE.pt or checkpoint_E_U.pt (default: epoch)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""``syncattn-score``: BLEU, chrF, attachment scores and alignment error rate of systems."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sacrebleu.metrics.bleu import BLEU
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.files import replacing
+from syncattn_fairseq.data.parses import read_heads
+from syncattn_fairseq.data.subwords import SCHEMES
+from syncattn_fairseq.evaluation.alignment import read_alignments
+from syncattn_fairseq.evaluation.fairseq_output import read_decoded
+from syncattn_fairseq.evaluation.scoring import Gold, SystemScore, score_system
+from syncattn_fairseq.evaluation.table import text_table
+from syncattn_fairseq.evaluation.translation import read_references
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        scores = _score(args)
+        numbers = {name: score.as_dict() for name, score in scores.items()}
+        document = json.dumps({"systems": numbers}, indent=2, ensure_ascii=False) + "\n"
+        if args.json == "-":
+            sys.stdout.write(document)
+            return 0
+        if args.json:
+            with replacing(Path(args.json)) as temporary:
+                temporary.write_text(document, encoding="utf-8")
+    except (DataError, OSError) as error:
+        print(f"syncattn-score: {error}", file=sys.stderr)
+        return 1
+    print(_report(scores))
+    return 0
+
+
+def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
+    gold = Gold(
+        references=read_references(args.references),
+        source_heads=list(read_heads(args.source_heads)) if args.source_heads else None,
+        target_heads=list(read_heads(args.target_heads)) if args.target_heads else None,
+        alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
+    )
+    scores: dict[str, SystemScore] = {}
+    for name, *outputs in args.system:
+        if len(outputs) not in (1, 2) or name in scores:
+            raise DataError(f"--system {name}: give each name once, with one or two files")
+        beam, *forced = map(read_decoded, outputs)
+        try:
+            scores[name] = score_system(
+                beam,
+                forced[0] if forced else None,
+                gold,
+                scheme=args.subwords,
+                moses_language=args.detokenize,
+                tokenize=args.tokenize,
+            )
+        except DataError as error:
+            raise DataError(f"system {name}: {error}") from None
+    return scores
+
+
+def _report(scores: dict[str, SystemScore]) -> str:
+    rows = [["system", "BLEU", "chrF", "UAS source", "UAS target", "AER", "sentences"]]
+    notes: dict[str, None] = {}  # in order, each once
+    for name, score in scores.items():
+        source, target = score.source_attachment, score.target_attachment
+        rows.append(
+            [
+                name,
+                f"{score.bleu.score:.2f}",
+                f"{score.chrf.score:.2f}",
+                _percent(source.uas if source and source.counted else None),
+                _percent(target.uas if target and target.counted else None),
+                _percent(score.alignment.aer if score.alignment else None),
+                str(score.sentences),
+            ]
+        )
+        notes[f"BLEU {score.bleu.signature}"] = None
+        notes[f"chrF {score.chrf.signature}"] = None
+        if target and target.counted:
+            notes[
+                f"UAS target counts the {100 * target.coverage:.1f} % of the words whose head is "
+                "the root or to their left"
+            ] = None
+        if score.left_out:
+            notes[
+                f"{name}: {score.left_out} sentences without UAS or AER, since an unknown subword "
+                "hides where their words begin"
+            ] = None
+    return "\n".join([text_table(rows), "", *notes])
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{100 * fraction:.2f}"
+
+
+def _moses_language(value: str) -> str | None:
+    if value == "none":
+        return None
+    tool, _, language = value.partition(":")
+    if tool != "moses" or not language:
+        raise argparse.ArgumentTypeError(f"{value!r}; choose none or moses:LANGUAGE")
+    return language
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="syncattn-score",
+        description="Score decoded translations, and the parses and alignments printed with them.",
+    )
+    parser.add_argument(
+        "--system",
+        required=True,
+        action="append",
+        nargs="+",
+        metavar=("NAME", "FILE"),
+        help="NAME BEAM_OUTPUT [FORCED_OUTPUT], once per system. BEAM_OUTPUT: what "
+        "fairseq-generate or fairseq-interactive printed, or plain text. FORCED_OUTPUT: what "
+        "fairseq-generate --score-reference --print-alignment --print-parses printed, without "
+        "--remove-bpe",
+    )
+    parser.add_argument("--references", required=True, help="untokenised text, may be .gz")
+    parser.add_argument("--source-heads", help="gold heads of the source, for UAS")
+    parser.add_argument("--target-heads", help="gold heads of the references, for UAS")
+    parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
+    parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
+    parser.add_argument(
+        "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
+    )
+    parser.add_argument(
+        "--detokenize",
+        type=_moses_language,
+        default="none",
+        metavar="none|moses:LANGUAGE",
+        help="undo the Moses tokenizer in the translations (default: none)",
+    )
+    parser.add_argument(
+        "--tokenize",
+        choices=list(BLEU.TOKENIZERS),
+        default="13a",
+        help="sacreBLEU's tokenizer (default: 13a)",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

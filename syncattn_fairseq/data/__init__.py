@@ -1,0 +1,1 @@
+"""Parses as data: on disk, over subwords, in batches."""

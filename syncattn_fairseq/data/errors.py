@@ -1,0 +1,20 @@
+"""What is wrong with the input, as one line that says where and how to mend it."""
+
+from __future__ import annotations
+
+
+class DataError(ValueError):
+    """Input that cannot be used; ``str(error)`` is the one line that a command prints."""
+
+
+class BadParse(DataError):
+    """The parse of one sentence is not a dependency tree over the sentence's words.
+
+    Args:
+        reason: the kind of fault in a few words, the same for every sentence that has it.
+        detail: what is wrong with this sentence.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason

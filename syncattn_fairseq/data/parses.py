@@ -1,0 +1,50 @@
+"""Word-level dependency heads: reading them, and checking that they are a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .errors import BadParse, DataError
+from .files import read_lines
+
+
+def read_heads(path: Path | str) -> Iterator[list[int] | None]:
+    """Yield the heads of each sentence: 1-based, 0 = root; None for an empty line, no parse.
+
+    Raises:
+        DataError: naming the line that holds something else than integers.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            yield [int(head) for head in line.split()] or None
+        except ValueError:
+            raise DataError(
+                f"{path}:{number}: expected one integer per word, got {line[:60]!r}; "
+                "0 is the root, k the k-th word, an empty line no parse"
+            ) from None
+
+
+def check_tree(heads: Sequence[int]) -> None:
+    """Check that the heads of one sentence form one tree, in linear time.
+
+    Raises:
+        BadParse: for a head out of range, no root, several roots, or a cycle.
+    """
+    size = len(heads)
+    for head in heads:
+        if not 0 <= head <= size:
+            raise BadParse("head out of range", f"head {head} is out of range 0..{size}")
+    roots = heads.count(0)
+    if roots != 1:
+        raise BadParse(
+            "several roots" if roots else "no root", f"{roots} words have head 0, exactly one must"
+        )
+    walked = [0] * (size + 1)  # the walk that first came by each word
+    for walk in range(1, size + 1):
+        word = walk
+        while word and not walked[word]:
+            walked[word] = walk
+            word = heads[word - 1]
+        if word and walked[word] == walk:
+            raise BadParse("cycle", f"following the heads from word {word} leads back to it")

@@ -1,0 +1,199 @@
+"""From words to subwords: which subwords make a word, and which one is a subword's parent.
+
+Rules for a parent (w a word, h its head word; positions are 0-based):
+
+========== =============================================== ===================== ================
+rule       parent of a subword of w                        of the root's         system
+========== =============================================== ===================== ================
+``chain``  the next subword; of the last one, the first    the next; the last    DBSA, SyncAttn
+           subword of h                                    one: itself
+``first``  the first subword of h                          its own word's first  LISA
+``middle`` the middle position of h, maybe x.5             its own word's middle PASCAL
+========== =============================================== ===================== ================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, compress, count, pairwise
+
+import torch
+from torch import Tensor
+
+from .errors import DataError
+
+CONTINUATION = -1
+"""Mark of a subword that is not the first of its word."""
+NO_HEAD = -2
+"""Mark of the first subword of a word without a head: the sentence has no parse."""
+NO_TOKEN = -3
+"""Mark of padding and of end-of-sentence columns in a batch; never on disk."""
+
+RULES = ("chain", "first", "middle")
+SCHEMES = ("subword_nmt", "sentencepiece", "none")
+
+
+def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
+    """Map word heads to one parent per subword, for a batch, without leaving the device.
+
+    Args:
+        marks: (B, T) integers: a word's first subword carries the word's head (0 = root, k = the
+            k-th word of the row) or ``NO_HEAD``, its other subwords ``CONTINUATION``; columns of
+            padding, left or right, and of the end of sentence carry ``NO_TOKEN``.
+        rule: ``chain``, ``first`` or ``middle`` (see the module's table).
+
+    Returns:
+        (B, T) columns of ``marks``: int64 with -1 = no label for ``chain`` and ``first``, float32
+        with NaN = no parent for ``middle``. A head beyond the row's last word (a truncated
+        sentence) gives no label; the last word that is present ends where the row's tokens end.
+
+    Raises:
+        ValueError: for an unknown rule.
+    """
+    _check_choice("rule", rule, RULES)
+    marks = marks.long()
+    batch, length = marks.shape
+    columns = torch.arange(length, device=marks.device).expand(batch, length)
+    starts = (marks >= 0) | (marks == NO_HEAD)
+    continues = marks == CONTINUATION
+    unfinished = torch.nn.functional.pad(continues, (0, 1))[:, 1:]
+
+    # Columns of word k are kept in slot k. Slot 0 takes the columns of no interest; the last slot
+    # stays empty, and heads far beyond the row's words are sent there.
+    words = starts.cumsum(dim=1)
+    tokens = (starts | continues) & (words > 0)
+    slots = marks.new_full((batch, length + 2), -1)
+    first = slots.scatter(1, words * starts, columns)
+    head = marks.gather(1, first.gather(1, words).clamp(min=0))
+    labelled = tokens & (head >= 0)
+    parent = torch.where(head == 0, words, head.clamp(0, length + 1))
+    parent_first = first.gather(1, parent)
+
+    if rule == "middle":
+        last = slots.scatter(1, words * (tokens & ~unfinished), columns)
+        middle = (parent_first + last.gather(1, parent)).float() / 2
+        return middle.masked_fill(~labelled | (parent_first < 0), float("nan"))
+    if rule == "first":
+        return parent_first.masked_fill(~labelled, -1)
+    parents = torch.where(head == 0, columns, parent_first)
+    return torch.where(unfinished, columns + 1, parents).masked_fill(~labelled, -1)
+
+
+def subword_parents(
+    heads: Sequence[int], lengths: Sequence[int], rule: str
+) -> list[int] | list[float]:
+    """Map the word heads of one sentence to one parent per subword.
+
+    Args:
+        heads: one 1-based head per word, 0 = root.
+        lengths: number of subwords of each word.
+        rule: ``chain``, ``first`` or ``middle`` (see the module's table).
+
+    Returns:
+        One 0-based subword position per subword; floats, maybe x.5, for ``middle``.
+
+    Raises:
+        ValueError: for a head out of range, a length below 1, lists of unequal length or an
+            unknown rule.
+    """
+    if len(heads) != len(lengths):
+        raise ValueError(f"{len(heads)} heads but {len(lengths)} words")
+    for word, (head, length) in enumerate(zip(heads, lengths, strict=True), 1):
+        if not 0 <= head <= len(heads):
+            raise ValueError(f"head {head} of word {word} is out of range 0..{len(heads)}")
+        if length < 1:
+            raise ValueError(f"word {word} has {length} subwords; a word has at least 1")
+    marks: list[int] = []
+    for head, length in zip(heads, lengths, strict=True):
+        marks += [head] + [CONTINUATION] * (length - 1)
+    parents: list[int] | list[float] = parents_from_marks(
+        torch.tensor([marks], dtype=torch.long), rule
+    )[0].tolist()
+    return parents
+
+
+def word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
+    """Tell for each subword whether it is the first of its word.
+
+    Args:
+        tokens: the subwords of one sentence.
+        scheme: how subwords are written, as in fairseq's ``--post-process``: ``subword_nmt``
+            (``@@`` at the end: the word goes on), ``sentencepiece`` (U+2581 at the start: a word
+            begins; a lone U+2581 belongs to the word that follows; fairseq's ``characters`` are
+            written like this too) or ``none`` (a token is a word).
+
+    Raises:
+        ValueError: for an unknown scheme.
+    """
+    _check_choice("scheme", scheme, SCHEMES)
+    if scheme == "none" or not tokens:
+        return [True] * len(tokens)
+    if scheme == "subword_nmt":
+        return [True] + [not token.endswith("@@") for token in tokens[:-1]]
+    starts = [token[:1] == "▁" for token in tokens]
+    starts[0] = True
+    if "▁" in tokens:
+        for index in range(1, len(tokens)):
+            starts[index] &= tokens[index - 1] != "▁"
+        for index in range(len(tokens) - 1, 0, -1):  # no word follows: it ends the word before
+            if tokens[index] != "▁":
+                break
+            starts[index] = False
+    return starts
+
+
+def word_lengths(tokens: Sequence[str], scheme: str) -> list[int]:
+    """Count the subwords of each word; see `word_starts`."""
+    begins = [*compress(count(), word_starts(tokens, scheme)), len(tokens)]
+    return [end - begin for begin, end in pairwise(begins)]
+
+
+def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
+    """Undo the subwords: return the words of one sentence; see `word_starts`."""
+    starts = word_starts(tokens, scheme)
+    if scheme == "subword_nmt":
+        tokens = [token.removesuffix("@@") for token in tokens]
+    begins = [*compress(count(), starts), len(tokens)]
+    words = ["".join(tokens[begin:end]) for begin, end in pairwise(begins)]
+    return [word.strip("▁") for word in words] if scheme == "sentencepiece" else words
+
+
+def word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    """Heads of words from the parents of subwords, undoing the rule ``chain``.
+
+    Under that rule only a word's final subword points out of the word: the word that it points
+    into is the head, and a word that points into itself is the root.
+
+    Args:
+        parents: 0-based position of the parent of each subword.
+        lengths: number of subwords of each word, at least 1.
+
+    Returns:
+        One 1-based head per word, 0 for the root.
+
+    Raises:
+        DataError: the two disagree about the length, or a parent lies outside the sentence.
+    """
+    word_of = [word for word, length in enumerate(lengths) for _ in range(length)]
+    if len(parents) != len(word_of):
+        raise DataError(f"{len(parents)} parents for {len(word_of)} subwords")
+    if any(not 0 <= parent < len(word_of) for parent in parents):
+        raise DataError(f"a parent lies outside the {len(word_of)} subwords")
+    heads = [word_of[parents[end - 1]] for end in accumulate(lengths)]
+    return [0 if head == word else head + 1 for word, head in enumerate(heads)]
+
+
+def detect_scheme(texts: Iterable[str]) -> str:
+    """Tell how subwords are marked: ``sentencepiece``, ``subword_nmt``, or ``none`` at all."""
+    for text in texts:
+        for token in text.split():
+            if token.startswith("▁"):
+                return "sentencepiece"
+            if token.endswith("@@"):
+                return "subword_nmt"
+    return "none"
+
+
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")

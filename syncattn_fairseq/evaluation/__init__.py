@@ -1,0 +1,1 @@
+"""Measures of translations, dependency heads and word alignments."""

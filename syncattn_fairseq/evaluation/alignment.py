@@ -1,0 +1,118 @@
+"""Word alignments: gold files, links of subwords turned into links of words, and AER."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.files import read_lines
+
+Link: TypeAlias = tuple[int, int]
+"""A source and a target position, both 0-based."""
+
+_LINK = re.compile(r"(\d+)([-?p])(\d+)")
+
+
+@dataclass(frozen=True)
+class AlignmentScore:
+    """Alignment quality over a corpus, each a fraction."""
+
+    aer: float
+    precision: float
+    recall: float
+
+
+def alignment_error_rate(
+    sure: Sequence[AbstractSet[Link]],
+    possible: Sequence[AbstractSet[Link]],
+    hypothesis: Sequence[AbstractSet[Link]],
+) -> AlignmentScore:
+    """AER, precision and recall of Och and Ney (2003), counted over the whole corpus.
+
+    With A the hypothesis, S the sure and P the possible links, of which the sure ones are always a
+    part: AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), precision = |A & P| / |A|, recall =
+    |A & S| / |S|. An empty denominator means that no error could be made: AER is then 0, precision
+    and recall are 1.
+
+    Args:
+        sure: one set of sure links per sentence.
+        possible: one set of possible links per sentence; may leave out the sure ones.
+        hypothesis: one set of predicted links per sentence.
+
+    Raises:
+        DataError: the three do not have the same number of sentences.
+    """
+    if not len(sure) == len(possible) == len(hypothesis):
+        raise DataError(
+            f"alignments of {len(sure)} (sure), {len(possible)} (possible) and "
+            f"{len(hypothesis)} (hypothesis) sentences cannot be compared"
+        )
+    predicted = sum(map(len, hypothesis))
+    wanted = sum(map(len, sure))
+    found = sum(len(a & s) for a, s in zip(hypothesis, sure, strict=True))
+    right = sum(len(a & (s | p)) for a, s, p in zip(hypothesis, sure, possible, strict=True))
+    return AlignmentScore(
+        aer=1 - (found + right) / (predicted + wanted) if predicted + wanted else 0.0,
+        precision=right / predicted if predicted else 1.0,
+        recall=found / wanted if wanted else 1.0,
+    )
+
+
+def word_links(
+    links: Iterable[Link], source_lengths: Sequence[int], target_lengths: Sequence[int]
+) -> set[Link]:
+    """Two words are linked when any of their subwords are.
+
+    Args:
+        links: pairs of 0-based subword positions.
+        source_lengths: number of subwords of each source word.
+        target_lengths: number of subwords of each target word.
+
+    Raises:
+        DataError: a link lies outside the sentence.
+    """
+    source_word = [word for word, n in enumerate(source_lengths) for _ in range(n)]
+    target_word = [word for word, n in enumerate(target_lengths) for _ in range(n)]
+    try:
+        return {(source_word[i], target_word[j]) for i, j in links}
+    except IndexError:
+        raise DataError(
+            f"a link lies outside the {len(source_word)} source or the {len(target_word)} target "
+            "subwords"
+        ) from None
+
+
+def read_alignments(
+    path: str | Path, one_based: bool = False
+) -> tuple[list[set[Link]], list[set[Link]]]:
+    """Sure and possible links of a Pharaoh file.
+
+    A line holds the links of one sentence: ``i-j`` is sure, ``i?j`` or ``ipj`` is only possible.
+
+    Returns:
+        One set of 0-based sure links and one of (only) possible links for each line.
+
+    Raises:
+        DataError: something is not a link.
+    """
+    sure: list[set[Link]] = []
+    possible: list[set[Link]] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        sure.append(set())
+        possible.append(set())
+        for token in line.split():
+            match = _LINK.fullmatch(token)
+            if not match:
+                raise DataError(
+                    f"{path}:{number}: {token!r} is not a link; write 3-4 (sure) or 3?4"
+                )
+            link = (int(match[1]) - one_based, int(match[3]) - one_based)
+            if min(link) < 0:
+                raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
+            (sure if match[2] == "-" else possible)[-1].add(link)
+    return sure, possible

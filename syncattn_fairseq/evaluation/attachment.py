@@ -1,0 +1,61 @@
+"""The attachment score of dependency heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from syncattn_fairseq.data.errors import DataError
+
+Heads: TypeAlias = Sequence[int]
+"""The head of each word of a sentence, 1-based; 0 is the root."""
+
+
+@dataclass(frozen=True)
+class AttachmentScore:
+    """Words with the right head, words that were counted, and words that have a gold head."""
+
+    correct: int
+    counted: int
+    total: int
+
+    @property
+    def uas(self) -> float:
+        """Unlabelled attachment score as a fraction; 0 when nothing was counted."""
+        return self.correct / self.counted if self.counted else 0.0
+
+    @property
+    def coverage(self) -> float:
+        """The fraction of the words with a gold head that was counted."""
+        return self.counted / self.total if self.total else 0.0
+
+
+def attachment_score(
+    predicted: Sequence[Heads], gold: Sequence[Heads | None], left_only: bool = False
+) -> AttachmentScore:
+    """Compare predicted heads with gold heads over a corpus; sentences without gold are skipped.
+
+    Args:
+        predicted: heads of each sentence.
+        gold: gold heads of each sentence; None (or nothing) where there is no parse.
+        left_only: count only the words whose gold head is the root or stands to their left. A
+            causal decoder cannot attend to a head that it has yet to produce.
+
+    Raises:
+        DataError: sentences or words do not match in number.
+    """
+    if len(predicted) != len(gold):
+        raise DataError(f"heads of {len(predicted)} sentences, gold heads of {len(gold)}")
+    correct = counted = total = 0
+    for number, (guess, truth) in enumerate(zip(predicted, gold, strict=True), start=1):
+        if not truth:
+            continue
+        if len(guess) != len(truth):
+            raise DataError(f"sentence {number}: {len(guess)} heads, {len(truth)} gold heads")
+        total += len(truth)
+        for position, (a, b) in enumerate(zip(guess, truth, strict=True), start=1):
+            if not left_only or b <= position:
+                counted += 1
+                correct += a == b
+    return AttachmentScore(correct, counted, total)

@@ -1,0 +1,207 @@
+"""All measures of one system: its translations, and its syntax and alignments where printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.subwords import detect_scheme, word_lengths
+from syncattn_fairseq.evaluation.alignment import (
+    AlignmentScore,
+    Link,
+    alignment_error_rate,
+    word_links,
+)
+from syncattn_fairseq.evaluation.attachment import (
+    AttachmentScore,
+    Heads,
+    attachment_score,
+)
+from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
+from syncattn_fairseq.evaluation.translation import (
+    TranslationScore,
+    bleu,
+    chrf,
+    detokenize_moses,
+    undo_subwords,
+)
+
+_UNKNOWN = "<unk>"
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What a system is measured against, one entry per sentence; None where there is no gold."""
+
+    references: Sequence[str]
+    source_heads: Sequence[Heads | None] | None = None
+    target_heads: Sequence[Heads | None] | None = None
+    alignments: tuple[Sequence[set[Link]], Sequence[set[Link]]] | None = None
+    """Sure and possible links."""
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """The measures of one system; None where something was not printed or has no gold."""
+
+    sentences: int
+    bleu: TranslationScore
+    chrf: TranslationScore
+    source_attachment: AttachmentScore | None
+    target_attachment: AttachmentScore | None
+    alignment: AlignmentScore | None
+    left_out: int
+    """Sentences without attachment or alignment, since an unknown subword hides the words."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """All numbers, ready for JSON: BLEU and chrF from 0 to 100, the others as fractions."""
+        numbers = asdict(self)
+        for name in ("source_attachment", "target_attachment"):
+            score: AttachmentScore | None = getattr(self, name)
+            if score:
+                numbers[name] |= {"uas": score.uas, "coverage": score.coverage}
+        return numbers
+
+
+def score_system(
+    beam: Sequence[DecodedSentence],
+    forced: Sequence[DecodedSentence] | None,
+    gold: Gold,
+    scheme: str | None = None,
+    moses_language: str | None = None,
+    tokenize: str = "13a",
+) -> SystemScore:
+    """Measure one system.
+
+    Args:
+        beam: output of beam search: its translations are scored and, where there is no `forced`,
+            its parses of the source.
+        forced: output of decoding that was forced to give the references: its parses of both sides
+            and its alignments are scored.
+        gold: what to compare with.
+        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`); None: find out.
+        moses_language: undo the Moses tokenizer of this language in the translations.
+        tokenize: sacreBLEU's tokenizer.
+
+    Raises:
+        DataError: sentences, words or subwords do not match in number.
+    """
+    texts = [sentence.translation for sentence in beam]
+    texts = undo_subwords(texts, scheme or detect_scheme(texts))
+    if moses_language:
+        texts = detokenize_moses(texts, moses_language)
+
+    analysed = beam if forced is None else forced
+    scheme = scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis))
+    left_out: set[int] = set()
+    with _naming("source"):
+        source = _attachment(
+            [(s.source, s.source_heads) for s in analysed], gold.source_heads, scheme, left_out
+        )
+    target = alignment = None
+    if forced is not None:
+        with _naming("target"):
+            target = _attachment(
+                [(s.hypothesis, s.hypothesis_heads) for s in forced],
+                gold.target_heads,
+                scheme,
+                left_out,
+                left_only=True,
+            )
+        alignment = _alignment(forced, gold, scheme, left_out)
+    return SystemScore(
+        sentences=len(texts),
+        bleu=bleu(texts, gold.references, tokenize),
+        chrf=chrf(texts, gold.references),
+        source_attachment=source,
+        target_attachment=target,
+        alignment=alignment,
+        left_out=len(left_out),
+    )
+
+
+def _attachment(
+    decoded: Sequence[tuple[str, Heads | None]],
+    gold: Sequence[Heads | None] | None,
+    scheme: str,
+    left_out: set[int],
+    left_only: bool = False,
+) -> AttachmentScore | None:
+    if gold is None:
+        return None
+    _check_number(decoded, gold, "gold parses")
+    predicted: list[Heads] = []
+    usable: list[Heads | None] = []
+    for index, ((text, heads), truth) in enumerate(zip(decoded, gold, strict=True)):
+        if heads is None:
+            return None
+        if truth and _hides_words(text, len(heads), truth, scheme):
+            left_out.add(index)
+            truth = None
+        predicted.append(heads)
+        usable.append(truth)
+    return attachment_score(predicted, usable, left_only)
+
+
+def _alignment(
+    decoded: Sequence[DecodedSentence], gold: Gold, scheme: str, left_out: set[int]
+) -> AlignmentScore | None:
+    if gold.alignments is None:
+        return None
+    _check_number(decoded, gold.alignments[0], "gold alignments")
+    no_parses = [None] * len(decoded)
+    kept: list[tuple[set[Link], set[Link], set[Link]]] = []
+    for index, (sentence, sure, possible, source_heads, target_heads) in enumerate(
+        zip(
+            decoded,
+            *gold.alignments,
+            gold.source_heads or no_parses,
+            gold.target_heads or no_parses,
+            strict=True,
+        )
+    ):
+        if sentence.links is None:
+            return None
+        source = word_lengths(sentence.source.split(), scheme)
+        target = word_lengths(sentence.hypothesis.split(), scheme)
+        if _hides_words(sentence.source, len(source), source_heads, scheme) or _hides_words(
+            sentence.hypothesis, len(target), target_heads, scheme
+        ):
+            left_out.add(index)
+            continue
+        with _naming(f"sentence {index + 1}"):
+            _check_range(sure | possible, len(source), len(target))
+            kept.append((sure, possible, word_links(sentence.links, source, target)))
+    return alignment_error_rate(*map(list, zip(*kept, strict=True))) if kept else None
+
+
+def _hides_words(text: str, words: int, truth: Heads | None, scheme: str) -> bool:
+    """Whether fairseq printed an unknown subword whose mark, now lost, told where a word ends."""
+    if _UNKNOWN not in text:
+        return False
+    return len(truth) != words if truth else scheme != "none"
+
+
+def _check_number(decoded: Sequence[Any], gold: Sequence[Any], what: str) -> None:
+    if len(decoded) != len(gold):
+        raise DataError(f"{len(decoded)} decoded sentences, but {len(gold)} {what}")
+
+
+def _check_range(links: set[Link], source: int, target: int) -> None:
+    for i, j in links:
+        if i >= source or j >= target:
+            raise DataError(
+                f"gold link {i}-{j}, counted from 0, lies outside the {source} source or the "
+                f"{target} target words; a file that counts from 1 needs --one-based"
+            )
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{what}: {error}") from None

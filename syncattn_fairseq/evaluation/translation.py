@@ -1,0 +1,79 @@
+"""BLEU and chrF of translations, by sacreBLEU, and the way from subwords to plain text."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.files import read_lines
+from syncattn_fairseq.data.subwords import detect_scheme, join_subwords
+
+
+@dataclass(frozen=True)
+class TranslationScore:
+    """A corpus-level score from 0 to 100 with the signature that says how it was computed."""
+
+    score: float
+    signature: str
+
+
+def bleu(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+) -> TranslationScore:
+    """BLEU (Papineni et al. 2002) of detokenised text; `tokenize` names sacreBLEU's tokenizer."""
+    return _score(BLEU(tokenize=tokenize), hypotheses, references)
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
+    """Character n-gram F-score chrF2 (Popovic 2015) of detokenised text."""
+    return _score(CHRF(), hypotheses, references)
+
+
+def undo_subwords(texts: Sequence[str], scheme: str) -> list[str]:
+    """Join subwords into words. Text without any subword mark stays as it is."""
+    if "none" in (scheme, detect_scheme(texts)):
+        return list(texts)
+    return [" ".join(join_subwords(text.split(), scheme)) for text in texts]
+
+
+def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
+    """Undo the Moses tokenizer.
+
+    Raises:
+        DataError: sacremoses is not installed.
+    """
+    try:
+        from sacremoses import MosesDetokenizer
+    except ImportError:
+        raise DataError(
+            "detokenising needs sacremoses; pip install 'syncattn-fairseq[moses]'"
+        ) from None
+    detokenizer = MosesDetokenizer(language)
+    return [detokenizer.detokenize(text.split()) for text in texts]
+
+
+def read_references(path: str | Path) -> list[str]:
+    """Lines of a UTF-8 text file, which may be gzipped (``*.gz``)."""
+    if not str(path).endswith(".gz"):
+        return list(read_lines(path))
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            return [line.rstrip("\n") for line in file]
+    except (gzip.BadGzipFile, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not gzipped UTF-8 text: {error}") from None
+
+
+def _score(
+    metric: Metric, hypotheses: Sequence[str], references: Sequence[str]
+) -> TranslationScore:
+    if len(hypotheses) != len(references):
+        raise DataError(f"{len(hypotheses)} translations, {len(references)} references")
+    score = metric.corpus_score(list(hypotheses), [list(references)]).score
+    return TranslationScore(score, str(metric.get_signature()))

@@ -1,0 +1,112 @@
+"""`syncattn-bpe`: pieces join to exactly the words they were cut from."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.cli import bpe
+from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces
+from syncattn_fairseq.data.subwords import join_subwords, word_lengths
+
+NAMES = [a + b + c for a in ("ba", "den", "mu") for b in ("ra", "te", "no") for c in ("l", "um")]
+TEXT = f"{' '.join(NAMES)}\n\nder alte baum steht\na\u3000b c\u00a0d @@ x@@ baum\n" * 9
+SIZES = {"bpe": "60", "unigram": "34", "char": "15"}  # the last one does not hold every character
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("bpe")
+    (folder / "text").write_text(TEXT, encoding="utf-8")
+    models: dict[str, Path] = {}
+    for kind in MODEL_TYPES:
+        arguments = ["learn", "--input", f"{folder}/text", "--vocab-size", SIZES[kind]]
+        for name in (kind, kind + "2"):
+            assert bpe.main([*arguments, "--type", kind, "--model", f"{folder}/{name}"]) == 0
+        models[kind] = folder / f"{kind}.model"
+        again = folder / f"{kind}2.model"
+        assert models[kind].read_bytes() == again.read_bytes()  # deterministic
+    assert len(list(folder.iterdir())) == 2 * len(MODEL_TYPES) + 1
+    return models
+
+
+# Anything a line can hold: no line ends, no surrogates, no word mark.
+letters = st.characters(exclude_categories=["Cs"], exclude_characters="\r\n ▁")
+words = st.text(st.sampled_from("abdemnrtu@\u3000\u00a0\t猫") | letters, min_size=1, max_size=6)
+
+
+@given(st.lists(words, max_size=6), st.sampled_from(MODEL_TYPES))
+def test_join_undoes_apply(models: dict[str, Path], sentence: list[str], kind: str) -> None:
+    (pieces,) = apply_pieces(models[kind], [" ".join(sentence)])
+    assert join_subwords(pieces, "sentencepiece") == sentence
+    assert len(word_lengths(pieces, "sentencepiece")) == len(sentence)
+    assert all(" " not in piece for piece in pieces)
+
+
+def test_vocabulary_is_learnt(models: dict[str, Path]) -> None:
+    (pieces,) = apply_pieces(models["bpe"], ["baum alte ☃☃"])
+    assert pieces[0] == "▁baum"
+    assert pieces[-1] == "☃☃"
+
+
+def test_apply_through_pipes_and_files(models: dict[str, Path], tmp_path: Path) -> None:
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.write_bytes("  der   baum ☃\n\nalte\r\nmann".encode())
+    arguments = ["apply", "--model", str(models["bpe"])]
+    assert bpe.main([*arguments, "--input", str(source), "--output", str(target)]) == 0
+    lines = target.read_text(encoding="utf-8").split("\n")
+    assert [join_subwords(line.split(" "), "sentencepiece") for line in lines] == [
+        ["der", "baum", "☃"], [""], ["alte"], ["mann"], [""],
+    ]  # fmt: skip
+    piped = subprocess.run(
+        [sys.executable, "-m", "syncattn_fairseq.cli.bpe", *arguments],
+        input=source.read_bytes(),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    assert piped.stdout == target.read_bytes()
+    assert piped.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "message"),
+    [
+        ("a b\nc a▁b\n", "9", "text:2: the word 'a▁b' contains U+2581"),
+        ("\n\n", "9", "no words to learn from"),
+        ("a b\n", "500", "Vocabulary size too high"),
+        ("a b c d e f\n", "5", "Vocabulary size is smaller than required_chars"),
+    ],
+)
+def test_learn_refuses(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str, size: str, message: str
+) -> None:
+    (tmp_path / "text").write_text(text, encoding="utf-8")
+    arguments = ["learn", "--input", f"{tmp_path}/text", "--model", f"{tmp_path}/m"]
+    assert bpe.main([*arguments, "--vocab-size", size]) == 1
+    error = capfd.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_apply_refuses_and_leaves_no_output(
+    models: dict[str, Path],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "text").write_text("a\nb▁\n", encoding="utf-8")
+    output = tmp_path / "out"
+    arguments = ["apply", "--input", f"{tmp_path}/text", "--output", str(output), "--model"]
+    assert bpe.main([*arguments, str(models["bpe"])]) == 1
+    assert "text:2: the word 'b▁'" in capfd.readouterr().err
+    assert bpe.main([*arguments, f"{tmp_path}/text"]) == 1
+    assert "not a sentencepiece model" in capfd.readouterr().err
+    assert bpe.main([*arguments, f"{tmp_path}/none.model"]) == 1
+    assert "No such file" in capfd.readouterr().err
+    assert not output.exists()

@@ -1,0 +1,156 @@
+"""`syncattn-preprocess`: text and heads in one call, or one line that says what is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+
+from syncattn_fairseq.cli import preprocess
+
+FILES = {
+    "bpe/train.en": "the ob@@ ser@@ ver sleeps\n\nshe r@@ uns\nhe sees\n",
+    "bpe/train.de": "▁der ▁be ob achter ▁schläft\n▁\u00a0 ▁nichts\n▁sie ▁läuft\n▁er ▁ sieht\n",
+    "bpe/valid.en": "she sleeps\n",
+    "bpe/valid.de": "▁sie ▁schläft\n",
+    "bpe/dev.en": "the ob@@ ser@@ ver\n",
+    "bpe/dev.de": "▁der ▁be ob achter\n",
+    "words/train.en": "the observer sleeps\n\nshe runs\nhe sees\n",
+    "words/train.heads.en": "2 3 0\n\n\n2 0\n",
+    "words/train.heads.de": "2 3 0\n0\n2 0\n2 0\n",
+    "words/valid.heads.en": "2 0\n",
+    "words/valid.heads.de": "2 0\n",
+    "words/dev.heads.en": "2 0\n",
+}
+MARKS = {
+    "train.heads.en-de.en": [[2, 3, -1, -1, 0], [], [-2, -2, -1], [2, 0]],
+    "train.heads.en-de.de": [[2, 3, -1, -1, 0], [0, -1], [2, 0], [2, 0, -1]],
+    "valid.heads.en-de.en": [[2, 0]],
+    "valid.heads.en-de.de": [[2, 0]],
+    "valid1.heads.en-de.en": [[2, 0, -1, -1]],
+}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def arguments(corpus: Path, *more: str) -> list[str]:
+    return [
+        *("--source-lang", "en", "--target-lang", "de", "--destdir", f"{corpus}/bin"),
+        *("--trainpref", f"{corpus}/bpe/train", "--trainheads", f"{corpus}/words/train"),
+        *("--validpref", f"{corpus}/bpe/valid,{corpus}/bpe/dev"),
+        *("--validheads", f"{corpus}/words/valid,{corpus}/words/dev"),
+        *more,
+    ]
+
+
+def read(folder: Path) -> dict[str, list[list[int]]]:
+    """Read the heads that were written, and check that the text beside them is as long."""
+    found = {}
+    for index in sorted(folder.glob("*.heads.*.idx")):
+        heads = MMapIndexedDataset(str(index.with_suffix("")))
+        text = MMapIndexedDataset(str(index.with_suffix("")).replace(".heads.", "."))
+        assert (text.sizes == heads.sizes + 1).all()
+        found[index.stem] = [heads[number].tolist() for number in range(len(heads))]
+    return found
+
+
+def test_the_command_writes_text_and_heads(corpus: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "syncattn_fairseq.cli.preprocess"]
+        + arguments(corpus, "--joined-dictionary", "--workers", "2"),
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert read(corpus / "bin") == MARKS
+    assert not [path for path in (corpus / "bin").iterdir() if path.suffix == ".tmp"]
+    lines = run.stdout.splitlines()
+    assert {"subwords of en: subword_nmt", "subwords of de: sentencepiece"} <= set(lines)
+    assert f"valid1 de: binarised without heads, no {corpus}/words/dev.heads.de" in lines
+    assert (
+        f"{corpus}/bin/train.heads.en-de.en: 4 sentences, 7 words, 10 subwords, "
+        "1 without parse, 0 parses dropped" in lines
+    )
+
+
+BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
+    "cycle": (
+        {"words/train.heads.en": "2 1 0\n\n\n2 0\n"},
+        "train.heads.en:1: following the heads",
+    ),
+    "root": ({"words/valid.heads.de": "2 1\n"}, "words/valid.heads.de:1: 0 words have head 0"),
+    "range": ({"words/train.heads.en": "2 3 0\n\n\n2 9\n"}, "train.heads.en:4: head 9 is out of"),
+    "format": ({"words/dev.heads.en": "two 0\n"}, "dev.heads.en:1: expected one integer per word"),
+    "lines": ({"words/train.heads.en": "2 3 0\n"}, "train.heads.en:1: 1 lines here but 4 in"),
+    "sides": ({"bpe/valid.de": "▁a\n▁b\n"}, "valid.de:1: 2 lines here but 1 in"),
+    "words": ({"words/train.en": "the observer sleeps\n\nx\nhe says\n"}, "'sees'"),
+    "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "say which with --subwords"),
+    "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
+    "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; see --validpref"),
+    "no heads": ({"words/dev.heads.en": None}, "words/dev.heads.de: no such file"),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_fault_stops_before_anything_is_written(
+    corpus: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    changes, message = BREAKS[name]
+    for path, content in changes.items():
+        if content is None:
+            (corpus / path).unlink()
+        else:
+            (corpus / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert preprocess.main(arguments(corpus)) == 1
+    error = capfd.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+    assert not (corpus / "bin").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--validheads", "a"], "--validpref names 2 prefixes, but --validheads 1"),
+        (["--testheads", "a"], "--testheads needs --testpref"),
+        (["--dataset-impl", "raw"], "--dataset-impl: heads need mmap"),
+        (["--trainheads", "", "--validheads", ""], "no heads found; looked for "),
+        (["--srcdict", "d", "--tgtdict", "d", "--joined-dictionary"], "cannot use both"),
+    ],
+)
+def test_options_that_do_not_fit(
+    corpus: Path, capfd: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    assert preprocess.main(arguments(corpus, *more)) == 1
+    error = capfd.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+
+
+def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    heads = corpus / "words" / "train.heads.en"
+    heads.write_text("2 3 0\n\n0 0\n3 0\n")
+    assert preprocess.main(arguments(corpus, "--on-bad-parse", "drop")) == 0
+    without = [[2, 3, -1, -1, 0], [], [-2, -2, -1], [-2, -2]]
+    assert read(corpus / "bin") == {**MARKS, "train.heads.en-de.en": without}
+    assert "2 parses dropped (1 several roots, 1 head out of range)" in capsys.readouterr().out
+
+    # fairseq refuses to replace a dictionary: what was written stays as it was.
+    heads.write_text(FILES["words/train.heads.en"])
+    assert preprocess.main(arguments(corpus)) == 1
+    assert "bin/dict.en.txt: exists already" in capsys.readouterr().err
+    assert read(corpus / "bin")["train.heads.en-de.en"] == without
+
+    # With its own dictionaries it does: no heads of the first run stay beside the new text.
+    heads.unlink()
+    more = [f"--srcdict={corpus}/bin/dict.en.txt", f"--tgtdict={corpus}/bin/dict.de.txt"]
+    assert preprocess.main(arguments(corpus, *more)) == 0
+    assert read(corpus / "bin") == {k: v for k, v in MARKS.items() if k != "train.heads.en-de.en"}

@@ -1,0 +1,159 @@
+"""Marks on disk: checked against the text, read back through fairseq."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetBuilder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.binarise import Counts, ParsedText, binarise
+from syncattn_fairseq.data.errors import DataError
+
+
+def write(
+    folder: Path, text: str, heads: str, words: str | None = None, **options: str
+) -> ParsedText:
+    folder.mkdir(exist_ok=True)
+    paths = folder / "bpe.en", folder / "train.heads.en", folder / "train.en"
+    for path, content in zip(paths, (text, heads, words), strict=True):
+        if content is not None:
+            path.write_text(content, encoding="utf-8")
+    scheme = options.pop("scheme", "subword_nmt")
+    return ParsedText(
+        paths[0], paths[1], scheme, words=None if words is None else paths[2], **options
+    )
+
+
+def write_text_dataset(path: Path, sizes: list[int]) -> None:
+    builder = MMapIndexedDatasetBuilder(f"{path}.bin", dtype=np.int32)
+    for size in sizes:
+        builder.add_item(torch.zeros(size))
+    builder.finalize(f"{path}.idx")
+
+
+def read_back(source: ParsedText, folder: Path) -> tuple[list[list[int]], Counts]:
+    """Binarise as after fairseq's own binarisation (n subwords and the end of sentence)."""
+    lines = source.text.read_text(encoding="utf-8").splitlines()
+    write_text_dataset(folder / "text", [len(line.split()) + 1 for line in lines])
+    counts = binarise(source, folder / "text", folder / "heads")
+    dataset = MMapIndexedDataset(str(folder / "heads"))
+    assert len(dataset) == len(lines)
+    return [dataset[index].tolist() for index in range(len(dataset))], counts
+
+
+def test_marks_read_back_with_empty_sentences(tmp_path: Path) -> None:
+    source = write(
+        tmp_path, "\na@@ b c\nx y@@ z@@\n\nd\n\n", "\n2 0\n\n\n0\n\n", "\nab c\nx yz\n\nd\n\n"
+    )
+    source.check()
+    marks, counts = read_back(source, tmp_path)
+    assert marks == [[], [2, -1, 0], [-2, -2, -1], [], [0], []]
+    assert str(counts) == ("6 sentences, 5 words, 7 subwords, 1 without parse, 0 parses dropped")
+    assert sorted(path.name for path in tmp_path.iterdir() if "heads" in path.name) == [
+        "heads.bin", "heads.idx", "train.heads.en",
+    ]  # fmt: skip
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[tuple[list[int], list[int]]]:
+    """Sentences as heads (empty = no parse) and subwords per word."""
+    corpus = []
+    for _ in range(draw(st.integers(1, 6))):
+        lengths = draw(st.lists(st.integers(1, 3), max_size=6))
+        order = draw(st.permutations(range(1, len(lengths) + 1)))
+        heads = [0] * len(lengths)
+        for place, word in enumerate(order[1:], 1):
+            heads[word - 1] = order[draw(st.integers(0, place - 1))]
+        corpus.append((heads if draw(st.booleans()) else [], lengths))
+    return [*corpus, ([0], [1])]
+
+
+@given(corpora())
+def test_marks_hold_the_heads_and_the_words(
+    tmp_path_factory: pytest.TempPathFactory, corpus: list[tuple[list[int], list[int]]]
+) -> None:
+    folder = tmp_path_factory.mktemp("corpus")
+    text = "".join(" ".join("▁a" + " b" * (n - 1) for n in lens) + "\n" for _, lens in corpus)
+    words = "".join(" ".join("a" + "b" * (n - 1) for n in lens) + "\n" for _, lens in corpus)
+    heads = "".join(" ".join(map(str, heads)) + "\n" for heads, _ in corpus)
+    source = write(folder, text, heads, words, scheme="sentencepiece")
+    source.check()
+    marks, counts = read_back(source, folder)
+    for row, (sentence_heads, lengths) in zip(marks, corpus, strict=True):
+        assert [mark for mark in row if mark != -1] == (sentence_heads or [-2] * len(lengths))
+        bounds = [index for index, mark in enumerate(row) if mark != -1] + [len(row)]
+        assert [end - start for start, end in pairwise(bounds)] == lengths
+    assert counts.without_parse == sum(not heads and bool(lens) for heads, lens in corpus)
+
+
+@pytest.mark.parametrize(
+    ("text", "heads", "words", "message"),
+    [
+        ("a\nb\n", "0\n", None, "train.heads.en:1: 1 lines here but 2 in "),
+        ("a\n", "0\n0\n", None, "train.heads.en:1: 2 lines here but 1 in "),
+        ("a\nb\n", "0\n0\n", "a\n", "train.en:1: 1 lines here but 2 in "),
+        ("", "", None, "bpe.en: the file is empty"),
+        ("\n\n", "\n\n", None, "bpe.en: every line is empty"),
+        ("a\nb c\n", "0\n0 3\n", None, "train.heads.en:2: head 3 is out of range 0..2"),
+        ("a\nb@@ c\n", "0\n0 1\n", None, "train.heads.en:2: 2 heads, but 1 words in "),
+        ("\n", "0\n", None, "train.heads.en:1: 1 heads, but 0 words in "),
+        ("a\nb@@ c\n", "0\n0\n", "a\nbd\n", "train.heads.en:2: word 1 is 'bc' in "),
+        ("a b\n", "0 1\n", "a b c\n", "train.heads.en:1: 2 words in "),
+    ],
+)
+def test_mismatches_name_file_and_line(
+    tmp_path: Path, text: str, heads: str, words: str | None, message: str
+) -> None:
+    source = write(tmp_path, text, heads, words)
+    with pytest.raises(DataError) as error:
+        source.check()
+    assert f"{tmp_path}/{message}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_drop_keeps_the_sentence_without_labels(tmp_path: Path) -> None:
+    source = write(
+        tmp_path,
+        "a b\na@@ b c\na b\na b\na b\n",
+        "2 0\n0 0\n0 2\n0 1 1\n0 1\n",
+        "a b\nab c\na b\na b\na x\n",
+        on_bad_parse="drop",
+    )
+    source.check()
+    marks, counts = read_back(source, tmp_path)
+    assert marks == [[2, 0], [-2, -1, -2], [-2, -2], [-2, -2], [-2, -2]]
+    assert counts.dropped == {
+        "several roots": 1, "cycle": 1, "wrong number of heads": 1, "words differ": 1,
+    }  # fmt: skip
+    assert "4 parses dropped (1 several roots, 1 cycle" in str(counts)
+
+
+@pytest.mark.parametrize("space", ["\u3000", "\u00a0"])
+def test_white_space_inside_a_word_is_not_a_difference(tmp_path: Path, space: str) -> None:
+    write(tmp_path, f"▁a{space} b ▁½\n", "2 0\n", f"a{space}b ½\n", scheme="sentencepiece").check()
+
+
+def test_sentences_too_long_for_int16(tmp_path: Path) -> None:
+    size = 40_000
+    heads = [*range(2, size + 1), 0]
+    source = write(tmp_path, "w " * size + "\nw\n", " ".join(map(str, heads)) + "\n0\n")
+    marks, _ = read_back(source, tmp_path)
+    assert marks == [heads, [0]]
+
+
+@pytest.mark.parametrize("sizes", [[3, 4], [3]])
+def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(
+    tmp_path: Path, sizes: list[int]
+) -> None:
+    source = write(tmp_path, "a b\nc d\n", "0 1\n0 1\n")
+    write_text_dataset(tmp_path / "text", sizes)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(DataError, match="bpe.en"):
+        binarise(source, tmp_path / "text", tmp_path / "heads")
+    assert sorted(tmp_path.iterdir()) == before

@@ -1,0 +1,207 @@
+"""Words and subwords, against slow loops and the papers' rules written out."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.subwords import (
+    CONTINUATION,
+    NO_HEAD,
+    NO_TOKEN,
+    RULES,
+    join_subwords,
+    parents_from_marks,
+    subword_parents,
+    word_lengths,
+)
+
+
+def slow_parents(
+    heads: list[int] | None, lengths: list[int], present: int, rule: str
+) -> list[float | None]:
+    """Parents of the first `present` subwords of a sentence, None where there is none."""
+    words, position = [], 0
+    for length in lengths:
+        words.append([p for p in range(position, position + length) if p < present])
+        position += length
+    words = [word for word in words if word]
+    parents: list[float | None] = []
+    for number, word in enumerate(words):
+        for place, subword in enumerate(word):
+            if heads is None:
+                parents.append(None)
+                continue
+            if rule == "chain" and place < len(word) - 1:
+                parents.append(word[place + 1])
+                continue
+            head = heads[number]
+            if head == 0 and rule == "chain":
+                parents.append(subword)
+            elif head > len(words):
+                parents.append(None)
+            else:
+                target = word if head == 0 else words[head - 1]
+                middle = sum(target) / len(target)
+                parents.append(middle if rule == "middle" else target[0])
+    return parents
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> tuple[list[int] | None, list[int], int]:
+    lengths = draw(st.lists(st.integers(1, 4), max_size=7))
+    heads = [draw(st.integers(0, len(lengths))) for _ in lengths]
+    present = draw(st.integers(0, sum(lengths)))
+    return draw(st.sampled_from([heads, heads, heads, None])), lengths, present
+
+
+def marks_of(heads: list[int] | None, lengths: list[int]) -> list[int]:
+    marks = []
+    for word, length in enumerate(lengths):
+        marks += [NO_HEAD if heads is None else heads[word]] + [CONTINUATION] * (length - 1)
+    return marks
+
+
+@given(
+    st.lists(sentences(), min_size=1, max_size=5), st.sampled_from(RULES), st.booleans(), st.data()
+)
+def test_batch_equals_slow_loop(
+    batch: list[tuple[list[int] | None, list[int], int]],
+    rule: str,
+    left: bool,
+    data: st.DataObject,
+) -> None:
+    width = max(present for _, _, present in batch) + 1 + data.draw(st.integers(0, 2))
+    marks = torch.full((len(batch), width), NO_TOKEN)
+    expected = torch.full((len(batch), width), math.nan)
+    for row, (heads, lengths, present) in enumerate(batch):
+        offset = width - present - 1 if left else 0  # one column for the end of sentence
+        marks[row, offset : offset + present] = torch.tensor(marks_of(heads, lengths)[:present])
+        for column, parent in enumerate(slow_parents(heads, lengths, present, rule)):
+            if parent is not None:
+                expected[row, offset + column] = offset + parent
+    dtype = data.draw(st.sampled_from([torch.int16, torch.int32, torch.int64]))
+    parents = parents_from_marks(marks.to(dtype), rule)
+    if rule == "middle":
+        assert parents.dtype == torch.float32
+        torch.testing.assert_close(parents, expected, rtol=0, atol=0, equal_nan=True)
+    else:
+        assert parents.dtype == torch.int64
+        assert torch.equal(parents, expected.nan_to_num(-1).long())
+
+
+@given(sentences(), st.sampled_from(RULES))
+def test_one_sentence_equals_slow_loop(
+    sentence: tuple[list[int] | None, list[int], int], rule: str
+) -> None:
+    heads, lengths, _ = sentence
+    heads = heads or [0] * len(lengths)
+    parents = subword_parents(heads, lengths, rule)
+    assert parents == slow_parents(heads, lengths, sum(lengths), rule)
+    assert all(isinstance(parent, float if rule == "middle" else int) for parent in parents)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        # "the | ob-ser-ver | sl-eeps": the -> observer -> sleeps (root)
+        ("chain", [1, 2, 3, 4, 5, 5]),
+        ("first", [1, 4, 4, 4, 4, 4]),
+        ("middle", [2.0, 4.5, 4.5, 4.5, 4.5, 4.5]),
+    ],
+)
+def test_rules_by_hand(rule: str, expected: list[float]) -> None:
+    assert subword_parents([2, 3, 0], [1, 3, 2], rule) == expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_word_without_head_in_a_parsed_row_can_still_be_a_parent(rule: str) -> None:
+    parents = parents_from_marks(torch.tensor([[NO_HEAD, CONTINUATION, 1]]), rule)
+    assert parents.nan_to_num(-1).tolist() == [[-1, -1, 0.5 if rule == "middle" else 0]]
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3)])
+def test_empty_batches(shape: tuple[int, int]) -> None:
+    for rule in RULES:
+        assert parents_from_marks(torch.zeros(shape, dtype=torch.long), rule).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("heads", "lengths", "rule", "message"),
+    [
+        ([0, 3], [1, 1], "chain", "head 3 of word 2 is out of range 0..2"),
+        ([0, -1], [1, 1], "chain", "head -1"),
+        ([0], [0], "first", "word 1 has 0 subwords"),
+        ([0], [1, 1], "first", "1 heads but 2 words"),
+        ([0], [1], "last", "unknown rule 'last'"),
+    ],
+)
+def test_bad_arguments(heads: list[int], lengths: list[int], rule: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace(".", r"\.")):
+        subword_parents(heads, lengths, rule)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "text", "lengths", "words"),
+    [
+        ("subword_nmt", "the ob@@ ser@@ ver sleeps", [1, 3, 1], "the observer sleeps"),
+        ("subword_nmt", "cut o@@", [1, 1], "cut o"),
+        ("subword_nmt", "@@@ @", [2], "@@"),
+        ("sentencepiece", "▁the ▁ob ser ver", [1, 3], "the observer"),
+        ("sentencepiece", "ob ser ▁sees", [2, 1], "obser sees"),
+        ("sentencepiece", "▁a ▁ 猫 ▁b", [1, 2, 1], "a 猫 b"),
+        ("sentencepiece", "▁ ▁a b ▁ ▁ ▁c", [3, 3], "ab c"),
+        ("sentencepiece", "▁a ▁ ▁", [3], "a"),
+        ("sentencepiece", "a b ▁ c d", [2, 3], "ab cd"),  # fairseq's characters
+        ("none", "a@@ ▁b", [1, 1], "a@@ ▁b"),
+        ("subword_nmt", "", [], ""),
+        ("sentencepiece", "", [], ""),
+        ("none", "", [], ""),
+    ],
+)
+def test_words_of_subwords(scheme: str, text: str, lengths: list[int], words: str) -> None:
+    assert word_lengths(text.split(), scheme) == lengths
+    assert join_subwords(text.split(), scheme) == words.split()
+
+
+@given(
+    st.lists(st.text(st.sampled_from("abé猫"), min_size=1, max_size=5), max_size=6),
+    st.sampled_from(["subword_nmt", "sentencepiece", "characters"]),
+    st.randoms(use_true_random=False),
+)
+def test_join_undoes_cutting(words: list[str], written: str, random: Random) -> None:
+    tokens: list[str] = []
+    lengths: list[int] = []
+    for word in words:
+        cuts = [index for index in range(1, len(word)) if random.random() < 0.5]
+        if written == "characters":
+            pieces = (["▁"] if lengths else []) + list(word)
+        else:
+            pieces = [word[i:j] for i, j in zip([0, *cuts], [*cuts, None], strict=True)]
+            if written == "subword_nmt":
+                pieces = [piece + "@@" for piece in pieces[:-1]] + pieces[-1:]
+            else:
+                pieces[0] = "▁" + pieces[0]
+        tokens += pieces
+        lengths.append(len(pieces))
+    scheme = "sentencepiece" if written == "characters" else written
+    assert join_subwords(tokens, scheme) == words
+    assert word_lengths(tokens, scheme) == lengths
+
+
+def test_join_agrees_with_fairseq() -> None:
+    from fairseq.data.data_utils import post_process
+
+    for text in ("the ob@@ ser@@ ver x@@", "▁the ▁ob ser ver ▁ 猫"):
+        scheme = "subword_nmt" if "@@" in text else "sentencepiece"
+        assert " ".join(join_subwords(text.split(), scheme)) == post_process(text, scheme)
+
+
+def test_unknown_scheme() -> None:
+    with pytest.raises(ValueError, match="unknown scheme 'wordpiece'; choose one of subword_nmt"):
+        word_lengths(["a"], "wordpiece")

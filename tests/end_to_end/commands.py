@@ -1,0 +1,113 @@
+"""The real commands, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import syncattn_fairseq
+
+PLUGIN = str(Path(syncattn_fairseq.__file__).parent)
+BIN = Path(sys.executable).parent
+SMALL = [
+    "--encoder-layers=2",
+    "--decoder-layers=2",
+    "--encoder-embed-dim=32",
+    "--encoder-ffn-embed-dim=32",
+    "--encoder-attention-heads=4",
+    "--decoder-attention-heads=4",
+    "--share-all-embeddings",
+]
+
+
+def start(command: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start a command of the environment that runs the tests."""
+    return subprocess.Popen(
+        [str(BIN / command), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+    )
+
+
+def finish(process: subprocess.Popen[str], stdin: str | None = None, fails: bool = False) -> str:
+    """Wait for a command and return what it printed."""
+    output, _ = process.communicate(stdin, timeout=300)
+    assert (process.returncode != 0) == fails, output[-4000:]
+    return output
+
+
+def run(command: str, *arguments: object, stdin: str | None = None, fails: bool = False) -> str:
+    """Run a command and return what it printed, errors and all."""
+    return finish(start(command, *arguments), stdin, fails)
+
+
+def training(data: Path | str, save_dir: Path, arch: str, *options: object) -> list[object]:
+    """Arguments of ``fairseq-train``; later options override earlier ones."""
+    return [
+        data,
+        f"--user-dir={PLUGIN}",
+        "--task=translation_with_syntax",
+        f"--arch={arch}",
+        "--criterion=label_smoothed_cross_entropy_with_syntax",
+        "--label-smoothing=0.1",
+        "--optimizer=adam",
+        "--adam-betas=(0.9, 0.98)",
+        "--lr=0.003",
+        "--max-tokens=600",
+        "--cpu",
+        "--seed=1",
+        "--log-format=json",
+        "--log-interval=1",
+        f"--save-dir={save_dir}",
+        *SMALL,
+        *options,
+    ]
+
+
+def train(
+    data: Path | str, save_dir: Path, arch: str, *options: object, fails: bool = False
+) -> str:
+    """Run ``fairseq-train``."""
+    return run("fairseq-train", *training(data, save_dir, arch, *options), fails=fails)
+
+
+def logged(output: str, kind: str = "train_inner") -> list[dict[str, float]]:
+    """Read the numbers that fairseq logged: ``train_inner``, ``train`` or ``valid``."""
+    lines = (line.split(f" | {kind} | ") for line in output.splitlines())
+    return [
+        {k: float(v) for k, v in json.loads(parts[1]).items()}
+        for parts in lines
+        if len(parts) == 2 and parts[1].startswith("{")
+    ]
+
+
+def generate(data: Path, checkpoint: Path | str, *options: object, fails: bool = False) -> str:
+    """Run ``fairseq-generate``."""
+    return run(
+        "fairseq-generate",
+        data,
+        f"--user-dir={PLUGIN}",
+        "--task=translation_with_syntax",
+        f"--path={checkpoint}",
+        "--cpu",
+        "--beam=4",
+        "--max-len-b=20",
+        *options,
+        fails=fails,
+    )
+
+
+def lines(output: str, kind: str) -> dict[int, list[list[str]]]:
+    """Return the columns of every line of one kind, such as ``H`` or ``X``, by sentence."""
+    found: dict[int, list[list[str]]] = {}
+    for line in output.splitlines():
+        name, *columns = line.split("\t")
+        if name.startswith(f"{kind}-") and name[len(kind) + 1 :].isdigit():
+            found.setdefault(int(name[len(kind) + 1 :]), []).append(columns)
+    return found

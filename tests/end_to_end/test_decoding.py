@@ -1,0 +1,165 @@
+"""Decoding with fairseq's own commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.data.parses import read_heads
+from tests.end_to_end import commands
+from tests.end_to_end.commands import generate, lines, run
+from tests.end_to_end.conftest import TEST
+
+
+@pytest.fixture(scope="module")
+def batched(data: Path, syncattn: Path) -> str:
+    return generate(
+        data,
+        syncattn / "checkpoint_best.pt",
+        "--batch-size=64",
+        "--print-parses",
+        "--print-alignment",
+        "--nbest=2",
+    )
+
+
+def hypotheses(output: str) -> dict[int, list[str]]:
+    return {number: [c[1] for c in found] for number, found in lines(output, "H").items()}
+
+
+def test_every_sentence_comes_out(batched: str) -> None:
+    assert sorted(lines(batched, "H")) == list(range(TEST))
+
+
+def test_batches_of_one_give_the_same(data: Path, syncattn: Path, batched: str) -> None:
+    single = generate(
+        data,
+        syncattn / "checkpoint_best.pt",
+        "--batch-size=1",
+        "--print-parses",
+        "--print-alignment",
+        "--nbest=2",
+    )
+    assert hypotheses(single) == hypotheses(batched)
+    for kind in ("A", "X"):
+        assert lines(single, kind) == lines(batched, kind), kind
+
+
+def test_interactive_numbers_sentences_and_gives_the_same(
+    data: Path, text: Path, syncattn: Path, batched: str
+) -> None:
+    source = (text / "pieces" / "test.en").read_text()
+    output = run(
+        "fairseq-interactive",
+        data,
+        f"--user-dir={commands.PLUGIN}",
+        "--task=translation_with_syntax",
+        f"--path={syncattn / 'checkpoint_best.pt'}",
+        "-s=en",
+        "-t=de",
+        "--cpu",
+        "--beam=4",
+        "--max-len-b=20",
+        "--nbest=2",
+        "--print-parses",
+        "--buffer-size=10",
+        "--batch-size=4",
+        stdin=source,
+    )
+    assert hypotheses(output) == hypotheses(batched)
+    assert lines(output, "X") == lines(batched, "X")
+
+
+def test_parses_have_one_head_per_subword_and_per_word(batched: str, text: Path) -> None:
+    pieces = (text / "pieces" / "test.en").read_text().splitlines()
+    words = (text / "words" / "test.en").read_text().splitlines()
+    for number, found in lines(batched, "X").items():
+        assert [column[:2] for column in found] == [
+            ["source", "subword"],
+            ["source", "word"],
+            ["hypothesis", "subword"],
+            ["hypothesis", "word"],
+        ] * 2, "for both hypotheses"
+        heads = [[int(h) for h in column[2].split()] for column in found]
+        assert len(heads[0]) == len(pieces[number].split())
+        assert len(heads[1]) == len(words[number].split())
+        assert all(0 <= h < len(heads[0]) for h in heads[0])
+        hypothesis = hypotheses(batched)[number][0].split()
+        assert len(heads[2]) == len(hypothesis)
+        assert all(0 <= h <= t for t, h in enumerate(heads[2])), "a decoder sees no future"
+        assert all(0 <= h <= len(heads[1]) for h in heads[1])
+
+
+def test_results_path_gets_the_parses_too(
+    data: Path, syncattn: Path, batched: str, tmp_path: Path
+) -> None:
+    generate(
+        data,
+        syncattn / "checkpoint_best.pt",
+        "--batch-size=10",
+        "--print-parses",
+        "--nbest=2",
+        f"--results-path={tmp_path}",
+    )
+    assert hypotheses((tmp_path / "generate-test.txt").read_text()) == hypotheses(batched)
+    assert lines((tmp_path / "parses-test.txt").read_text(), "X") == lines(batched, "X")
+
+
+def test_forced_reference_prints_its_parses_and_links(
+    data: Path, text: Path, syncattn: Path
+) -> None:
+    output = generate(
+        data,
+        syncattn / "checkpoint_best.pt",
+        "--score-reference",
+        "--print-parses",
+        "--print-alignment",
+    )
+    pieces = (text / "pieces" / "test.de").read_text().splitlines()
+    heads = list(read_heads(text / "words" / "test.heads.de"))
+    for number, found in lines(output, "X").items():
+        assert len(found[2][2].split()) == len(pieces[number].split())
+        assert len(found[3][2].split()) == len(heads[number] or [])
+    links = lines(output, "A")
+    assert len(links) == TEST
+    for number, [[line]] in links.items():
+        targets = [int(link.split("-")[1]) for link in line.split()]
+        assert targets == list(range(len(pieces[number].split())))
+
+
+def test_ensembles_and_averages_decode(data: Path, syncattn: Path, tmp_path: Path) -> None:
+    average = tmp_path / "average.pt"
+    run("syncattn-average", f"--output={average}", "--last=3", f"--dir={syncattn}", "--by=update")
+    both = f"{average}:{syncattn / 'checkpoint_last.pt'}"
+    output = generate(data, both, "--print-parses", "--print-alignment")
+    assert len(lines(output, "H")) == TEST
+    assert len(lines(output, "X")) == TEST
+
+
+def test_gold_heads_change_the_translation(data: Path, syncattn: Path, batched: str) -> None:
+    output = generate(
+        data, syncattn / "checkpoint_best.pt", "--gold-source-heads", "--batch-size=64", "--nbest=2"
+    )
+    scores = {number: found[0][0] for number, found in lines(output, "H").items()}
+    plain = {number: found[0][0] for number, found in lines(batched, "H").items()}
+    assert scores.keys() == plain.keys()
+    assert sum(scores[n] != plain[n] for n in scores) > TEST / 2
+
+
+def test_decoding_needs_no_parse(data: Path, syncattn: Path, batched: str, tmp_path: Path) -> None:
+    for file in data.iterdir():
+        if ".heads." not in file.name:
+            (tmp_path / file.name).symlink_to(file)
+    output = generate(tmp_path, syncattn / "checkpoint_best.pt", "--nbest=2")
+    assert hypotheses(output) == hypotheses(batched)
+    output = generate(tmp_path, syncattn / "checkpoint_best.pt", "--gold-source-heads", fails=True)
+    assert "test has no source heads for --gold-source-heads" in output
+
+
+def test_a_model_without_heads_says_so(data: Path, tmp_path: Path) -> None:
+    commands.train(data, tmp_path, "transformer_tiny", "--max-update=1", "--disable-validation")
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    assert len(lines(generate(data, checkpoint), "H")) == TEST
+    output = generate(data, checkpoint, "--print-parses", fails=True)
+    assert "--print-parses: the model has no dependency heads" in output

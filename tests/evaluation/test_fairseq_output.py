@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence, read_decoded
+
+OUTPUT = """\
+2026-01-01 10:00:00 | INFO | fairseq_cli.generate | {'_name': None}
+X-1\tsource\tsubword\t1 1 1
+X-1\tsource\tword\t2 0
+X-1\thypothesis\tsubword\t0 0
+X-1\thypothesis\tword\t0 1
+S-1\tein@@ en Hund
+T-1\ta dog
+H-1\t-0.25\ta dog
+D-1\t-0.25\tA dog.
+P-1\t-0.1 -0.2
+A-1\t0-0 2-1
+H-1\t-0.75\tone dog
+D-1\t-0.75\tOne dog.
+A-1\t1-0 2-1
+S-0\t
+H-0\t-0.5\t
+Generate test with beam=5: BLEU4 = 12.00
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_best_hypotheses_in_the_order_of_the_corpus(tmp_path: Path) -> None:
+    assert read_decoded(write(tmp_path / "out", OUTPUT)) == [
+        DecodedSentence(hypothesis="", translation=""),
+        DecodedSentence(
+            hypothesis="a dog",
+            translation="A dog.",
+            source="ein@@ en Hund",
+            source_heads=[2, 0],
+            hypothesis_heads=[0, 1],
+            links={(0, 0), (2, 1)},
+        ),
+    ]
+
+
+def test_plain_text(tmp_path: Path) -> None:
+    sentences = read_decoded(write(tmp_path / "out", "a dog\n\nS-1 trains\n"))
+    assert [s.translation for s in sentences] == ["a dog", "", "S-1 trains"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("H-0\t-1\ta\nH-2\t-1\tc\n", "sentence 1 has no H- line.*required-batch-size-multiple 1"),
+        ("S-0\ta\nS-1\tb\nH-1\t-1\tb\n", "sentence 0 has no H- line"),
+        ("H-0\t-1\ta\nH-1\t-1\tb\nH-0\t-1\ta\n", "out:3: sentence 0 comes a second time"),
+        ("S-0\ta\nH-0\t-1\ta\nS-0\ta\nH-0\t-1\ta\n", "out:3: sentence 0 comes a second time"),
+        ("H-0\ta\n", "out:1: expected a score"),
+        ("H-0\t-1\ta\nA-0\t0.1,0.9 0.2,0.8\n", "out:2: expected links like 3-4"),
+        ("H-0\t-1\ta\nX-0\tsource\tword\t1 x\n", "out:2: expected heads, got '1 x'"),
+    ],
+)
+def test_broken_output(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_decoded(write(tmp_path / "out", text))

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.evaluation.attachment import AttachmentScore
+from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
+from syncattn_fairseq.evaluation.scoring import Gold, score_system
+
+BEAM = [
+    DecodedSentence(hypothesis="d@@ er Hund", translation="d@@ er Hund", source_heads=[2, 0]),
+    DecodedSentence(hypothesis="ja", translation="ja", source_heads=[0]),
+]
+FORCED = [
+    DecodedSentence(
+        hypothesis="d@@ er Hund",
+        translation="",
+        source="the d@@ og",
+        source_heads=[0, 1],
+        hypothesis_heads=[0, 1],
+        links={(0, 0), (0, 1), (2, 2)},
+    ),
+    DecodedSentence("ja", "", "yes", source_heads=[0], hypothesis_heads=[0], links={(0, 0)}),
+]
+GOLD = Gold(
+    references=["der Hund", "ja"],
+    source_heads=[[2, 0], [0]],
+    target_heads=[[2, 0], None],
+    alignments=([{(0, 0), (1, 1)}, set()], [set(), set()]),
+)
+
+
+def test_everything_from_a_forced_output() -> None:
+    score = score_system(BEAM, FORCED, GOLD)
+    assert (score.sentences, score.left_out) == (2, 0)
+    assert score.chrf.score == pytest.approx(100)
+    assert score.source_attachment == AttachmentScore(correct=1, counted=3, total=3)
+    # The first word's head is to its right, the second is the root; the second line has no parse.
+    assert score.target_attachment == AttachmentScore(correct=0, counted=1, total=2)
+    # Word links (0, 0), (1, 1) and, in the second sentence, a wrong (0, 0).
+    assert score.alignment is not None
+    assert score.alignment.aer == pytest.approx(1 - (2 + 2) / (3 + 2))
+
+
+def test_without_a_forced_output() -> None:
+    score = score_system(BEAM, None, GOLD)
+    assert score.source_attachment == AttachmentScore(correct=3, counted=3, total=3)
+    assert (score.target_attachment, score.alignment) == (None, None)
+
+
+def test_without_parses_and_links() -> None:
+    plain = [DecodedSentence("der Hund", "der Hund"), DecodedSentence("ja", "ja")]
+    score = score_system(plain, plain, GOLD)
+    assert (score.source_attachment, score.target_attachment, score.alignment) == (None,) * 3
+
+
+def test_as_dict_is_json_with_all_numbers() -> None:
+    numbers = json.loads(json.dumps(score_system(BEAM, FORCED, GOLD).as_dict()))
+    assert numbers["source_attachment"]["uas"] == pytest.approx(1 / 3)
+    assert numbers["target_attachment"]["coverage"] == pytest.approx(1 / 2)
+    assert numbers["alignment"]["recall"] == pytest.approx(1)
+    assert numbers["bleu"]["signature"].startswith("nrefs:1")
+
+
+def unknown(hypothesis: str, heads: list[int]) -> list[DecodedSentence]:
+    """`FORCED` with an unknown subword in the first hypothesis."""
+    links = {(0, 0)}
+    return [
+        DecodedSentence(hypothesis, "", "the d@@ og", [2, 0], heads, links),
+        FORCED[1],
+    ]
+
+
+def test_unknown_subword_that_hides_a_word_boundary() -> None:
+    score = score_system(BEAM, unknown("<unk> er Hund", [0, 1, 1]), GOLD)  # d@@ er Hund, once
+    assert score.left_out == 1
+    assert score.target_attachment == AttachmentScore(correct=0, counted=0, total=0)
+    assert score.alignment is not None
+    assert score.alignment.aer == 1  # what is left is the second sentence's wrong link
+
+
+def test_unknown_subword_that_hides_nothing() -> None:
+    score = score_system(BEAM, unknown("der <unk>", [0, 0]), GOLD)  # as many words as gold heads
+    assert score.left_out == 0
+    assert score.target_attachment == AttachmentScore(correct=1, counted=1, total=2)
+
+
+def test_mismatches_are_named() -> None:
+    with pytest.raises(DataError, match="target: sentence 1: 3 heads, 2 gold heads"):
+        score_system(BEAM, unknown("d er Hund", [0, 1, 1]), GOLD)
+    with pytest.raises(DataError, match="source: 2 decoded sentences, but 1 gold parses"):
+        score_system(BEAM, FORCED, Gold(GOLD.references, source_heads=[[0]]))
+    with pytest.raises(DataError, match="sentence 2: gold link 1-1.* --one-based"):
+        score_system(
+            BEAM, FORCED, Gold(GOLD.references, alignments=([set(), {(1, 1)}], [set(), set()]))
+        )

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.subwords import detect_scheme
+from syncattn_fairseq.evaluation.translation import (
+    bleu,
+    chrf,
+    detokenize_moses,
+    read_references,
+    undo_subwords,
+)
+
+
+def test_bleu_by_hand() -> None:
+    # Precisions 5/5, 4/4, 3/3, 2/2 and a brevity penalty of exp(1 - 6/5).
+    score = bleu(["the cat sat on the"], ["the cat sat on the mat"])
+    assert score.score == pytest.approx(81.873, abs=1e-3)
+    assert "tok:13a" in score.signature
+    assert "tok:char" in bleu(["a"], ["a"], tokenize="char").signature
+
+
+def test_chrf() -> None:
+    assert chrf(["a cat"], ["a cat"]).score == pytest.approx(100)
+    assert "nc:6" in chrf(["a cat"], ["b"]).signature
+
+
+def test_counts_must_match() -> None:
+    with pytest.raises(DataError, match="1 translations, 2 references"):
+        bleu(["a"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "scheme", "joined"),
+    [
+        (["a b", "h@@ un@@ d ."], "subword_nmt", ["a b", "hund ."]),
+        (["▁a ▁b", "▁h un d ▁."], "sentencepiece", ["a b", "hund ."]),
+        (["a b"], "none", ["a b"]),
+    ],
+)
+def test_subwords_are_found_and_undone(texts: list[str], scheme: str, joined: list[str]) -> None:
+    assert detect_scheme(texts) == scheme
+    assert undo_subwords(texts, scheme) == joined
+    assert undo_subwords(texts, "none") == texts
+
+
+def test_joined_text_stays() -> None:
+    assert undo_subwords(["a b"], "sentencepiece") == ["a b"]
+
+
+def test_moses() -> None:
+    pytest.importorskip("sacremoses")
+    assert detokenize_moses(["ein Hund , er bellt ."], "de") == ["ein Hund, er bellt."]
+
+
+def test_moses_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[moses\]'"):
+        detokenize_moses(["a ."], "en")
+
+
+@pytest.mark.parametrize("name", ["ref", "ref.gz"])
+def test_references(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    data = "ein Hund\n\nläuft\n".encode()
+    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert read_references(path) == ["ein Hund", "", "läuft"]
+
+
+def test_references_that_are_not_gzipped(tmp_path: Path) -> None:
+    path = tmp_path / "ref.gz"
+    path.write_text("ein Hund\n", encoding="utf-8")
+    with pytest.raises(DataError, match="not gzipped"):
+        read_references(path)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from syncattn_fairseq.checkpoints import average_checkpoints, last_checkpoints
+from syncattn_fairseq.data.errors import DataError
+
+
+def save(path: Path, updates: int, model: dict[str, torch.Tensor], **rest: Any) -> Path:
+    state = {"model": model, "optimizer_history": [{"num_updates": updates}], **rest}
+    torch.save(state, path)
+    return path
+
+
+def test_means_types_and_the_newest(tmp_path: Path) -> None:
+    # Half precision cannot hold 2048 + 1: a sum in it would give 2048 instead of 2049.
+    models = [
+        {"w": torch.tensor([value], dtype=torch.float16), "steps": torch.tensor([n])}
+        for n, value in enumerate([2048.0, 2048.0, 2052.0])
+    ]
+    paths = [
+        save(tmp_path / f"{n}.pt", updates, model, cfg={"n": n}, last_optimizer_state={"m": 0})
+        for n, (updates, model) in enumerate(zip([10, 30, 20], models, strict=True))
+    ]
+    assert average_checkpoints(paths, tmp_path / "mean.pt") == [10, 30, 20]
+    mean = torch.load(tmp_path / "mean.pt")
+    assert mean["model"]["w"].dtype == torch.float16
+    assert mean["model"]["w"].item() == torch.tensor(6148 / 3).half().item() == 2050
+    assert mean["model"]["steps"].item() == 1
+    assert mean["cfg"] == {"n": 1}
+    assert "last_optimizer_state" not in mean
+
+
+def test_tied_parameters_stay_tied(tmp_path: Path) -> None:
+    paths = []
+    for n in range(2):
+        tied = torch.full((1000,), float(n))
+        paths.append(save(tmp_path / f"{n}.pt", n, {"a": tied, "b": tied, "c": tied.clone()}))
+    average_checkpoints(paths, tmp_path / "mean.pt")
+    model = torch.load(tmp_path / "mean.pt")["model"]
+    assert all(value.eq(0.5).all() for value in model.values())
+    assert model["a"].data_ptr() == model["b"].data_ptr() != model["c"].data_ptr()
+
+
+def test_output_may_be_an_input(tmp_path: Path) -> None:
+    paths = [save(tmp_path / f"{n}.pt", n, {"a": torch.tensor([2.0 * n])}) for n in range(2)]
+    average_checkpoints(paths, paths[0])
+    assert torch.load(paths[0])["model"]["a"].item() == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"a": torch.zeros(2)}, "b is None and "),
+        ({"a": torch.zeros(2), "b": torch.zeros(3)}, "b is "),
+        ({"a": torch.zeros(2), "b": torch.zeros(2), "c": torch.zeros(1)}, "c is "),
+    ],
+)
+def test_other_models_are_refused(
+    tmp_path: Path, other: dict[str, torch.Tensor], message: str
+) -> None:
+    one = save(tmp_path / "1.pt", 1, {"a": torch.zeros(2), "b": torch.zeros(2)})
+    with pytest.raises(DataError, match=f"2.pt and .*1.pt: not the same model, {message}"):
+        average_checkpoints([one, save(tmp_path / "2.pt", 2, other)], tmp_path / "mean.pt")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.pt", "2.pt"]
+
+
+def test_what_is_no_checkpoint(tmp_path: Path) -> None:
+    text, other = tmp_path / "text.pt", tmp_path / "other.pt"
+    text.write_text("text\n", encoding="utf-8")
+    torch.save({"weights": 1}, other)
+    for path in (text, other):
+        with pytest.raises(
+            DataError, match=f"{path.name}: .*give a checkpoint of fairseq"
+        ) as error:
+            average_checkpoints([path], tmp_path / "mean.pt")
+        assert "\n" not in str(error.value)
+
+
+def test_last_checkpoints_are_ordered_by_number(tmp_path: Path) -> None:
+    names = ["checkpoint1", "checkpoint2", "checkpoint10", "checkpoint_last", "checkpoint_best"]
+    names += ["checkpoint_1_900", "checkpoint_2_1000", "checkpoint.best_loss_1.2"]
+    for name in names:
+        (tmp_path / f"{name}.pt").touch()
+    assert [p.name for p in last_checkpoints(tmp_path, 2)] == ["checkpoint2.pt", "checkpoint10.pt"]
+    assert [p.name for p in last_checkpoints(tmp_path, 1, "update")] == ["checkpoint_2_1000.pt"]
+    with pytest.raises(DataError, match="2 checkpoints by update, 3 are to be averaged"):
+        last_checkpoints(tmp_path, 3, "update")

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "syncattn_fairseq"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SCRIPTS = PROJECT["project"]["scripts"]
+
+
+def constraints() -> list[Requirement]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return [Requirement(line.split("#")[0]) for line in lines if line.split("#")[0].strip()]
+
+
+# ---- the wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel, built in a copy: setuptools leaves a build folder beside what it builds."""
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(PACKAGE, source / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
+    (source / "tests").mkdir()
+    (source / "tests" / "__init__.py").touch()
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "-q", "-w", source / "dist", source], check=True)
+    [path] = (source / "dist").glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    expected = {
+        str(path.relative_to(ROOT))
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert held == expected
+
+
+def test_wheel_has_the_version_and_commands(wheel: zipfile.ZipFile) -> None:
+    info = {Path(name).name: name for name in wheel.namelist() if ".dist-info/" in name}
+    source = (PACKAGE / "__init__.py").read_text()
+    version = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
+    assert version is not None
+    assert f"\nVersion: {version[1]}\n" in wheel.read(info["METADATA"]).decode()
+    assert "LICENSE" in info
+    entry_points = wheel.read(info["entry_points.txt"]).decode()
+    for command, target in SCRIPTS.items():
+        assert f"{command} = {target}\n" in entry_points
+
+
+@pytest.mark.parametrize("target", SCRIPTS.values())
+def test_every_command_has_its_main(target: str) -> None:
+    module, function = target.split(":")
+    source = ROOT / (module.replace(".", "/") + ".py")
+    assert f"\ndef {function}(" in source.read_text()
+
+
+# ---- constraints.txt
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13"])
+def test_constraints_pin_everything_once(python: str) -> None:
+    named = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"]]
+    for extra in PROJECT["project"]["optional-dependencies"].values():
+        named += extra
+    pins: dict[str, str] = {}
+    for pin in constraints():
+        if pin.marker is None or pin.marker.evaluate({"python_version": python}):
+            assert pin.name not in pins
+            [specifier] = pin.specifier
+            assert specifier.operator == "=="
+            pins[pin.name] = specifier.version
+    for requirement in map(Requirement, named):
+        assert requirement.specifier.contains(pins[requirement.name]), requirement
+
+
+# ---- slim_fairseq.py
+
+
+def slim(setup: str) -> str:
+    spec = importlib.util.spec_from_file_location("slim", ROOT / "scripts" / "slim_fairseq.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    result: str = module.slim(setup)
+    return result
+
+
+SETUP = """\
+extensions = [Extension("libbleu")]
+extensions.extend([cpp_extension.CppExtension("fairseq.libbase")])
+if "CUDA_HOME" in os.environ:
+    extensions.extend([cpp_extension.CppExtension("fairseq.libnat_cuda")])
+cmdclass = {"build_ext": cpp_extension.BuildExtension}
+install_requires=[
+            "bitarray",
+            "torchaudio>=0.8.0",
+]
+"""
+
+
+def test_slim_takes_out_torch_extensions_and_torchaudio() -> None:
+    assert slim(SETUP) == (
+        'extensions = [Extension("libbleu")]\n'
+        'cmdclass = {"build_ext": cpp_extension.BuildExtension}\n'
+        'install_requires=[\n            "bitarray",\n]\n'
+    )
+
+
+@pytest.mark.parametrize("lost", ["extensions.extend(", "cmdclass = {", "torchaudio>=0.8.0"])
+def test_slim_refuses_a_text_it_does_not_know(lost: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(lost)):
+        slim(SETUP.replace(lost, "something else"))
+
+
+# ---- install.sh, with an interpreter that installs nothing
+
+FAKE_PYTHON = f"""\
+#!/bin/bash
+echo "$*" >> "$CALLS"
+case "$*" in
+    *version_info*) [ -z "$OLD" ] && exec {sys.executable} "$@"; echo 3.8 ;;
+    "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+    *"pip "*" install "*torch*)
+        [ "$PIP" != fail ] || {{ echo "ERROR: No space left on device"; exit 1; }}
+        [ "$PIP" != hang ] || sleep 60 ;;
+    *slim_fairseq.py*) mkdir "${{@: -1}}/source" ;;
+    *" wheel "*) touch .venv/build/fairseq.whl ;;
+    *"-m pip"* | *fairseq_cli*) ;;
+    *) exec {sys.executable} "$@" ;;
+esac
+"""
+
+
+class Checkout:
+    """A copy of what install.sh reads, and the fake interpreter."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.root = base / "checkout"
+        (self.root / "scripts").mkdir(parents=True)
+        for name in ("pyproject.toml", "constraints.txt"):
+            shutil.copy(ROOT / name, self.root)
+        for name in ("install.sh", "slim_fairseq.py"):
+            shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
+        self.python = base / "python"
+        self.python.write_text(FAKE_PYTHON)
+        self.python.chmod(0o755)
+        self.calls = base / "calls"
+
+    @property
+    def complete(self) -> bool:
+        return (self.root / ".venv" / ".complete").exists()
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["bash", self.root / "scripts" / "install.sh", *arguments],
+            env={
+                **os.environ,
+                "PYTHON": str(self.python),
+                "TORCH": "torch==0",
+                "XDG_CACHE_HOME": str(self.base / "cache"),
+                "CALLS": str(self.calls),
+                **environment,
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def install(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
+        process = self.start(*arguments, **environment)
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def test_install_happens_once(checkout: Checkout) -> None:
+    assert checkout.install()[0] == 0
+    assert checkout.complete
+    checkout.calls.unlink()
+    began = time.monotonic()
+    assert checkout.install(PYTHON="") == (0, "", "")
+    assert time.monotonic() - began < 1
+    assert not checkout.calls.exists()
+
+
+def test_failed_install_is_not_complete_and_is_rebuilt(checkout: Checkout) -> None:
+    code, _, err = checkout.install(PIP="fail")
+    assert code != 0
+    assert len(err.splitlines()) == 1
+    assert "torch" in err and "No space left on device" in err and "install.log" in err
+    assert not checkout.complete
+    code, out, _ = checkout.install()
+    assert code == 0 and "rebuilding" in out
+    assert checkout.complete
+
+
+def test_killed_install_is_not_complete_and_is_rebuilt(checkout: Checkout) -> None:
+    process = checkout.start(PIP="hang")
+    deadline = time.monotonic() + 30
+    while "torch==0" not in (checkout.calls.read_text() if checkout.calls.exists() else ""):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, 9)
+    process.communicate()
+    assert not checkout.complete
+    code, out, _ = checkout.install()
+    assert code == 0 and "rebuilding" in out
+    assert checkout.complete
+
+
+def test_failed_update_is_not_complete(checkout: Checkout) -> None:
+    checkout.install()
+    with (checkout.root / "constraints.txt").open("a") as file:
+        file.write("another==1\n")
+    code, out, _ = checkout.install(PIP="fail")
+    assert code != 0 and "updating" in out
+    assert not checkout.complete
+
+
+def test_extras_are_added_and_kept(checkout: Checkout) -> None:
+    checkout.install()
+    code, out, _ = checkout.install("--extras", "parse")
+    assert code == 0 and "updating" in out and "moses,subword-nmt,parse]" in out
+    assert checkout.install("--extras", "parse,moses")[1] == checkout.install()[1] == ""
+
+
+def test_unknown_extra_is_refused(checkout: Checkout) -> None:
+    code, _, err = checkout.install("--extras", "parse,pars")
+    assert code != 0 and err == "install.sh: pyproject.toml has no extra 'pars'\n"
+
+
+def test_moved_checkout_is_rebuilt(checkout: Checkout) -> None:
+    checkout.install()
+    checkout.root = checkout.root.rename(checkout.base / "moved")
+    code, out, _ = checkout.install()
+    assert code == 0 and "rebuilding" in out
+
+
+@pytest.mark.skipif(shutil.which("flock") is None, reason="no flock on this machine")
+def test_two_installs_at_once_make_one_venv(checkout: Checkout) -> None:
+    processes = [checkout.start(), checkout.start()]
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    assert checkout.calls.read_text().count("-m venv") == 1
+
+
+def test_a_venv_of_another_maker_is_left_alone(checkout: Checkout) -> None:
+    theirs = checkout.root / ".venv" / "theirs"
+    theirs.parent.mkdir()
+    theirs.touch()
+    code, _, err = checkout.install()
+    assert code != 0 and len(err.splitlines()) == 1 and "move it away" in err
+    assert theirs.exists()
+
+
+def test_old_python_is_refused(checkout: Checkout) -> None:
+    code, _, err = checkout.install(OLD="1")
+    assert code != 0 and len(err.splitlines()) == 1
+    assert "3.10 to 3.13" in err and "found 3.8" in err and "PYTHON=" in err
+    assert not (checkout.root / ".venv").exists()
