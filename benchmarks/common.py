@@ -110,11 +110,19 @@ def interleaved(
     return seconds
 
 
-def print_ratios(seconds: dict[str, list[float]], baseline: str, unit: str = "ms") -> None:
-    """Print the median time and, of each round's ratio to the baseline, median and quartiles."""
-    print(f"{'model':34}{unit:>9}{'ratio':>9}   quartiles of the ratio")
+def print_ratios(seconds: dict[str, list[float]], baseline: str, invert: bool = False) -> None:
+    """Print the median time and, of each round's ratio to the baseline, median and quartiles.
+
+    Args:
+        seconds: what :func:`interleaved` returned.
+        baseline: one of its names.
+        invert: print ratios of speed, not of time.
+    """
+    print(f"{'model':34}{'ms':>9}{'ratio':>9}   quartiles of the ratio")
     for name, values in seconds.items():
         ratios = [a / b for a, b in zip(values, seconds[baseline], strict=True)]
+        if invert:
+            ratios = [1 / ratio for ratio in ratios]
         low, middle, high = statistics.quantiles(ratios, n=4)
         median = 1000 * statistics.median(values)
         print(f"{name:34}{median:9.1f}{middle:9.3f}   {low:.3f} - {high:.3f}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import time
@@ -188,3 +189,45 @@ def test_numbers_of_buckets_are_refused_before_they_crash(data: Path, tmp_path: 
         data, tmp_path, "transformer_dbsa", "--max-update=1", "--num-batch-buckets=4", fails=True
     )
     assert "--num-batch-buckets: fairseq's bucketing needs numpy < 2" in output
+
+
+@pytest.mark.parametrize("precision", ["bf16=false", "bf16=true"])
+def test_hydra_trains_the_same_model(data: Path, tmp_path: Path, precision: str) -> None:
+    (tmp_path / "config.yaml").write_text(
+        f"""
+        common: {{user_dir: {commands.PLUGIN}, cpu: true, seed: 1, log_format: json,
+                  log_interval: 1}}
+        task: {{_name: translation_with_syntax, data: {data}}}
+        criterion: {{_name: label_smoothed_cross_entropy_with_syntax, label_smoothing: 0.1}}
+        optimizer: {{_name: adam, adam_betas: "(0.9, 0.98)"}}
+        lr_scheduler: {{_name: fixed}}
+        model: {{_name: transformer_syncattn, share_all_embeddings: true,
+                 encoder_layers: 2, decoder_layers: 2, encoder_embed_dim: 32,
+                 encoder_ffn_embed_dim: 32, encoder_attention_heads: 4,
+                 decoder_attention_heads: 4}}
+        optimization: {{max_update: 2, lr: [0.003]}}
+        dataset: {{max_tokens: 600, disable_validation: true}}
+        checkpoint: {{save_dir: {tmp_path}}}
+        hydra: {{run: {{dir: {tmp_path}/hydra}}}}
+        """
+    )
+    output = commands.run(
+        "fairseq-hydra-train",
+        f"--config-dir={tmp_path}",
+        "--config-name=config",
+        f"common.{precision}",
+    )
+    expected = losses(
+        train(data, tmp_path / "cli", "transformer_syncattn", "--max-update=2", *STRAIGHT[1:])
+    )
+    tolerance = 2e-3 if precision == "bf16=false" else 0.05
+    steps = [
+        json.loads(line.split("[train_inner][INFO] - ")[1])
+        for line in output.splitlines()
+        if "[train_inner]" in line
+    ]
+    assert len(steps) == 2
+    for step, (loss, total) in zip(steps, expected, strict=True):
+        assert float(step["loss"]) == pytest.approx(loss, abs=tolerance)
+        assert float(step["total_loss"]) == pytest.approx(total, abs=tolerance)
+    assert commands.lines(commands.generate(data, tmp_path / "checkpoint_last.pt"), "H")

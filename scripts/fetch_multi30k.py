@@ -1,0 +1,92 @@
+"""Download Multi30k (task 1, English-German), tokenise it and parse both sides with Stanza.
+
+Usage: fetch_multi30k.py RAW WORDS
+
+RAW gets the text as it was published, WORDS gets ``{train,valid,test}.{en,de}`` in tokens and their
+``.heads.``; the test set is test_2016_flickr. Needs sacremoses and stanza, whose models for both
+languages are downloaded. What is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from tqdm import tqdm
+
+from syncattn_fairseq.data.files import read_lines, replacing
+
+SOURCE = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
+SPLITS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
+
+
+def fetch(name: str, path: Path) -> None:
+    """Download and unpack one file."""
+    with replacing(path) as temporary, urlopen(f"{SOURCE}/{name}.gz", timeout=60) as response:
+        temporary.write_bytes(gzip.decompress(response.read()))
+
+
+def tokenise(lines: Iterable[str], language: str) -> Iterator[str]:
+    """Cut sentences into words as Moses does, without escapes and with hyphened words whole."""
+    from sacremoses import MosesTokenizer
+
+    tokenizer = MosesTokenizer(language)
+    for line in lines:
+        yield tokenizer.tokenize(line, aggressive_dash_splits=False, escape=False, return_str=True)
+
+
+def parse(sentences: Iterable[str], pipeline: Any, batch_size: int = 1000) -> Iterator[str]:
+    """Yield the heads of each tokenised sentence, an empty line for an empty one.
+
+    Args:
+        sentences: words separated by spaces.
+        pipeline: a Stanza pipeline for tokenised text that ends with ``depparse``.
+        batch_size: sentences that are given to it at once.
+    """
+    iterator = iter(sentences)
+    while batch := [line.split() for line in islice(iterator, batch_size)]:
+        parsed = iter(pipeline([words for words in batch if words]).sentences)
+        for words in batch:
+            heads: Sequence[int] = [word.head for word in next(parsed).words] if words else []
+            yield " ".join(map(str, heads))
+
+
+def main(raw: Path, words: Path) -> None:
+    """Make everything that is missing."""
+    import stanza
+
+    raw.mkdir(parents=True, exist_ok=True)
+    words.mkdir(parents=True, exist_ok=True)
+    for language in ("en", "de"):
+        for split, name in SPLITS.items():
+            if not (raw / f"{split}.{language}").exists():
+                fetch(f"{name}.{language}", raw / f"{split}.{language}")
+            with replacing(words / f"{split}.{language}") as path:
+                lines = tokenise(read_lines(raw / f"{split}.{language}"), language)
+                path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        pipeline = stanza.Pipeline(
+            language, processors="tokenize,mwt,pos,lemma,depparse", tokenize_pretokenized=True
+        )
+        for split in SPLITS:
+            heads = words / f"{split}.heads.{language}"
+            if heads.exists():
+                continue
+            text = tqdm(read_lines(words / f"{split}.{language}"), desc=heads.name)
+            with replacing(heads) as path, path.open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in parse(text, pipeline))
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))
+    except URLError as error:
+        sys.exit(
+            f"error: {SOURCE}: {error.reason}; without a network give a folder with text and "
+            "parses: MULTI30K=/path bash scripts/run_multi30k.sh"
+        )

@@ -1,0 +1,150 @@
+"""Derivations under construction, and the sentence pairs that they end as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(eq=False)
+class Token:
+    """A word with its place in the dependency tree; the root has no governor."""
+
+    word: str
+    upos: str
+    label: str = "root"
+    governor: Token | None = None
+
+    @property
+    def head(self) -> Token:
+        """The token by which a node is attached: of a token, itself."""
+        return self
+
+
+@dataclass(eq=False)
+class Phrase:
+    """A constituent."""
+
+    category: str
+    head: Token
+    children: list[Node]
+
+    def leaves(self) -> Iterator[Token]:
+        """Yield the tokens in order."""
+        for child in self.children:
+            if isinstance(child, Phrase):
+                yield from child.leaves()
+            else:
+                yield child
+
+
+Node: TypeAlias = Token | Phrase
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One side of a pair, with its gold analysis.
+
+    Attributes:
+        words: the tokens, the full stop included.
+        heads: for each word the 1-based position of its head; 0 for the root.
+        labels: Universal Dependencies relations.
+        upos: Universal Dependencies parts of speech.
+        tree: the phrase structure in Penn style, whose preterminals are ``upos``.
+    """
+
+    words: tuple[str, ...]
+    heads: tuple[int, ...]
+    labels: tuple[str, ...]
+    upos: tuple[str, ...]
+    tree: str
+
+
+@dataclass(frozen=True)
+class SentencePair:
+    """English, German, and the links (English position, German position) between them, 0-based.
+
+    ``possible`` contains ``sure``; the rest of it links function words whose counterpart has no
+    word of its own, as "does" and "the" in "in the" when German has "im".
+    """
+
+    source: Sentence
+    target: Sentence
+    sure: frozenset[tuple[int, int]]
+    possible: frozenset[tuple[int, int]]
+
+
+@dataclass
+class Pair:
+    """A node in both languages, or ``None`` in the one that leaves it out."""
+
+    en: Node | None
+    de: Node | None
+
+    def attach(self, governor: Pair, label: str) -> Pair:
+        """Make the heads of this pair dependents of the heads of another."""
+        for node, other in ((self.en, governor.en), (self.de, governor.de)):
+            if node and other:
+                node.head.governor, node.head.label = other.head, label
+        return self
+
+
+def phrase(category: str, head: Node | None, *children: Node | None) -> Phrase:
+    """Make a phrase of the children that are there."""
+    assert head is not None
+    return Phrase(category, head.head, [child for child in children if child])
+
+
+def join(category: str, head: Pair, *children: Pair) -> Pair:
+    """Make a phrase that has the same order in both languages."""
+    return Pair(
+        phrase(category, head.en, *(child.en for child in children)),
+        phrase(category, head.de, *(child.de for child in children)),
+    )
+
+
+# A word, its counterpart and whether that is sure; no link where one of the two is missing.
+Link: TypeAlias = tuple[Node | None, Node | None, bool]
+
+
+def finish(english: Phrase, german: Phrase, links: Iterable[Link]) -> SentencePair:
+    """Number the tokens of the two sides of a derivation."""
+    source, source_positions = _linearise(english)
+    target, target_positions = _linearise(german)
+    numbered = [
+        (source_positions[en.head], target_positions[de.head], sure)
+        for en, de, sure in links
+        if en and de
+    ]
+    return SentencePair(
+        source,
+        target,
+        frozenset((i, j) for i, j, sure in numbered if sure),
+        frozenset((i, j) for i, j, _ in numbered),
+    )
+
+
+def _linearise(root: Phrase) -> tuple[Sentence, dict[Token, int]]:
+    leaves = list(root.leaves())
+    # A comma that closes a clause gives way to the punctuation that follows it.
+    tokens = [
+        token
+        for token, following in zip(leaves, [*leaves[1:], None], strict=True)
+        if not (token.word == "," and following and following.upos == "PUNCT")
+    ]
+    positions = {token: index for index, token in enumerate(tokens)}
+
+    def brackets(node: Node) -> str:
+        if isinstance(node, Token):
+            return f"({node.upos} {node.word})" if node in positions else ""
+        return f"({node.category} {' '.join(filter(None, map(brackets, node.children)))})"
+
+    sentence = Sentence(
+        tuple(token.word for token in tokens),
+        tuple(positions[token.governor] + 1 if token.governor else 0 for token in tokens),
+        tuple(token.label for token in tokens),
+        tuple(token.upos for token in tokens),
+        brackets(root),
+    )
+    return sentence, positions
