@@ -34,9 +34,11 @@ ENDINGS = {
     "ein": "er e es en / en e es en / en en en en",
     "": "er e es e / en e es e / em er em en",
 }
-PREPOSITION_CASES = {
-    "dat": {"in the": "in", "behind": "hinter", "beside": "neben", "to": "zu", "from": "aus"},
-    "acc": {"through": "durch", "around": "um", "across": "über", "without": "ohne"},
+CONTRACTIONS = {
+    ("in", "dem"): "im",
+    ("into", "das"): "ins",
+    ("to", "dem"): "zum",
+    ("to", "der"): "zur",
 }
 
 
@@ -95,7 +97,8 @@ def test_trees_are_projective_and_brackets_hold_the_words(seed: int) -> None:
 
 def test_every_word_is_linked_unless_it_is_a_german_comma(pairs: list[SentencePair]) -> None:
     for pair in pairs:
-        assert pair.sure < pair.possible or pair.sure == pair.possible
+        assert pair.sure <= pair.possible
+        assert {j for _, j in pair.possible} <= set(range(len(pair.target.words)))
         assert {i for i, _ in pair.possible} == set(range(len(pair.source.words)))
         unlinked = set(range(len(pair.target.words))) - {j for _, j in pair.sure}
         assert {pair.target.words[j] for j in unlinked} <= {","}
@@ -111,7 +114,7 @@ def test_seed_decides_everything(pairs: list[SentencePair]) -> None:
         for pair in pairs
     )
     # Changes when the corpus does: results on the old one are then no longer comparable.
-    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "GOLDEN"
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "a1dd03d04ea03f37"
 
 
 def test_one_source_has_one_analysis_and_one_target(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,10 +127,10 @@ def test_one_source_has_one_analysis_and_one_target(monkeypatch: pytest.MonkeyPa
             monkeypatch.setattr(lexicon, name, table[: 2 if name.endswith("DETERMINERS") else 1])
     grammar = Grammar(seed=3)
     first: dict[tuple[str, ...], SentencePair] = {}
-    for _ in range(8000):
+    for _ in range(10000):
         pair = grammar.draw()
         assert first.setdefault(pair.source.words, pair) == pair
-    assert len(first) < 5000
+    assert len(first) < 9500
 
 
 def test_no_two_entries_share_an_english_form() -> None:
@@ -199,87 +202,92 @@ def test_german_noun_phrases_agree(pairs: list[SentencePair]) -> None:
             if article:
                 form = cell(PARADIGMS[article], case, gender)
                 own = find(target, i, "det")
-                if own is None:
-                    adposition = find(target, i, "case")
-                    assert adposition is not None and article == "the"
-                    contracted = {"dem": ("im", "zum"), "das": ("ins",), "der": ("zur",)}
-                    assert target.words[adposition] in contracted[form]
+                adposition = find(target, i, "case")
+                english = "" if adposition is None else counterparts(pair, adposition)[0]
+                if article == "the" and (english, form) in CONTRACTIONS:
+                    assert own is None and adposition is not None
+                    assert target.words[adposition] == CONTRACTIONS[english, form]
                 else:
-                    assert target.words[own] == form
+                    assert own is not None and target.words[own] == form
             adjective = find(target, i, "amod")
             if adjective is not None:
                 kind = {"the": "der", "this": "der", "every": "der", "many": "", "some": ""}
                 ending = cell(ENDINGS[kind.get(article, article and "ein")], case, gender)
-                assert re.search(f"[^e]{ending}$|e{ending}$", target.words[adjective])
                 english = counterparts(pair, adjective)[0]
                 stems = {e: g for a in lexicon.ADJECTIVES for e, g in a.degrees}
                 assert target.words[adjective] == stems[english] + ending
     assert len(seen) == 12 and min(seen.values()) > 20
 
 
-def clauses(sentence: Sentence) -> Iterator[tuple[int, list[int]]]:
-    """Yield the verb of each clause with its finite verb as the last of its verbs."""
+def verbs_of(sentence: Sentence) -> Iterator[tuple[int, list[int]]]:
+    """Yield each content verb with the verbs of its clause, of which the finite one is last."""
     for i, upos in enumerate(sentence.upos):
         if upos == "VERB":
             auxiliary = find(sentence, i, "aux")
             yield i, [i] if auxiliary is None else [i, auxiliary]
 
 
-def test_german_verbs_agree_and_take_their_place(pairs: list[SentencePair]) -> None:
-    number = {"hat": 0, "haben": 1, "ist": 0, "sind": 1}
+def test_german_verbs_agree_with_their_subjects(pairs: list[SentencePair]) -> None:
+    number = {"hat": False, "haben": True, "ist": False, "sind": True}
     for _, singular, plural in lexicon.MODALS:
-        number.update({singular: 0, plural: 1})
+        number |= {singular: False, plural: True}
     for verb in (v for table in lexicon.VERBS.values() for v in table):
         for form in ("present", "past"):
-            for plural in (False, True):
-                finite = verb.conjugate_german(form, plural)
-                number.update({finite: int(plural), verb.prefix + finite: int(plural)})
+            for is_plural in (False, True):
+                finite = verb.conjugate_german(form, is_plural)
+                number |= {finite: is_plural, verb.prefix + finite: is_plural}
+    for pair in pairs:
+        target = pair.target
+        for head, verbs in verbs_of(target):
+            subject = find(target, head, "nsubj")
+            if subject is None or target.words[subject] == "sie":  # "she" or "they"
+                continue
+            if target.words[subject] in ("der", "die", "das"):
+                subject = target.heads[head] - 1
+            if target.upos[subject] == "NOUN":
+                is_plural = noun_entry(pair, subject)[1]
+            else:
+                is_plural = target.words[subject] == "wir"
+            assert number[target.words[verbs[-1]]] == is_plural
+
+
+def test_german_verbs_take_their_place(pairs: list[SentencePair]) -> None:
     seen: Counter[str] = Counter()
     for pair in pairs:
         target = pair.target
-        for head, verbs in clauses(target):
-            finite = verbs[-1]
+        for head, verbs in verbs_of(target):
             label = target.labels[head]
             seen[label] += 1
             words = sorted(subtree(target, head))
             prefix = find(target, head, "compound:prt")
-
-            subject = find(target, head, "nsubj")
-            if subject is not None and target.words[subject] not in ("sie", "die"):
-                if target.upos[subject] == "NOUN":
-                    is_plural = noun_entry(pair, subject)[1]
-                else:
-                    is_plural = target.words[subject] == "wir"
-                assert number[target.words[finite]] == is_plural
-
             if label in ("advcl", "ccomp", "acl:relcl"):
+                # The verbs are last, with the prefix on them, and a comma sets the clause off.
                 inside = [i for i in words if target.upos[i] != "PUNCT"]
                 assert inside[-len(verbs) :] == verbs
                 assert prefix is None
-                first = target.upos[inside[0]]
-                assert first == ("PRON" if label == "acl:relcl" else "SCONJ")
+                opening = "PRON" if label == "acl:relcl" else "SCONJ"
+                assert target.upos[inside[0]] == opening
                 assert "," in (target.words[words[0]], target.words[words[-1]])
                 continue
-            clausal = ("advcl", "ccomp", "conj", "punct")
-            after = {finite}.union(
-                *(
-                    subtree(target, i)
-                    for i in dependents(target, head)
-                    if i > finite and target.labels[i] in clausal
-                )
-            )
-            bracket = sorted(set(words) - after)
+            # One constituent, or "und", precedes the finite verb; the rest of the verb is last.
+            finite = verbs[-1]
+            before = [i for i in dependents(target, head) if i < finite]
+            assert len(before) == 1
             if label == "root":
-                first = [i for i in dependents(target, head) if i < finite]
-                assert len({i for i in first if i not in verbs}) == 1
-                assert len(subtree(target, first[0])) == finite
+                assert len(subtree(target, before[0])) == finite
             else:
-                assert label == "conj" and bracket[0] == finite - 1
+                assert label == "conj" and target.words[finite - 1] == "und"
+            later = [
+                subtree(target, i)
+                for i in dependents(target, head)
+                if i > finite and target.labels[i] in ("advcl", "ccomp", "conj", "punct")
+            ]
+            last = max(set(words).difference(*later))
             if prefix is not None:
-                assert bracket[-1] == prefix and len(verbs) == 1
                 seen["compound:prt"] += 1
+                assert verbs == [head] and last == prefix
             elif len(verbs) == 2:
-                assert bracket[-1] == head
+                assert last == head
     for label in ("root", "advcl", "ccomp", "acl:relcl", "conj", "compound:prt"):
         assert seen[label] > 50
 

@@ -48,14 +48,14 @@ def data(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def syncattn(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with checkpoints of SyncAttn after 2, 4, ... 12 updates."""
+    """A folder with checkpoints of SyncAttn after 12, 24, ... 60 updates."""
     folder = tmp_path_factory.mktemp("syncattn")
     output = commands.train(
         data,
         folder,
         "transformer_syncattn",
-        "--max-update=12",
-        "--save-interval-updates=2",
+        "--max-update=60",
+        "--save-interval-updates=12",
         "--decoder-layers=3",
     )
     (folder / "log").write_text(output)

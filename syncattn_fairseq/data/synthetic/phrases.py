@@ -61,7 +61,7 @@ class PhraseGrammar:
         english = noun.english_plural if plural else noun.english
         german = noun.decline(case, plural)
         modifier = ""
-        if kind in lexicon.MODIFIERS and self.chance(0.15):
+        if kind in lexicon.MODIFIERS and self.chance(0.12):
             modifier, first_part = self.pick(lexicon.MODIFIERS[kind])
             german = first_part + german.lower()
             if modifier.endswith("-"):
