@@ -10,7 +10,7 @@ work=$root/quickstart source=en target=de words=$work/words
 size=(--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
     --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings)
 recipe=(--label-smoothing 0.1 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.003
-    --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.1 --max-tokens 2048 --seed 1
+    --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.05 --max-tokens 1024 --seed 1
     --max-update 1000 --validate-interval-updates 500 --no-epoch-checkpoints --no-last-checkpoints
     --log-format simple --log-interval 100)
 mkdir -p "$work"
@@ -19,7 +19,7 @@ say "An English-German corpus with gold heads and word alignments"
 [ -e "$words/test.align" ] || run "$work/corpus.log" syncattn-corpus "$words"
 head -n 1 "$words/train.en" "$words/train.de"
 say "Subwords, and heads of subwords beside the binarised text"
-segment 2000
+segment 5000
 binarise
 for system in syntax_transformer transformer_dbsa transformer_syncattn; do
     say "Train and decode: $system"

@@ -28,7 +28,8 @@ def bleu(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> TranslationScore:
     """BLEU (Papineni et al. 2002) of detokenised text; `tokenize` names sacreBLEU's tokenizer."""
-    return _score(BLEU(tokenize=tokenize), hypotheses, references)
+    # Text that is scored as tokenised as it is has tokenised full stops, and no warning is due.
+    return _score(BLEU(tokenize=tokenize, force=tokenize == "none"), hypotheses, references)
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
