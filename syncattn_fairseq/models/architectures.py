@@ -31,7 +31,7 @@ def dbsa(args: Any) -> None:
 
 def syncattn(args: Any) -> None:
     """Tie DBSA's heads at the penultimate decoder layer (l_sync = 5 of 6)."""
-    _prefer(args, sync_layer=max(args.decoder_layers - 1, 1))
+    _prefer(args, sync_layer=config.aligning_layer(args.decoder_layers))
     dbsa(args)
 
 

@@ -56,6 +56,15 @@ def set_defaults(args: Any) -> None:
             setattr(args, option.name, option.default)
 
 
+def aligning_layer(layers: int) -> int:
+    """Return the decoder layer, from 1, whose cross-attention is taken for an alignment.
+
+    It is the penultimate one (l_sync = 5 of 6 in SyncAttn; it aligns better than the last, Garg et
+    al., EMNLP 2019), but never the bottom one of several, which knows no more than the token before.
+    """
+    return min(layers, max(layers - 1, 2))
+
+
 def check(cfg: Any) -> None:
     """Raise ``ValueError`` for a layer or a number of heads that the model does not have."""
     for side in ("encoder", "decoder"):

@@ -9,6 +9,7 @@ from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
 from ..modules.layer_drop import NumberedLayerDrop, bypass_decoder_layer
+from .config import aligning_layer
 from .layers import SyntaxDecoderLayer, dependencies, wrap
 
 
@@ -16,8 +17,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
     """fairseq's decoder, built of :class:`SyntaxDecoderLayer`.
 
     The cross-attention that it returns is that of the sync layer; without one, of
-    ``cfg.alignment_layer``, or else of the penultimate layer, which aligns better than the last
-    (Garg et al., EMNLP 2019).
+    ``cfg.alignment_layer``, or else of the penultimate (:func:`.config.aligning_layer`).
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
         self.dependency_layer: int = cfg.decoder_dependency_layer
         self.alignment_layer: int = (
-            cfg.sync_layer or cfg.alignment_layer or max(self.num_layers - 1, 1)
+            cfg.sync_layer or cfg.alignment_layer or aligning_layer(self.num_layers)
         )
         self.has_sync_layer = bool(cfg.sync_layer)
         self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"

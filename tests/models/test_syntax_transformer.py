@@ -8,6 +8,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 from omegaconf import OmegaConf
 
 from syncattn_fairseq.functional import biaffine_scores
+from syncattn_fairseq.models.config import aligning_layer
 from tests.models import build
 
 SYNC = {"decoder_layers": 3, "encoder_layers": 3}
@@ -209,6 +210,7 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     base = build.model("transformer_syncattn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
     assert base.encoder.dependency_layer == base.decoder.dependency_layer == 1
     assert base.decoder.alignment_layer == 5
+    assert [aligning_layer(layers) for layers in (1, 2, 3, 6)] == [1, 2, 2, 5]
     iwslt = build.model("transformer_dbsa_iwslt_de_en", encoder_layers=1, decoder_layers=2)
     attention = iwslt.encoder.layers[0].self_attn
     assert (attention.embed_dim, attention.num_heads) == (512, 4)
