@@ -183,3 +183,23 @@ def test_nothing_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     for term in make.terms:
         assert term.applies(extra[1], sample)
         term(extra[1], sample, 9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("backward", ["transpose", "softmax"])
+def test_half_precision_gives_nearly_the_same_and_finite_gradients(
+    dtype: torch.dtype, backward: str
+) -> None:
+    make = criterion(src_dep_weight=0.5, tgt_dep_weight=0.5, sync_weight=0.5)
+    options = {**SYNC, "sync_backward": backward, "dropout": 0.0}
+    values = []
+    for narrow in (torch.float32, dtype):
+        model = build.model("transformer_syncattn_tiny", noise=0.03, **options)
+        model = model.to(narrow).train()
+        loss, _, log = make(model, batch())
+        loss.backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is None or parameter.grad.isfinite().all(), name
+        values.append({key: float(log[key]) for key in ("src_dep_loss", "sync_loss", "total_loss")})
+    for key, value in values[0].items():
+        assert values[1][key] == pytest.approx(value, rel=0.05), key

@@ -137,6 +137,11 @@ def test_ensembles_and_averages_decode(data: Path, syncattn: Path, tmp_path: Pat
     assert len(lines(output, "X")) == TEST
 
 
+def test_half_precision_decodes(data: Path, syncattn: Path) -> None:
+    output = generate(data, syncattn / "checkpoint_best.pt", "--fp16", "--print-parses")
+    assert len(lines(output, "H")) == len(lines(output, "X")) == TEST
+
+
 def test_gold_heads_change_the_translation(data: Path, syncattn: Path, batched: str) -> None:
     output = generate(
         data, syncattn / "checkpoint_best.pt", "--gold-source-heads", "--batch-size=64", "--nbest=2"
