@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from argparse import Namespace
@@ -14,6 +15,31 @@ from fairseq.data import Dictionary, data_utils
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 import syncattn_fairseq  # noqa: F401  (registers the models)
+
+#: What is compared. The second ``transformer`` shows how much of a ratio is noise.
+SYSTEMS = {
+    "transformer": "transformer{}",
+    "transformer again": "transformer{}",
+    "transformer_dbsa": "transformer_dbsa{}",
+    "transformer_syncattn": "transformer_syncattn{}",
+}
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Make a parser with the options that all benchmarks have."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    made.add_argument("--size", default="_iwslt_de_en", choices=["", "_iwslt_de_en", "_tiny"])
+    made.add_argument("--vocabulary", type=int, default=10000)
+    made.add_argument("--rounds", type=int, default=20)
+    made.add_argument("--threads", type=int, default=2)
+    return made
+
+
+def hardware(args: argparse.Namespace) -> str:
+    """Say what the times were measured on."""
+    on_gpu = torch.device(args.device).type == "cuda"
+    return torch.cuda.get_device_name() if on_gpu else f"CPU, {args.threads} threads"
 
 
 def make_task(vocabulary: int) -> Any:

@@ -20,13 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common  # noqa: E402
 
-SYSTEMS = {
-    "transformer": "transformer{}",
-    "transformer again": "transformer{}",
-    "transformer_dbsa": "transformer_dbsa{}",
-    "transformer_syncattn": "transformer_syncattn{}",
-}
-
 
 def make_decoder(arch: str, args: argparse.Namespace, task: Any) -> Callable[[], None]:
     """Return a function that decodes one batch."""
@@ -53,26 +46,21 @@ def make_decoder(arch: str, args: argparse.Namespace, task: Any) -> Callable[[],
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--size", default="_iwslt_de_en", choices=["", "_iwslt_de_en", "_tiny"])
+    parser = common.parser(__doc__)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--length", type=int, default=25)
-    parser.add_argument("--vocabulary", type=int, default=10000)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     device = torch.device(args.device)
     task = common.make_task(args.vocabulary)
     decoders = {
-        name: make_decoder(arch.format(args.size), args, task) for name, arch in SYSTEMS.items()
+        name: make_decoder(arch.format(args.size), args, task)
+        for name, arch in common.SYSTEMS.items()
     }
-    hardware = torch.cuda.get_device_name() if device.type == "cuda" else f"{args.threads} threads"
     print(
         f"decode {args.batch_size} sentences of {args.length} tokens, beam {args.beam}, "
-        f"{args.size or 'base'}, {device} ({hardware}); a ratio above 1 is faster"
+        f"{args.size or 'base'}, {common.hardware(args)}; a ratio above 1 is faster"
     )
     seconds = common.interleaved(decoders, args.rounds, device, warmup=1)
     common.print_ratios(seconds, baseline="transformer", invert=True)

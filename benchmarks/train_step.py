@@ -22,13 +22,6 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
     LabelSmoothedCrossEntropyWithSyntax,
 )
 
-SYSTEMS = {
-    "transformer": "transformer{}",
-    "transformer again": "transformer{}",
-    "transformer_dbsa": "transformer_dbsa{}",
-    "transformer_syncattn": "transformer_syncattn{}",
-}
-
 
 def make_update(
     name: str, arch: str, args: argparse.Namespace, task: Any, batches: list[dict[str, Any]]
@@ -62,13 +55,8 @@ def make_update(
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--size", default="_iwslt_de_en", choices=["", "_iwslt_de_en", "_tiny"])
+    parser = common.parser(__doc__)
     parser.add_argument("--max-tokens", type=int, default=2048)
-    parser.add_argument("--vocabulary", type=int, default=10000)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--bf16", action="store_true", help="automatic mixed precision")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -77,10 +65,9 @@ def main() -> None:
     batches = [common.make_batch(task, args.max_tokens, device, seed=s) for s in range(4)]
     updates = {
         name: make_update(name, arch.format(args.size), args, task, batches)
-        for name, arch in SYSTEMS.items()
+        for name, arch in common.SYSTEMS.items()
     }
-    hardware = torch.cuda.get_device_name() if device.type == "cuda" else f"{args.threads} threads"
-    print(f"one update, {args.size or 'base'}, {args.max_tokens} tokens, {device} ({hardware})")
+    print(f"one update, {args.size or 'base'}, {args.max_tokens} tokens, {common.hardware(args)}")
     common.print_ratios(common.interleaved(updates, args.rounds, device), baseline="transformer")
 
 

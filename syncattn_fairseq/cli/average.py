@@ -7,35 +7,24 @@ import sys
 from collections.abc import Sequence
 
 from syncattn_fairseq.checkpoints import average_checkpoints, last_checkpoints
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.cli.common import command, positive
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
     parser = _parser()
     args = parser.parse_args(argv)
     if bool(args.checkpoints) == bool(args.last):
         parser.error("name the checkpoints, or give --last N and --dir")
     if bool(args.last) != bool(args.dir):
         parser.error("--last and --dir go together")
-    try:
-        paths = args.checkpoints or last_checkpoints(args.dir, args.last, args.by)
-        updates = average_checkpoints(paths, args.output)
-    except (DataError, OSError) as error:
-        print(f"syncattn-average: {error}", file=sys.stderr)
-        return 1
+    paths = args.checkpoints or last_checkpoints(args.dir, args.last, args.by)
+    updates = average_checkpoints(paths, args.output)
     print(
         f"{args.output}: mean of {len(paths)} checkpoints (updates "
         f"{', '.join(map(str, updates))}), without optimizer state: to decode with, not to resume"
     )
-    return 0
-
-
-def _positive(value: str) -> int:
-    number = int(value)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is less than 1")
-    return number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("checkpoints", nargs="*", help="files to average")
     parser.add_argument("--output", required=True, help="file to write")
-    parser.add_argument("--last", type=_positive, metavar="N", help="average the newest N of --dir")
+    parser.add_argument("--last", type=positive, metavar="N", help="average the newest N of --dir")
     parser.add_argument("--dir", help="folder of checkpoints, fairseq's --save-dir")
     parser.add_argument(
         "--by",

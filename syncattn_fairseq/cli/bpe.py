@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from syncattn_fairseq.cli.common import command
 from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.files import replacing
 from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, read_sentences
@@ -65,15 +66,11 @@ def _pieces(model: Path, source: Path | int) -> Iterator[str]:
         yield " ".join(pieces) + "\n"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
     args = _parser().parse_args(argv)
-    try:
-        {"learn": _learn, "apply": _apply}[args.command](args)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    {"learn": _learn, "apply": _apply}[args.command](args)
 
 
 if __name__ == "__main__":

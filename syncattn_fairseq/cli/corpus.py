@@ -7,27 +7,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from syncattn_fairseq.cli.common import command, positive
 from syncattn_fairseq.data.synthetic.corpus import write_corpus
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
     args = _parser().parse_args(argv)
     # In this order a test set stays the same when more training data is asked for.
     sizes = {"test": args.test, "valid": args.valid, "train": args.train}
-    try:
-        write_corpus(args.directory, sizes, args.seed)
-    except OSError as error:
-        print(f"syncattn-corpus: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _size(value: str) -> int:
-    number = int(value)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is less than 1")
-    return number
+    write_corpus(args.directory, sizes, args.seed)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("directory", type=Path, help="where to write; made if it is not there")
     for split, size in (("train", 20000), ("valid", 500), ("test", 500)):
         parser.add_argument(
-            f"--{split}", type=_size, default=size, metavar="N", help=f"pairs (default: {size})"
+            f"--{split}", type=positive, default=size, metavar="N", help=f"pairs (default: {size})"
         )
     parser.add_argument("--seed", type=int, default=1, help="which corpus to draw (default: 1)")
     return parser

@@ -11,6 +11,7 @@ from pathlib import Path
 from fairseq import options
 from fairseq_cli import preprocess
 
+from syncattn_fairseq.cli.common import command
 from syncattn_fairseq.data.binarise import POLICIES, ParsedText, binarise
 from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.files import read_lines, same_line_count
@@ -135,7 +136,10 @@ def _check(args: argparse.Namespace, parts: Sequence[Part]) -> list[tuple[Part, 
     return parsed
 
 
-def _run(args: argparse.Namespace) -> None:
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
     if args.dict_only:
         preprocess.main(args)
         return
@@ -160,17 +164,6 @@ def _run(args: argparse.Namespace) -> None:
         destination = dataset(f"{part.split}.heads", part)
         counts = binarise(source, dataset(part.split, part), destination)
         print(f"{destination}: {counts}")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    args = _parser().parse_args(argv)
-    try:
-        _run(args)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
+from syncattn_fairseq.cli.common import command
 from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.files import replacing
 from syncattn_fairseq.data.parses import read_heads
@@ -21,24 +22,20 @@ from syncattn_fairseq.evaluation.table import text_table
 from syncattn_fairseq.evaluation.translation import read_references
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
     args = _parser().parse_args(argv)
-    try:
-        scores = _score(args)
-        numbers = {name: score.as_dict() for name, score in scores.items()}
-        document = json.dumps({"systems": numbers}, indent=2, ensure_ascii=False) + "\n"
-        if args.json == "-":
-            sys.stdout.write(document)
-            return 0
-        if args.json:
-            with replacing(Path(args.json)) as temporary:
-                temporary.write_text(document, encoding="utf-8")
-    except (DataError, OSError) as error:
-        print(f"syncattn-score: {error}", file=sys.stderr)
-        return 1
+    scores = _score(args)
+    numbers = {name: score.as_dict() for name, score in scores.items()}
+    document = json.dumps({"systems": numbers}, indent=2, ensure_ascii=False) + "\n"
+    if args.json == "-":
+        sys.stdout.write(document)
+        return
+    if args.json:
+        with replacing(Path(args.json)) as temporary:
+            temporary.write_text(document, encoding="utf-8")
     print(_report(scores))
-    return 0
 
 
 def _score(args: argparse.Namespace) -> dict[str, SystemScore]:

@@ -29,16 +29,7 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
         """Build fairseq's self-attention, or the one with dependency heads."""
         if not self.is_dependency_layer:
             return super().build_self_attention(embed_dim, cfg)
-        return DependencyAttention(
-            embed_dim,
-            cfg.encoder.attention_heads,
-            dropout=cfg.attention_dropout,
-            self_attention=True,
-            q_noise=self.quant_noise,
-            qn_block_size=self.quant_noise_block_size,
-            dependency_heads=cfg.dependency_heads,
-            key_bias=cfg.dependency_key_bias,
-        )
+        return _dependency_attention(embed_dim, cfg.encoder.attention_heads, cfg)
 
 
 class SyntaxDecoderLayer(TransformerDecoderLayerBase):
@@ -55,16 +46,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         """Build fairseq's self-attention, or the one with dependency heads."""
         if not self.is_dependency_layer:
             return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
-        return DependencyAttention(
-            embed_dim,
-            cfg.decoder.attention_heads,
-            dropout=cfg.attention_dropout,
-            self_attention=True,
-            q_noise=self.quant_noise,
-            qn_block_size=self.quant_noise_block_size,
-            dependency_heads=cfg.dependency_heads,
-            key_bias=cfg.dependency_key_bias,
-        )
+        return _dependency_attention(embed_dim, cfg.decoder.attention_heads, cfg)
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
         """Build fairseq's cross-attention, or the one that shows its backward attention."""
@@ -80,6 +62,19 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
             q_noise=self.quant_noise,
             qn_block_size=self.quant_noise_block_size,
         )
+
+
+def _dependency_attention(embed_dim: int, heads: int, cfg: Any) -> DependencyAttention:
+    return DependencyAttention(
+        embed_dim,
+        heads,
+        dropout=cfg.attention_dropout,
+        self_attention=True,
+        q_noise=cfg.quant_noise.pq,
+        qn_block_size=cfg.quant_noise.pq_block_size,
+        dependency_heads=cfg.dependency_heads,
+        key_bias=cfg.dependency_key_bias,
+    )
 
 
 def wrap(layer: nn.Module, cfg: Any) -> nn.Module:

@@ -90,4 +90,4 @@ def test_bad_arguments_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "argument --test: 0 is less than 1" in capsys.readouterr().err
     (tmp_path / "file").touch()
     assert main([str(tmp_path / "file")]) == 1
-    assert capsys.readouterr().err.startswith("syncattn-corpus: ")
+    assert capsys.readouterr().err.startswith("error: ")

@@ -101,5 +101,5 @@ def test_one_line_says_what_is_wrong(
     assert main([*arguments, "--json", "scores.json"]) == 1
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
-    assert err.startswith("syncattn-score: ") and message in err
+    assert err.startswith("error: ") and message in err
     assert not (files / "scores.json").exists()
