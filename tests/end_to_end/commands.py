@@ -23,7 +23,7 @@ SMALL = [
 ]
 
 
-def start(command: str, *arguments: object) -> subprocess.Popen[str]:
+def start(command: str, *arguments: object, cwd: Path | None = None) -> subprocess.Popen[str]:
     """Start a command of the environment that runs the tests."""
     return subprocess.Popen(
         [str(BIN / command), *map(str, arguments)],
@@ -31,6 +31,7 @@ def start(command: str, *arguments: object) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        cwd=cwd,
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
     )
 
@@ -42,9 +43,15 @@ def finish(process: subprocess.Popen[str], stdin: str | None = None, fails: bool
     return output
 
 
-def run(command: str, *arguments: object, stdin: str | None = None, fails: bool = False) -> str:
+def run(
+    command: str,
+    *arguments: object,
+    stdin: str | None = None,
+    fails: bool = False,
+    cwd: Path | None = None,
+) -> str:
     """Run a command and return what it printed, errors and all."""
-    return finish(start(command, *arguments), stdin, fails)
+    return finish(start(command, *arguments, cwd=cwd), stdin, fails)
 
 
 def training(data: Path | str, save_dir: Path, arch: str, *options: object) -> list[object]:

@@ -216,6 +216,7 @@ def test_hydra_trains_the_same_model(data: Path, tmp_path: Path, precision: str)
         f"--config-dir={tmp_path}",
         "--config-name=syncattn",
         f"common.{precision}",
+        cwd=tmp_path,  # hydra leaves its log where it is started
     )
     expected = losses(
         train(data, tmp_path / "cli", "transformer_syncattn", "--max-update=2", *STRAIGHT[1:])
