@@ -35,6 +35,19 @@ def require_fairseq() -> None:
         ) from error
 
 
+def avoid_encoder_kernel() -> None:
+    """Keep official fairseq's encoder layers from a kernel that today's PyTorch calls otherwise.
+
+    With it, no model of fairseq's own decodes a batch with padding. ``fairseq-fixed`` has none.
+    """
+    from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
+
+    if "_load_from_state_dict" in vars(TransformerEncoderLayerBase):
+        TransformerEncoderLayerBase.can_use_fastpath = property(
+            lambda layer: False, lambda layer, value: None
+        )
+
+
 def allow_checkpoint_classes() -> None:
     """Let ``torch.load`` read what fairseq writes.
 

@@ -15,15 +15,32 @@ from torch import Tensor, nn
 
 from ..modules import BackwardCrossAttention, DependencyAttention
 
+#: Copies of weights that official fairseq 0.12.2 hands, in evaluation, to a PyTorch kernel.
+KERNEL_COPIES = [
+    f"{name}_{kind}"
+    for name in ("in_proj", "out_proj", "fc1", "fc2")
+    for kind in ("weight", "bias")
+]
+
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
-    """fairseq's encoder layer; the ``number``-th, counted from 1, of its stack."""
+    """fairseq's encoder layer; the ``number``-th, counted from 1, of its stack.
+
+    In evaluation, official fairseq's layer is a PyTorch kernel, which knows no U. Here it is not
+    used, and the copies of the weights for it, which training would have no gradient for, are gone.
+    """
 
     def __init__(self, cfg: Any, number: int) -> None:
         self.is_dependency_layer = number == cfg.encoder_dependency_layer
         super().__init__(cfg)
-        # Official fairseq hands layers in evaluation to a PyTorch kernel that knows no U.
-        self.can_use_fastpath = False
+        for name in KERNEL_COPIES:
+            self._parameters.pop(name, None)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Load as any module does: official fairseq would fill in the copies."""
+        for name in KERNEL_COPIES:
+            state_dict.pop(prefix + name, None)
+        nn.Module._load_from_state_dict(self, state_dict, prefix, *rest)
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
         """Build fairseq's self-attention, or the one with dependency heads."""

@@ -14,7 +14,9 @@ from syncattn_fairseq.cli.average import main
 TRAIN = """
 import sys
 from fairseq_cli import preprocess, train
-sys.argv = "preprocess -s en -t de --trainpref train --testpref train --destdir bin".split()
+sys.argv = (
+    "preprocess -s en -t de --trainpref train --validpref train --testpref train --destdir bin"
+).split()
 preprocess.cli_main()
 sys.argv = (
     "train bin --cpu --arch transformer_tiny --optimizer adam --lr 0.01 --batch-size 4 "

@@ -22,7 +22,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus.main([str(words), "--train=400", f"--valid={VALID}", f"--test={TEST}", "--seed=7"])
     model = str(folder / "bpe")
     inputs = [str(words / f"train.{language}") for language in ("en", "de")]
-    bpe.main(["learn", "--vocab-size=600", f"--model={model}", "--input", *inputs])
+    bpe.main(["learn", "--vocab-size=300", f"--model={model}", "--input", *inputs])
     names = [f"{split}.{language}" for split in SPLITS for language in ("en", "de")]
     outputs = [str(pieces / name) for name in names]
     inputs = [str(words / name) for name in names]

@@ -8,6 +8,7 @@ import socket
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -24,7 +25,8 @@ def losses(output: str) -> list[tuple[float, float]]:
 
 def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
     model: dict[str, torch.Tensor] = torch.load(checkpoint)["model"]
-    return model
+    # Official fairseq keeps a number that nothing is ever written to.
+    return {name: weight for name, weight in model.items() if "_float_tensor" not in name}
 
 
 def test_log_has_every_part_and_the_best_checkpoint_is_the_best_translation(
@@ -184,6 +186,7 @@ def test_shards_and_parts_of_the_training_data(data: Path, tmp_path: Path) -> No
     assert epochs[1]["train_src_dep_loss"] < epochs[0]["train_src_dep_loss"]
 
 
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="works with this numpy")
 def test_numbers_of_buckets_are_refused_before_they_crash(data: Path, tmp_path: Path) -> None:
     output = train(
         data, tmp_path, "transformer_dbsa", "--max-update=1", "--num-batch-buckets=4", fails=True
