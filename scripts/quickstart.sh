@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # From nothing to a table: generate a corpus with gold parses, train three small models, decode, score.
 # Everything that it makes lies in quickstart/; run it again to go on where it stopped.
+#
+#   SEED    of the training (1)
+#   WORK    where everything that is made goes (quickstart/)
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv
 source "$root/scripts/_experiment.sh"
 
 began=$SECONDS
-work=$root/quickstart source=en target=de words=$work/words
+work=${WORK:-$root/quickstart} source=en target=de words=$work/words
 size=(--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
     --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings)
 recipe=(--label-smoothing 0.1 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.003
-    --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.05 --max-tokens 1024 --seed 1
+    --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.05 --max-tokens 1024 --seed "${SEED:-1}"
     --max-update 850 --validate-interval-updates 425 --no-epoch-checkpoints --no-last-checkpoints
     --log-format simple --log-interval 100)
 mkdir -p "$work"
