@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Optional, TextIO
 
 import numpy as np
+import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset
 from fairseq.tasks import register_task
@@ -99,6 +100,11 @@ class TranslationWithSyntaxTask(TranslationTask):
         ``--required-batch-size-multiple``, 8 unless the user knows.
         """
         kwargs["required_batch_size_multiple"] = 1
+        if not torch.cuda.is_available():
+            # fairseq buffers batches in a thread that it never stops. A run that ends within an
+            # epoch may catch it in C++ code and abort, all done, with a failing exit status.
+            # Loader processes work ahead anyway; on a GPU the thread also pays for copies.
+            kwargs["data_buffer_size"] = 0
         return super().get_batch_iterator(*args, **kwargs)
 
     def build_dataset_for_inference(
