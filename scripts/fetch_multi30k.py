@@ -67,6 +67,8 @@ def main(raw: Path, words: Path) -> None:
         for split, name in SPLITS.items():
             if not (raw / f"{split}.{language}").exists():
                 fetch(f"{name}.{language}", raw / f"{split}.{language}")
+            if (words / f"{split}.{language}").exists():
+                continue
             with replacing(words / f"{split}.{language}") as path:
                 lines = tokenise(read_lines(raw / f"{split}.{language}"), language)
                 path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

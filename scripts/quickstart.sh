@@ -14,7 +14,7 @@ size=(--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --encoder-ff
     --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings)
 recipe=(--label-smoothing 0.1 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.003
     --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.05 --max-tokens 1024 --seed "${SEED:-1}"
-    --max-update 850 --validate-interval-updates 425 --no-epoch-checkpoints --no-last-checkpoints
+    --max-update 850 --validate-interval-updates 425 --no-epoch-checkpoints
     --log-format simple --log-interval 100)
 mkdir -p "$work"
 

@@ -73,13 +73,14 @@ class SyntaxPairDataset(BaseWrapperDataset):
         self, samples: Sequence[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> dict[str, Any]:
         """Make a batch."""
-        batch: dict[str, Any] = self.dataset.collater(samples, pad_to_length=pad_to_length)
+        pairs = self.dataset
+        batch: dict[str, Any] = pairs.collater(samples, pad_to_length=pad_to_length)
         if not batch:
             return batch
         order = _positions(batch["id"], torch.tensor([sample["id"] for sample in samples]))
         for side, field, tokens, left in (
-            ("source", "src_parents", batch["net_input"]["src_tokens"], self.left_pad_source),
-            ("target", "tgt_parents", batch["target"], self.left_pad_target),
+            ("source", "src_parents", batch["net_input"]["src_tokens"], pairs.left_pad_source),
+            ("target", "tgt_parents", batch["target"], pairs.left_pad_target),
         ):
             if self.heads[side] is None:
                 continue
@@ -88,16 +89,6 @@ class SyntaxPairDataset(BaseWrapperDataset):
         if self.gold:
             batch["net_input"]["gold_src_parents"] = batch["src_parents"]
         return batch
-
-    @property
-    def left_pad_source(self) -> bool:
-        """Whether source padding is on the left."""
-        return bool(self.dataset.left_pad_source)
-
-    @property
-    def left_pad_target(self) -> bool:
-        """Whether target padding is on the left."""
-        return bool(self.dataset.left_pad_target)
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:

@@ -144,7 +144,8 @@ class TranslationWithSyntaxTask(TranslationTask):
         if self.cfg.print_parses:
             ids = sample["id"] if "id" in sample else self.batches_read.popleft()
             with self._parse_output() as output:
-                for n in range(self.nbest):
+                # A reference that is forced is one hypothesis, whatever --nbest says.
+                for n in range(min(self.nbest, max(map(len, hypotheses)))):
                     best = [h[min(n, len(h) - 1)]["tokens"] for h in hypotheses]
                     self.parse_printer.print(models, sample["net_input"], ids, best, output)
         return hypotheses

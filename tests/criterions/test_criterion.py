@@ -9,6 +9,7 @@ import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.logging import metrics
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import (
     LabelSmoothedCrossEntropyWithSyntax,
@@ -16,6 +17,7 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
 from tests.functional import reference
 from tests.models import build
 
+aten = torch.ops.aten
 SYNC = {"encoder_layers": 3, "decoder_layers": 3}
 
 
@@ -170,19 +172,45 @@ def test_head_accuracy_counts_the_labels_that_get_most_attention() -> None:
     assert log["src_dep_correct"].item() == expected
 
 
-def test_nothing_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+class NoHostSynchronisation(TorchDispatchMode):
+    """Raises at every operation whose result, or its shape, the host must wait for."""
+
+    WAITS = (
+        aten._local_scalar_dense,
+        aten.nonzero,
+        aten.masked_select,
+        aten.equal,
+        aten.unique_dim,
+    )
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        by_mask = func.overloadpacket in (aten.index, aten.index_put) and any(
+            i is not None and i.dtype == torch.bool for i in args[1]
+        )
+        assert func.overloadpacket not in self.WAITS and not by_mask, f"{func} waits"
+        return func(*args, **(kwargs or {}))
+
+
+def test_nothing_waits_for_the_device() -> None:
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
-    make = criterion(src_dep_weight=0.5, tgt_dep_weight=0.5, sync_weight=0.5)
-    extra = model(**sample["net_input"])
-
-    def forbidden(*_: Any, **__: Any) -> Any:
-        raise AssertionError("a host synchronisation in the loss")
-
-    for name in ("item", "tolist", "__bool__", "__int__", "__float__", "nonzero"):
-        monkeypatch.setattr(Tensor, name, forbidden)
-    for term in make.terms:
-        assert term.applies(extra[1], sample)
-        term(extra[1], sample, 9)
+    make = criterion(src_dep_weight=0.5, tgt_dep_weight=0.5, sync_weight=0.5, sync_without_eos=True)
+    previous = sample["net_input"].pop("prev_output_tokens")
+    encoder_out = model.encoder(**sample["net_input"], return_all_hiddens=True)
+    _, extra = model.decoder(previous, encoder_out=encoder_out)
+    with NoHostSynchronisation():
+        extra["src_dependency"] = model.encoder.dependencies(encoder_out)
+        extra["tgt_dependency"] = model.decoder.dependencies(extra, previous)
+        extra["sync_attention"] = extra["tgt_dependency"]
+        for term in make.terms:
+            assert term.applies(extra, sample)
+            term(extra, sample, 9)
+    for waiting in (
+        lambda: extra["attn"][0].sum().item(),
+        lambda: previous[previous.eq(build.PAD)],
+        lambda: bool(previous.eq(build.PAD).any()),
+    ):
+        with pytest.raises(AssertionError, match="waits"), NoHostSynchronisation():
+            waiting()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -115,10 +115,12 @@ def test_forced_reference_prints_its_parses_and_links(
         "--score-reference",
         "--print-parses",
         "--print-alignment",
+        "--nbest=2",
     )
     pieces = (text / "pieces" / "test.de").read_text().splitlines()
     heads = list(read_heads(text / "words" / "test.heads.de"))
     for number, found in lines(output, "X").items():
+        assert len(found) == 4, "the reference is one hypothesis, whatever --nbest says"
         assert len(found[2][2].split()) == len(pieces[number].split())
         assert len(found[3][2].split()) == len(heads[number] or [])
     links = lines(output, "A")
