@@ -4,6 +4,7 @@
 #   words    prefix of the tokenised text and its heads: $words/train.en, $words/train.heads.en
 #   size     options of fairseq-train that make the model's size, the same for all systems
 #   recipe   all its other options, the same for all systems
+#   data     the binarised corpus to train on and to decode ($work/bin)
 # A finished step is skipped on the next run, and an interrupted training resumes.
 
 plugin=(--user-dir "$root/syncattn_fairseq" --task translation_with_syntax)
@@ -44,26 +45,37 @@ binarise() {
     touch "$work/bin/.done"
 }
 
+side_by_side() { # side_by_side COMMAND...: start a shell function, as many at once as there are cores
+    while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do wait -n; done
+    "$@" &
+}
+
 train() { # train NAME ARCH [OPTION...]
     local folder=$work/$1 arch=$2
     shift 2
     [ ! -e "$folder/.trained" ] || return 0
     mkdir -p "$folder"
-    run "$folder/train.log" fairseq-train "$work/bin" "${plugin[@]}" --arch "$arch" \
+    run "$folder/train.log" fairseq-train "${data:-$work/bin}" "${plugin[@]}" --arch "$arch" \
         --criterion label_smoothed_cross_entropy_with_syntax --save-dir "$folder" \
         "${size[@]}" "${recipe[@]}" "$@"
     grep '| valid |' "$folder/train.log" | tail -n 1 | sed 's/.*subset | /   /'
     touch "$folder/.trained"
 }
 
-decode() { # decode NAME PARSES [OPTION...]: translate, and force the reference through the model
-    local folder=$work/$1 parses=$2
-    shift 2
-    [ ! -e "$folder/.decoded" ] || return 0
-    local command=(fairseq-generate "$work/bin" "${plugin[@]}" -s "$source" -t "$target"
-        --path "$folder/checkpoint_best.pt" "$@")
-    run "$folder/translations.txt" "${command[@]}" --remove-bpe sentencepiece
-    [ "$parses" = no ] || command+=(--print-parses)
-    run "$folder/forced.txt" "${command[@]}" --score-reference --print-alignment
-    touch "$folder/.decoded"
+translate() { # translate NAME [OPTION...]: the test set, by beam search
+    local folder=$work/$1
+    shift
+    [ ! -e "$folder/.translated" ] || return 0
+    run "$folder/translations.txt" fairseq-generate "${data:-$work/bin}" "${plugin[@]}" -s "$source" -t "$target" \
+        --path "$folder/checkpoint_best.pt" --remove-bpe sentencepiece "$@"
+    touch "$folder/.translated"
+}
+
+force() { # force NAME [OPTION...]: the references through the model, for alignments and parses
+    local folder=$work/$1
+    shift
+    [ ! -e "$folder/.forced" ] || return 0
+    run "$folder/forced.txt" fairseq-generate "${data:-$work/bin}" "${plugin[@]}" -s "$source" -t "$target" \
+        --path "$folder/checkpoint_best.pt" --score-reference --print-alignment "$@"
+    touch "$folder/.forced"
 }

@@ -30,7 +30,8 @@ systems=(syntax_transformer transformer_dbsa transformer_syncattn) jobs=()
 for system in "${systems[@]}"; do
     (
         train "$system" "$system"
-        decode "$system" "$([ "$system" = syntax_transformer ] && echo no || echo yes)" --batch-size 100
+        translate "$system" --batch-size 100
+        force "$system" --batch-size 100 $([ "$system" = syntax_transformer ] || echo --print-parses)
     ) &
     jobs+=($!)
 done

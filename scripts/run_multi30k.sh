@@ -46,7 +46,8 @@ systems=()
 for system; do
     say "Train and decode: $system"
     train "$system" "$system"
-    decode "$system" "$([ "$system" = syntax_transformer ] && echo no || echo yes)" --batch-size 100 --beam 5
+    translate "$system" --batch-size 100
+    force "$system" --batch-size 100 $([ "$system" = syntax_transformer ] || echo --print-parses)
     systems+=(--system "$system" "$work/$system/translations.txt" "$work/$system/forced.txt")
 done
 

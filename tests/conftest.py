@@ -1,9 +1,22 @@
-"""Settings for every test."""
+"""Settings for every test, and what several of them share."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 # The first example pays for lazy imports and thread pools: no deadline per example.
 settings.register_profile("syncattn", deadline=None, max_examples=50)
 settings.load_profile("syncattn")
+
+
+@pytest.fixture(scope="session")
+def stanza_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for ``stanza:en:FOLDER``, with the corpus that its models come from."""
+    from tests.stanza_models import train_stanza_models  # seconds, and only where it is needed
+
+    folder = tmp_path_factory.mktemp("stanza")
+    train_stanza_models(folder, "en")
+    return folder

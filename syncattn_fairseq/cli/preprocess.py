@@ -1,34 +1,54 @@
-"""``syncattn-preprocess``: ``fairseq-preprocess`` that binarises parses in the same call."""
+"""``syncattn-preprocess``: ``fairseq-preprocess`` with heads and labels in the same call."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq import options
+from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
 from syncattn_fairseq.cli.common import command
-from syncattn_fairseq.data.binarise import POLICIES, ParsedText, binarise
+from syncattn_fairseq.data.binarise import (
+    HEADS,
+    LABELS,
+    POLICIES,
+    AnnotatedText,
+    Annotation,
+    binarise,
+)
 from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.files import read_lines, same_line_count
+from syncattn_fairseq.data.labels import (
+    build_dictionary,
+    dictionary_path,
+    load_dictionary,
+    save_dictionary,
+)
 from syncattn_fairseq.data.subwords import SCHEMES
 
 SPLITS = ("train", "valid", "test")
+KINDS = (HEADS, LABELS)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One language of one split: its text, and its heads if there are any."""
+    """One language of one split: its text, and the prefix of its heads and labels."""
 
     split: str
     language: str
     text: Path
-    heads: Path
+    prefix: str
     words: Path | None
+
+    def values(self, kind: Annotation) -> Path:
+        """Return where the heads or labels are if there are any."""
+        return Path(f"{self.prefix}.{kind.name}.{self.language}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,9 +60,16 @@ def _parser() -> argparse.ArgumentParser:
         group.add_argument(
             f"--{split}heads",
             metavar="FP",
-            help=f"prefix{several} of the files FP.heads.LANG with the heads of the words "
-            f"(default: the value of --{split}pref); a text FP.LANG beside them is compared "
-            "with the text in subwords",
+            help=f"prefix{several} of the files FP.heads.LANG with the heads of the words and "
+            f"FP.labels.LANG with their labels (default: the value of --{split}pref); a text "
+            "FP.LANG beside them is compared with the text in subwords",
+        )
+    for side, language in (("src", "source"), ("tgt", "target")):
+        group.add_argument(
+            f"--{side}labeldict",
+            metavar="FP",
+            help=f"reuse given dictionary of {language} labels (default: make it from those of "
+            "the training text)",
         )
     group.add_argument(
         "--subwords",
@@ -55,8 +82,9 @@ def _parser() -> argparse.ArgumentParser:
         "--on-bad-parse",
         choices=POLICIES,
         default="stop",
-        help="what a parse that is not a tree over its sentence's words does: stop before "
-        "anything is written, or be dropped, its sentence kept without labels (default: stop)",
+        help="what heads that are not a tree over their sentence's words, or labels that are not "
+        "one for each, do: stop before anything is written, or be dropped and the sentence kept "
+        "without (default: stop)",
     )
     return parser
 
@@ -80,9 +108,9 @@ def _parts(args: argparse.Namespace) -> Iterator[Part]:
                 f"{len(head_prefixes)}; give one for each"
             )
         for number, (text, head) in enumerate(zip(text_prefixes, head_prefixes, strict=True)):
-            places = [f"{head}.heads.{language}" for language in languages]
+            places = [f"{head}.{kind.name}.{lang}" for kind in KINDS for lang in languages]
             if heads and not any(Path(place).exists() for place in places):
-                raise DataError(f"{' and '.join(places)}: no such file; see --{split}heads")
+                raise DataError(f"{' or '.join(places)}: no such file; see --{split}heads")
             for language in languages:
                 path, words = Path(f"{text}.{language}"), Path(f"{head}.{language}")
                 if not path.exists():
@@ -92,7 +120,7 @@ def _parts(args: argparse.Namespace) -> Iterator[Part]:
                     f"{split}{number or ''}",
                     language,
                     path,
-                    Path(f"{head}.heads.{language}"),
+                    head,
                     words if compare else None,
                 )
 
@@ -109,31 +137,78 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
     return next((scheme for scheme, seen in found.items() if seen), "none")
 
 
-def _check(args: argparse.Namespace, parts: Sequence[Part]) -> list[tuple[Part, ParsedText]]:
-    """Check everything that can be checked before anything is written."""
-    with_heads = [part for part in parts if part.heads.exists()]
-    if not with_heads:
-        places = ", ".join(str(part.heads) for part in parts)
-        raise DataError(f"no heads found; looked for {places or 'none, as --trainpref is missing'}")
+def _check(
+    args: argparse.Namespace, parts: Sequence[Part]
+) -> tuple[list[tuple[Part, AnnotatedText]], dict[str, Dictionary]]:
+    """Check everything that can be checked before anything is written.
+
+    Returns:
+        what there is to binarise, and each language's dictionary of labels if it has labels.
+    """
+    found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
+    if not found:
+        places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
+        raise DataError(
+            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}"
+        )
+    dictionaries = _given_dictionaries(args, [part for part, kind in found if kind is LABELS])
     for split in dict.fromkeys(part.split for part in parts):
         same_line_count(*(part.text for part in parts if part.split == split))
-    schemes = {part.language: args.subwords for part in with_heads}
+    schemes = {part.language: args.subwords for part, _ in found}
     if args.subwords == "auto":
         for language in schemes:
-            texts = [part.text for part in with_heads if part.language == language]
-            schemes[language] = _detect_scheme(texts)
+            texts = dict.fromkeys(part.text for part, _ in found if part.language == language)
+            schemes[language] = _detect_scheme(list(texts))
             print(f"subwords of {language}: {schemes[language]}")
-    parsed = []
-    for part in parts:
-        if part not in with_heads:
-            print(f"{part.split} {part.language}: binarised without heads, no {part.heads}")
-            continue
-        source = ParsedText(
-            part.text, part.heads, schemes[part.language], part.words, args.on_bad_parse
+    for kind in dict.fromkeys(kind for _, kind in found):
+        for part in parts:
+            if (part, kind) not in found:
+                place = part.values(kind)
+                print(f"{part.split} {part.language}: binarised without {kind.name}, no {place}")
+    sources = []
+    for part, kind in found:
+        source = AnnotatedText(
+            part.text,
+            kind,
+            part.values(kind),
+            schemes[part.language],
+            part.words,
+            args.on_bad_parse,
         )
-        source.check()
-        parsed.append((part, source))
-    return parsed
+        if kind is LABELS and part.language not in dictionaries:  # these are the training text's
+            tally: Counter[str] = Counter()
+            source.check(tally)
+            dictionaries[part.language] = build_dictionary(tally)
+        else:
+            source.check()
+        sources.append((part, source))
+    return sources, dictionaries
+
+
+def _given_dictionaries(
+    args: argparse.Namespace, labelled: Sequence[Part]
+) -> dict[str, Dictionary]:
+    """Load the dictionaries of labels that are given, and see that the others can be made."""
+    dictionaries = {}
+    for option, language in ("srclabeldict", args.source_lang), ("tgtlabeldict", args.target_lang):
+        given = getattr(args, option)
+        first = next((part for part in labelled if part.language == language), None)
+        made = dictionary_path(args.destdir, language)
+        if given and first is None:
+            raise DataError(f"--{option}: there are no labels of {language}")
+        if given:
+            dictionaries[language] = load_dictionary(Path(given))
+        elif first and first.split != "train":
+            raise DataError(
+                f"{first.values(LABELS)}: no dictionary for these labels; give it with "
+                f"--{option}, or the training text's labels with --trainpref or --trainheads"
+            )
+        elif first and made.exists():
+            raise DataError(
+                f"{made}: exists already; reuse it with --{option}, choose another --destdir or "
+                "remove it"
+            )
+    return dictionaries
 
 
 @command
@@ -144,9 +219,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         preprocess.main(args)
         return
     if args.dataset_impl != "mmap":
-        raise DataError("--dataset-impl: heads need mmap, the default")
+        raise DataError("--dataset-impl: heads and labels need mmap, the default")
     parts = list(_parts(args))
-    parsed = _check(args, parts)
+    sources, dictionaries = _check(args, parts)
     try:
         preprocess.main(args)
     except FileExistsError as error:
@@ -154,15 +229,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     except AssertionError as error:
         raise DataError(str(error)) from None
 
-    def dataset(prefix: str, part: Part) -> Path:
+    def dataset(part: Part, kind: Annotation | None = None) -> Path:
+        prefix = f"{part.split}.{kind.name}" if kind else part.split
         return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
 
-    for part in parts:  # heads of an earlier run do not belong to the new text
-        for suffix in (".idx", ".bin"):
-            Path(f"{dataset(f'{part.split}.heads', part)}{suffix}").unlink(missing_ok=True)
-    for part, source in parsed:
-        destination = dataset(f"{part.split}.heads", part)
-        counts = binarise(source, dataset(part.split, part), destination)
+    for part in parts:  # heads and labels of an earlier run do not belong to the new text
+        for kind in KINDS:
+            for suffix in (".idx", ".bin"):
+                Path(f"{dataset(part, kind)}{suffix}").unlink(missing_ok=True)
+    for language, dictionary in dictionaries.items():
+        save_dictionary(dictionary, dictionary_path(args.destdir, language))
+    for part, source in sources:
+        destination = dataset(part, source.annotation)
+        dictionary = dictionaries[part.language] if source.annotation is LABELS else None
+        counts = binarise(source, dataset(part), destination, dictionary)
         print(f"{destination}: {counts}")
 
 

@@ -1,9 +1,10 @@
-"""``syncattn-score``: BLEU, chrF, attachment scores and alignment error rate of systems."""
+"""``syncattn-score``: scores of translations, parses and alignments, and their significance."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +18,8 @@ from syncattn_fairseq.data.parses import read_heads
 from syncattn_fairseq.data.subwords import SCHEMES
 from syncattn_fairseq.evaluation.alignment import read_alignments
 from syncattn_fairseq.evaluation.fairseq_output import read_decoded
-from syncattn_fairseq.evaluation.scoring import Gold, SystemScore, score_system
-from syncattn_fairseq.evaluation.table import text_table
+from syncattn_fairseq.evaluation.scoring import Gold, Output, SystemScore, score_systems
+from syncattn_fairseq.evaluation.table import report
 from syncattn_fairseq.evaluation.translation import read_references
 
 
@@ -26,6 +27,8 @@ from syncattn_fairseq.evaluation.translation import read_references
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
+    # Importing fairseq makes every logger talk.
+    logging.getLogger("sacrebleu").setLevel(logging.WARNING)
     scores = _score(args)
     numbers = {name: score.as_dict() for name, score in scores.items()}
     document = json.dumps({"systems": numbers}, indent=2, ensure_ascii=False) + "\n"
@@ -35,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.json:
         with replacing(Path(args.json)) as temporary:
             temporary.write_text(document, encoding="utf-8")
-    print(_report(scores))
+    print(report(scores))
 
 
 def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
@@ -44,59 +47,22 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         source_heads=list(read_heads(args.source_heads)) if args.source_heads else None,
         target_heads=list(read_heads(args.target_heads)) if args.target_heads else None,
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
+        source=read_references(args.source) if args.source else None,
     )
-    scores: dict[str, SystemScore] = {}
-    for name, *outputs in args.system:
-        if len(outputs) not in (1, 2) or name in scores:
+    outputs: dict[str, Output] = {}
+    for name, *files in args.system:
+        if len(files) not in (1, 2) or name in outputs:
             raise DataError(f"--system {name}: give each name once, with one or two files")
-        beam, *forced = map(read_decoded, outputs)
-        try:
-            scores[name] = score_system(
-                beam,
-                forced[0] if forced else None,
-                gold,
-                scheme=args.subwords,
-                moses_language=args.detokenize,
-                tokenize=args.tokenize,
-            )
-        except DataError as error:
-            raise DataError(f"system {name}: {error}") from None
-    return scores
-
-
-def _report(scores: dict[str, SystemScore]) -> str:
-    rows = [["system", "BLEU", "chrF", "UAS source", "UAS target", "AER", "sentences"]]
-    notes: dict[str, None] = {}  # in order, each once
-    for name, score in scores.items():
-        source, target = score.source_attachment, score.target_attachment
-        rows.append(
-            [
-                name,
-                f"{score.bleu.score:.2f}",
-                f"{score.chrf.score:.2f}",
-                _percent(source.uas if source and source.counted else None),
-                _percent(target.uas if target and target.counted else None),
-                _percent(score.alignment.aer if score.alignment else None),
-                str(score.sentences),
-            ]
-        )
-        notes[f"BLEU {score.bleu.signature}"] = None
-        notes[f"chrF {score.chrf.signature}"] = None
-        if target and target.counted:
-            notes[
-                f"UAS target counts the {100 * target.coverage:.1f} % of the words whose head is "
-                "the root or to their left"
-            ] = None
-        if score.left_out:
-            notes[
-                f"{name}: {score.left_out} sentences without UAS or AER, since an unknown subword "
-                "hides where their words begin"
-            ] = None
-    return "\n".join([text_table(rows), "", *notes])
-
-
-def _percent(fraction: float | None) -> str:
-    return "-" if fraction is None else f"{100 * fraction:.2f}"
+        outputs[name] = Output(*map(read_decoded, files))
+    return score_systems(
+        outputs,
+        gold,
+        scheme=args.subwords,
+        moses_language=args.detokenize,
+        tokenize=args.tokenize,
+        baseline=args.baseline,
+        by_length=args.by_length,
+    )
 
 
 def _moses_language(value: str) -> str | None:
@@ -144,6 +110,19 @@ def _parser() -> argparse.ArgumentParser:
         choices=list(BLEU.TOKENIZERS),
         default="13a",
         help="sacreBLEU's tokenizer (default: 13a)",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="NAME",
+        help="test whether the other systems' BLEU differs from that of this one by chance",
+    )
+    parser.add_argument(
+        "--by-length", action="store_true", help="BLEU by the number of words in the source, too"
+    )
+    parser.add_argument(
+        "--source",
+        help="words of the source, for --by-length; default: those of the S- lines of the first "
+        "output that has them, joined from its subwords; may be .gz",
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     return parser

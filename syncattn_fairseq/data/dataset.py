@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -19,22 +20,31 @@ from fairseq.data import (
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
+from .controls import CONTROLS
 from .errors import DataError
-from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks
+from .fields import NOTHING, SourceFields
+from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks, spread_over_subwords
 
 
 class SyntaxPairDataset(BaseWrapperDataset):
     """fairseq's sentence pairs, with parent indices of subwords.
 
     Batches gain ``src_parents`` (B, S) and ``tgt_parents`` (B, T): columns of ``src_tokens`` and of
-    ``target``, -1 = no label, as the end of sentence and padding have none.
+    ``target``, -1 = no label, as the end of sentence and padding have none. What the encoder reads
+    goes into ``net_input``:
+
+    * ``src_parents`` (B, S): the middle of the parent word, NaN = none; the end of a sentence that
+      has a parse is its own parent. In float64: fairseq halves float32, and bfloat16 cannot count;
+    * ``src_labels`` (B, S): indices of dependency labels;
+    * ``gold_src_parents``: the ``src_parents`` of the losses.
 
     Args:
-        pairs: the sentence pairs.
+        pairs: the sentence pairs; without targets if they are only to be translated.
         src_heads: one integer tensor of marks (:mod:`.subwords`) per source sentence, or None.
         tgt_heads: the same for the target.
-        rule: how words' heads become subwords' parents (:func:`.subwords.parents_from_marks`).
-        gold: also hand ``src_parents`` to the encoder, as ``gold_src_parents``.
+        src_labels: the same with the index of a label in the place of a head, or None.
+        fields: what the model wants.
+        gold: also hand the gold heads to the encoder.
     """
 
     def __init__(
@@ -42,12 +52,16 @@ class SyntaxPairDataset(BaseWrapperDataset):
         pairs: LanguagePairDataset,
         src_heads: Any | None = None,
         tgt_heads: Any | None = None,
-        rule: str = "chain",
+        src_labels: Any | None = None,
+        fields: SourceFields = NOTHING,
         gold: bool = False,
     ) -> None:
         super().__init__(pairs)
         self.heads = {"source": src_heads, "target": tgt_heads}
-        self.rule = rule
+        self.src_labels = src_labels if fields.labels else None
+        self.rule = fields.rule()
+        self.scaled_parents = fields.scaled_parents()
+        self.control = CONTROLS.get(self.scaled_parents or "")
         self.gold = gold
 
     @property
@@ -67,7 +81,25 @@ class SyntaxPairDataset(BaseWrapperDataset):
             if heads is not None:
                 # The last token of the text is the end of sentence; truncation may have cut more.
                 item[f"{side}_marks"] = heads[index][: len(item[side]) - 1]
+        if self.src_labels is not None:
+            item["source_labels"] = self.src_labels[index][: len(item["source"]) - 1]
+        if self.control is not None:
+            seed = zlib.crc32(item["source"].numpy().tobytes())
+            generator = np.random.default_rng(seed)
+            item["control_marks"] = self.control(item["source_marks"], generator)
         return item
+
+    def unparsed(self) -> list[int]:
+        """List the sentences without the parse or labels that the encoder reads."""
+        read = ["source_marks"] if self.scaled_parents else []
+        if self.src_labels is not None:
+            read.append("source_labels")
+        items = (self[index] for index in range(len(self)))
+        return [
+            index
+            for index, item in enumerate(items)
+            if any(bool((item[field] == NO_HEAD).any()) for field in read)
+        ]
 
     def collater(
         self, samples: Sequence[dict[str, Any]], pad_to_length: dict[str, int] | None = None
@@ -78,17 +110,40 @@ class SyntaxPairDataset(BaseWrapperDataset):
         if not batch:
             return batch
         order = _positions(batch["id"], torch.tensor([sample["id"] for sample in samples]))
-        for side, field, tokens, left in (
-            ("source", "src_parents", batch["net_input"]["src_tokens"], pairs.left_pad_source),
-            ("target", "tgt_parents", batch["target"], pairs.left_pad_target),
-        ):
-            if self.heads[side] is None:
-                continue
-            marks = pad_marks([samples[i][f"{side}_marks"] for i in order], tokens.size(1), left)
-            batch[field] = parents_from_marks(marks, self.rule)
-        if self.gold:
-            batch["net_input"]["gold_src_parents"] = batch["src_parents"]
+        net_input = batch["net_input"]
+
+        def padded(field: str, tokens: Tensor, left: bool) -> Tensor:
+            return pad_marks([samples[i][field] for i in order], tokens.size(1), left)
+
+        tokens, left = net_input["src_tokens"], pairs.left_pad_source
+        if self.heads["source"] is not None:
+            marks = padded("source_marks", tokens, left)
+            batch["src_parents"] = parents_from_marks(marks, self.rule)
+            if self.gold:
+                net_input["gold_src_parents"] = batch["src_parents"]
+            if self.control is not None:
+                marks = padded("control_marks", tokens, left)
+            if self.scaled_parents is not None:
+                net_input["src_parents"] = self._with_ends(
+                    parents_from_marks(marks, "middle"), tokens
+                )
+        if self.src_labels is not None:
+            labels = spread_over_subwords(padded("source_labels", tokens, left))
+            dictionary = pairs.src_dict
+            labels[labels == NO_HEAD] = dictionary.unk()
+            # fairseq's dictionaries agree about the indices of what is not in a text.
+            net_input["src_labels"] = torch.where(labels == NO_TOKEN, tokens, labels)
+        if self.heads["target"] is not None:
+            tokens = batch["target"]
+            marks = padded("target_marks", tokens, pairs.left_pad_target)
+            batch["tgt_parents"] = parents_from_marks(marks, "chain")
         return batch
+
+    def _with_ends(self, parents: Tensor, tokens: Tensor) -> Tensor:
+        """Make the end of each sentence that has a parse its own parent."""
+        ends = tokens.eq(self.dataset.src_dict.eos()) & ~parents.isnan().all(1, keepdim=True)
+        columns = torch.arange(tokens.size(1), dtype=parents.dtype)
+        return torch.where(ends, columns, parents).double()
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
@@ -117,7 +172,7 @@ def _positions(wanted: Tensor, ids: Tensor) -> list[int]:
     return found
 
 
-class _Unparsed:
+class Unparsed:
     """Marks of a text without parses."""
 
     def __init__(self, sizes: np.ndarray) -> None:
@@ -130,7 +185,8 @@ class _Unparsed:
         return torch.full((int(self.sizes[index]),), NO_HEAD)
 
 
-def load_heads(
+def load_marks(
+    kind: str,
     folder: str,
     split: str,
     source: str,
@@ -139,38 +195,39 @@ def load_heads(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the heads that lie beside a binarised text, as fairseq loads the text.
+    """Load the heads or labels that lie beside a binarised text, as fairseq loads the text.
 
     Args:
+        kind: ``heads`` or ``labels``.
         folder: of the binarised corpus.
         split: ``train``, ``valid``, ...
         source: source language.
         target: target language.
         language: the side wanted, one of the two.
-        combine: also load ``train1``, ``train2``, ...; parts without heads have no labels.
+        combine: also load ``train1``, ``train2``, ...; parts without any are unparsed.
         upsample_primary: how often the first part counts.
 
     Returns:
-        A memory-mapped dataset of marks, or None if no part has heads.
+        A memory-mapped dataset of marks, or None if no part has any.
 
     Raises:
-        DataError: the heads are not those of the text.
+        DataError: they are not those of the text.
     """
     parts: list[Any] = []
     found = False
     for prefix, pair in _parts(Path(folder), split, source, target, combine):
-        text_path, heads_path = (f"{prefix}{kind}.{pair}.{language}" for kind in ("", ".heads"))
+        text_path, marks_path = (f"{prefix}{k}.{pair}.{language}" for k in ("", f".{kind}"))
         text = data_utils.load_indexed_dataset(text_path)  # sizes are a view of its memory map
         lengths = text.sizes - 1
-        if not MMapIndexedDataset.exists(heads_path):
-            parts.append(_Unparsed(lengths))
+        if not MMapIndexedDataset.exists(marks_path):
+            parts.append(Unparsed(lengths))
             continue
         found = True
-        parts.append(MMapIndexedDataset(heads_path))
+        parts.append(MMapIndexedDataset(marks_path))
         if not np.array_equal(parts[-1].sizes, lengths):
             raise DataError(
-                f"{heads_path}: not the heads of {text_path}; "
-                "binarise the text and its heads together, with syncattn-preprocess"
+                f"{marks_path}: not the {kind} of {text_path}; "
+                f"binarise the text and its {kind} together, with syncattn-preprocess"
             )
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""Word-level dependency heads: reading them, and checking that they are a tree."""
+"""Word-level dependency heads and labels: reading them, and checking that heads are a tree."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ def read_heads(path: Path | str) -> Iterator[list[int] | None]:
                 f"{path}:{number}: expected one integer per word, got {line[:60]!r}; "
                 "0 is the root, k the k-th word, an empty line no parse"
             ) from None
+
+
+def read_labels(path: Path | str) -> Iterator[list[str] | None]:
+    """Yield the dependency labels of each sentence, one per word; None for an empty line, no parse.
+
+    Raises:
+        DataError: naming the line that is not UTF-8.
+    """
+    for line in read_lines(path):
+        yield line.split() or None
 
 
 def check_tree(heads: Sequence[int]) -> None:

@@ -79,6 +79,31 @@ def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
     return torch.where(unfinished, columns + 1, parents).masked_fill(~labelled, -1)
 
 
+def spread_over_subwords(marks: Tensor) -> Tensor:
+    """Give every subword the mark of its word's first one.
+
+    Args:
+        marks: ``(B, T)``, as above.
+
+    Returns:
+        ``(B, T)`` without ``CONTINUATION``.
+    """
+    columns = torch.arange(marks.size(1), device=marks.device).expand_as(marks)
+    first = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
+    return marks.gather(1, first)
+
+
+def subword_marks(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
+    """Mark each word's first subword with the word's number, and the others as continuing it.
+
+    Args:
+        words: one number per word.
+        starts: for each subword, whether it is its word's first; see `word_starts`.
+    """
+    numbers = iter(words)
+    return [next(numbers) if start else CONTINUATION for start in starts]
+
+
 def subword_parents(
     heads: Sequence[int], lengths: Sequence[int], rule: str
 ) -> list[int] | list[float]:

@@ -1,10 +1,10 @@
-"""All measures of one system: its translations, and its syntax and alignments where printed."""
+"""All measures of systems: their translations, and their syntax and alignments where printed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from syncattn_fairseq.data.errors import DataError
@@ -21,15 +21,29 @@ from syncattn_fairseq.evaluation.attachment import (
     attachment_score,
 )
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
+from syncattn_fairseq.evaluation.length import BucketScore, bleu_by_length, source_lengths
+from syncattn_fairseq.evaluation.significance import Significance, compare_with_baseline
 from syncattn_fairseq.evaluation.translation import (
     TranslationScore,
     bleu,
     chrf,
     detokenize_moses,
+    ribes,
     undo_subwords,
 )
 
 _UNKNOWN = "<unk>"
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a system printed, one entry per sentence."""
+
+    beam: Sequence[DecodedSentence]
+    """Of beam search: its translations are scored and, without `forced`, its source's parses."""
+    forced: Sequence[DecodedSentence] | None = None
+    """Of decoding that was forced to give the references: its parses of both sides and its
+    alignments are scored."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,8 @@ class Gold:
     target_heads: Sequence[Heads | None] | None = None
     alignments: tuple[Sequence[set[Link]], Sequence[set[Link]]] | None = None
     """Sure and possible links."""
+    source: Sequence[str] | None = None
+    """Words of the source, for BLEU by length."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +66,19 @@ class SystemScore:
     sentences: int
     bleu: TranslationScore
     chrf: TranslationScore
+    ribes: TranslationScore
     source_attachment: AttachmentScore | None
     target_attachment: AttachmentScore | None
     alignment: AlignmentScore | None
     left_out: int
     """Sentences without attachment or alignment, since an unknown subword hides the words."""
+    significance: Significance | None = None
+    """None without a baseline."""
+    bleu_by_length: dict[str, BucketScore] | None = None
+    """None where it was not asked for."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All numbers, ready for JSON: BLEU and chrF from 0 to 100, the others as fractions."""
+        """All numbers, ready for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
         numbers = asdict(self)
         for name in ("source_attachment", "target_attachment"):
             score: AttachmentScore | None = getattr(self, name)
@@ -66,35 +87,68 @@ class SystemScore:
         return numbers
 
 
-def score_system(
-    beam: Sequence[DecodedSentence],
-    forced: Sequence[DecodedSentence] | None,
+def score_systems(
+    outputs: Mapping[str, Output],
     gold: Gold,
     scheme: str | None = None,
     moses_language: str | None = None,
     tokenize: str = "13a",
-) -> SystemScore:
-    """Measure one system.
+    baseline: str | None = None,
+    by_length: bool = False,
+) -> dict[str, SystemScore]:
+    """Measure systems by their names.
 
     Args:
-        beam: output of beam search: its translations are scored and, where there is no `forced`,
-            its parses of the source.
-        forced: output of decoding that was forced to give the references: its parses of both sides
-            and its alignments are scored.
+        outputs: of each system.
         gold: what to compare with.
         scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`); None: find out.
         moses_language: undo the Moses tokenizer of this language in the translations.
         tokenize: sacreBLEU's tokenizer.
+        baseline: the system that the others' BLEU is tested against.
+        by_length: measure BLEU by the length of the source, too; where gold has no source its
+            words are those of the first output that has S- lines.
 
     Raises:
-        DataError: sentences, words or subwords do not match in number.
+        DataError: sentences, words or subwords do not match in number, no system is the baseline,
+            or the length of the source is unknown.
     """
-    texts = [sentence.translation for sentence in beam]
-    texts = undo_subwords(texts, scheme or detect_scheme(texts))
-    if moses_language:
-        texts = detokenize_moses(texts, moses_language)
+    lengths = _source_lengths(outputs, gold, scheme) if by_length else None
+    texts: dict[str, list[str]] = {}
+    scores: dict[str, SystemScore] = {}
+    for name, output in outputs.items():
+        with _naming(f"system {name}"):
+            texts[name] = _plain_text(output.beam, scheme, moses_language)
+            scores[name] = _score_system(output, texts[name], gold, scheme, tokenize)
+            if lengths is not None:
+                buckets = bleu_by_length(texts[name], gold.references, lengths, tokenize)
+                scores[name] = replace(scores[name], bleu_by_length=buckets)
+    if baseline is not None:
+        compared = compare_with_baseline(texts, baseline, gold.references, tokenize)
+        for name, significance in compared.items():
+            scores[name] = replace(scores[name], significance=significance)
+    return scores
 
-    analysed = beam if forced is None else forced
+
+def _source_lengths(outputs: Mapping[str, Output], gold: Gold, scheme: str | None) -> list[int]:
+    if gold.source is not None:
+        return [len(text.split()) for text in gold.source]
+    printed = [part for output in outputs.values() for part in (output.beam, output.forced) if part]
+    return source_lengths(printed, scheme)
+
+
+def _plain_text(
+    decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
+) -> list[str]:
+    texts = [sentence.translation for sentence in decoded]
+    texts = undo_subwords(texts, scheme or detect_scheme(texts))
+    return detokenize_moses(texts, moses_language) if moses_language else texts
+
+
+def _score_system(
+    output: Output, texts: Sequence[str], gold: Gold, scheme: str | None, tokenize: str
+) -> SystemScore:
+    forced = output.forced
+    analysed = output.beam if forced is None else forced
     scheme = scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis))
     left_out: set[int] = set()
     with _naming("source"):
@@ -116,6 +170,7 @@ def score_system(
         sentences=len(texts),
         bleu=bleu(texts, gold.references, tokenize),
         chrf=chrf(texts, gold.references),
+        ribes=ribes(texts, gold.references, tokenize),
         source_attachment=source,
         target_attachment=target,
         alignment=alignment,

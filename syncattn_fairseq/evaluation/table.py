@@ -1,8 +1,16 @@
-"""Plain-text tables."""
+"""Plain-text tables of scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from syncattn_fairseq.evaluation.scoring import SystemScore
+
+
+def report(scores: Mapping[str, SystemScore]) -> str:
+    """Tables of all that was measured, each followed by notes that say how."""
+    tables = [_main_table(scores), _significance_table(scores), _length_table(scores)]
+    return "\n\n".join(table for table in tables if table)
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:
@@ -15,3 +23,88 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
         ).rstrip()
         for row in rows
     )
+
+
+def _main_table(scores: Mapping[str, SystemScore]) -> str:
+    rows = [["system", "BLEU", "chrF", "RIBES", "UAS source", "UAS target", "AER", "sentences"]]
+    notes: list[str] = []
+    for name, score in scores.items():
+        source, target = score.source_attachment, score.target_attachment
+        rows.append(
+            [
+                name,
+                f"{score.bleu.score:.2f}",
+                f"{score.chrf.score:.2f}",
+                f"{score.ribes.score:.2f}",
+                _percent(source.uas if source and source.counted else None),
+                _percent(target.uas if target and target.counted else None),
+                _percent(score.alignment.aer if score.alignment else None),
+                str(score.sentences),
+            ]
+        )
+        notes.append(f"BLEU {score.bleu.signature}")
+        notes.append(f"chrF {score.chrf.signature}")
+        notes.append(f"RIBES {score.ribes.signature}")
+        if target and target.counted:
+            notes.append(
+                f"UAS target counts the {100 * target.coverage:.1f} % of the words whose head is "
+                "the root or to their left"
+            )
+        if score.left_out:
+            notes.append(
+                f"{name}: {score.left_out} sentences without UAS or AER, since an unknown subword "
+                "hides where their words begin"
+            )
+    return _with_notes(rows, notes)
+
+
+def _significance_table(scores: Mapping[str, SystemScore]) -> str:
+    tested = {name: score.significance for name, score in scores.items() if score.significance}
+    if not tested:
+        return ""
+    rows = [["system", "BLEU", "± 95 %", "difference", "p bootstrap", "p randomisation"]]
+    for name, result in tested.items():
+        bleu = scores[name].bleu.score
+        difference = bleu - scores[result.baseline].bleu.score
+        rows.append(
+            [
+                name,
+                f"{bleu:.2f}",
+                f"{result.confidence:.2f}",
+                "-" if name == result.baseline else f"{difference:+.2f}",
+                *(
+                    "-" if p is None else f"{p:.4f}"
+                    for p in (result.p_bootstrap, result.p_randomisation)
+                ),
+            ]
+        )
+    return _with_notes(
+        rows,
+        [
+            "± 95 %: half the width of the confidence interval, by bootstrap resampling",
+            f"p: how often chance alone makes so large a difference to {result.baseline}, by "
+            "sacreBLEU's paired tests",
+            f"BLEU {result.signature}",
+        ],
+    )
+
+
+def _length_table(scores: Mapping[str, SystemScore]) -> str:
+    bucketed = {
+        name: score.bleu_by_length for name, score in scores.items() if score.bleu_by_length
+    }
+    if not bucketed:
+        return ""
+    buckets = next(iter(bucketed.values()))
+    rows = [["system", *(f"{words} ({bucket.sentences})" for words, bucket in buckets.items())]]
+    for name, buckets in bucketed.items():
+        rows.append([name, *(f"{bucket.bleu:.2f}" for bucket in buckets.values())])
+    return _with_notes(rows, ["BLEU by the number of words in the source (sentences)"])
+
+
+def _with_notes(rows: Sequence[Sequence[str]], notes: Iterable[str]) -> str:
+    return "\n".join([text_table(rows), "", *dict.fromkeys(notes)])
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{100 * fraction:.2f}"

@@ -1,4 +1,4 @@
-"""BLEU and chrF of translations, by sacreBLEU, and the way from subwords to plain text."""
+"""BLEU, chrF and RIBES of translations, and the way from subwords to plain text."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sacrebleu.metrics.chrf import CHRF
 from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.files import read_lines
 from syncattn_fairseq.data.subwords import detect_scheme, join_subwords
+from syncattn_fairseq.evaluation.ribes import ALPHA, BETA, sentence_ribes
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,22 @@ def bleu(
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
     """Character n-gram F-score chrF2 (Popovic 2015) of detokenised text."""
     return _score(CHRF(), hypotheses, references)
+
+
+def ribes(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+) -> TranslationScore:
+    """RIBES (Isozaki et al. 2010), the mean over sentences; `tokenize` names the tokenizer."""
+    _check_numbers(hypotheses, references)
+    tokenizer = BLEU(tokenize=tokenize).tokenizer
+    total = sum(
+        sentence_ribes(*(tokenizer(text.rstrip()).split() for text in pair))
+        for pair in zip(hypotheses, references, strict=True)
+    )
+    return TranslationScore(
+        100 * total / len(references),
+        f"nrefs:1|case:mixed|alpha:{ALPHA}|beta:{BETA}|tok:{tokenizer.signature()}",
+    )
 
 
 def undo_subwords(texts: Sequence[str], scheme: str) -> list[str]:
@@ -74,7 +91,13 @@ def read_references(path: str | Path) -> list[str]:
 def _score(
     metric: Metric, hypotheses: Sequence[str], references: Sequence[str]
 ) -> TranslationScore:
-    if len(hypotheses) != len(references):
-        raise DataError(f"{len(hypotheses)} translations, {len(references)} references")
+    _check_numbers(hypotheses, references)
     score = metric.corpus_score(list(hypotheses), [list(references)]).score
     return TranslationScore(score, str(metric.get_signature()))
+
+
+def _check_numbers(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    if len(hypotheses) != len(references):
+        raise DataError(f"{len(hypotheses)} translations, {len(references)} references")
+    if not references:
+        raise DataError("no translation and no reference: there is nothing to score")

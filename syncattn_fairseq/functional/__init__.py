@@ -3,7 +3,9 @@
 One file per paper, its equations in the paper's order and symbols:
 
 * :mod:`.dbsa` -- dependency-based self-attention (Deguchi et al., RANLP 2019);
-* :mod:`.syncattn` -- synchronous syntactic attention (Deguchi et al., ACL-IJCNLP SRW 2021).
+* :mod:`.syncattn` -- synchronous syntactic attention (Deguchi et al., ACL-IJCNLP SRW 2021);
+* :mod:`.pascal` -- parent-scaled self-attention (Bugliarello and Okazaki, ACL 2020);
+* :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018).
 
 Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
 ``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
@@ -11,6 +13,16 @@ precision inputs are summed in float32.
 """
 
 from .dbsa import biaffine_scores, dependency_loss
+from .lisa import parser_scores
+from .pascal import parent_gaussian, parent_scaled_scores
 from .syncattn import project_attention, sync_attention_loss
 
-__all__ = ["biaffine_scores", "dependency_loss", "project_attention", "sync_attention_loss"]
+__all__ = [
+    "biaffine_scores",
+    "dependency_loss",
+    "parent_gaussian",
+    "parent_scaled_scores",
+    "parser_scores",
+    "project_attention",
+    "sync_attention_loss",
+]

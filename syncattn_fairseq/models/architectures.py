@@ -35,10 +35,34 @@ def syncattn(args: Any) -> None:
     dbsa(args)
 
 
+def pascal(args: Any) -> None:
+    """Scale all heads but one of the bottom encoder layer.
+
+    The paper tunes their number per corpus, from 2 to 8 of 8; half of its systems have 7.
+    """
+    _prefer(args, pascal_layers="1")
+    config.set_defaults(args)
+
+
+def lisa(args: Any) -> None:
+    """Put one LISA head into the bottom layer of the encoder."""
+    _prefer(args, encoder_dependency_layer=1, encoder_parser="lisa")
+    config.set_defaults(args)
+
+
+def sennrich_haddow(args: Any) -> None:
+    """Give 10 dimensions of the source embedding to the dependency label."""
+    _prefer(args, source_label_dim=10)
+    config.set_defaults(args)
+
+
 SYSTEMS: dict[str, Callable[[Any], None]] = {
     "syntax_transformer": plain,
     "transformer_dbsa": dbsa,
     "transformer_syncattn": syncattn,
+    "transformer_pascal": pascal,
+    "transformer_lisa": lisa,
+    "transformer_sh": sennrich_haddow,
 }
 
 

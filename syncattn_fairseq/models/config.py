@@ -5,6 +5,8 @@ from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
+from ..modules.parent_weights import PARENTS
+
 
 @dataclass
 class SyntaxConfig(FairseqDataclass):
@@ -22,6 +24,12 @@ class SyntaxConfig(FairseqDataclass):
     dependency_key_bias: bool = field(
         default=False, metadata={"help": "add a bias for each key to the bi-affine scores"}
     )
+    encoder_parser: ChoiceEnum(["biaffine", "lisa"]) = field(  # type: ignore[valid-type]
+        default="biaffine",
+        metadata={
+            "help": "the encoder's dependency heads: DBSA's bi-affine form, or LISA's parser"
+        },
+    )
     tgt_dependency_rows: ChoiceEnum(["predicted", "input"]) = field(  # type: ignore[valid-type]
         default="predicted",
         metadata={
@@ -38,6 +46,39 @@ class SyntaxConfig(FairseqDataclass):
         metadata={
             "help": "from source to target: the transposed cross-attention (SyncAttn Eq. 7) or a "
             "softmax over the target positions (NLP 2021, Eq. 11)"
+        },
+    )
+    pascal_layers: str = field(
+        default="",
+        metadata={"help": "encoder layers with parent-scaled heads, such as 1 or 1,2 (none)"},
+    )
+    pascal_heads: int = field(
+        default=0,
+        metadata={
+            "help": "number of parent-scaled heads in each of these layers (0 = all but one)"
+        },
+    )
+    pascal_std: float = field(
+        default=1.0,
+        metadata={"help": "standard deviation of the density around the parent, in subwords"},
+    )
+    pascal_parents: ChoiceEnum(list(PARENTS)) = field(  # type: ignore[valid-type]
+        default="parse",
+        metadata={
+            "help": "where the density is: at the parent, or a control: at the parent of another "
+            "word (shuffled), in a random tree (random), at the token itself (self), or as a "
+            "constant of its peak's height (constant)"
+        },
+    )
+    parent_ignoring: float = field(
+        default=0.0,
+        metadata={"help": "probability of not scaling a token's scores, in training"},
+    )
+    source_label_dim: int = field(
+        default=0,
+        metadata={
+            "help": "dimensions of the source embedding that hold the word's dependency label "
+            "(S&H has 10; 0 = none)"
         },
     )
     alignment_layer: int = field(
@@ -66,8 +107,48 @@ def aligning_layer(layers: int) -> int:
     return min(layers, max(layers - 1, 2))
 
 
+def pascal_layers(cfg: Any) -> list[int]:
+    """Return the encoder layers with parent-scaled heads, from 1.
+
+    Raises:
+        ValueError: the option holds something else, or layers that the encoder lacks.
+    """
+    layers = str(cfg.pascal_layers).replace(",", " ").split()
+    if not all(layer.isdigit() and 1 <= int(layer) <= cfg.encoder.layers for layer in layers):
+        raise ValueError(
+            f"--pascal-layers {cfg.pascal_layers}: the encoder has layers 1 to {cfg.encoder.layers}"
+        )
+    return [int(layer) for layer in layers]
+
+
+def pascal_heads(cfg: Any, layer: int) -> int:
+    """Return the number of parent-scaled heads of an encoder layer, counted from 1."""
+    if layer not in pascal_layers(cfg):
+        return 0
+    heads: int = cfg.encoder.attention_heads
+    taken = cfg.dependency_heads if layer == cfg.encoder_dependency_layer else 0
+    wanted = cfg.pascal_heads or max(1, heads - 1 - taken)
+    if not 1 <= wanted <= heads - taken:
+        raise ValueError(
+            f"--pascal-heads {cfg.pascal_heads}: encoder layer {layer} has {heads} heads"
+            + (f", of which {taken} are dependency heads" if taken else "")
+        )
+    return wanted
+
+
 def check(cfg: Any) -> None:
     """Raise ``ValueError`` for a layer or a number of heads that the model does not have."""
+    for layer in pascal_layers(cfg):
+        pascal_heads(cfg, layer)
+    if cfg.pascal_std <= 0:
+        raise ValueError(f"--pascal-std {cfg.pascal_std}: must be above 0")
+    if not 0 <= cfg.parent_ignoring <= 1:
+        raise ValueError(f"--parent-ignoring {cfg.parent_ignoring}: a probability, 0 to 1")
+    if not 0 <= cfg.source_label_dim < cfg.encoder.embed_dim:
+        raise ValueError(
+            f"--source-label-dim {cfg.source_label_dim}: the source embedding has "
+            f"{cfg.encoder.embed_dim} dimensions"
+        )
     for side in ("encoder", "decoder"):
         number, layers = getattr(cfg, f"{side}_dependency_layer"), getattr(cfg, side).layers
         if not 0 <= number <= layers:

@@ -13,7 +13,8 @@ from fairseq.modules.transformer_layer import (
 )
 from torch import Tensor, nn
 
-from ..modules import BackwardCrossAttention, DependencyAttention
+from ..modules import BackwardCrossAttention, SyntaxAttention
+from . import config
 
 #: Copies of weights that official fairseq 0.12.2 hands, in evaluation, to a PyTorch kernel.
 KERNEL_COPIES = [
@@ -31,7 +32,7 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
     """
 
     def __init__(self, cfg: Any, number: int) -> None:
-        self.is_dependency_layer = number == cfg.encoder_dependency_layer
+        self.number = number
         super().__init__(cfg)
         for name in KERNEL_COPIES:
             self._parameters.pop(name, None)
@@ -43,10 +44,19 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
         nn.Module._load_from_state_dict(self, state_dict, prefix, *rest)
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
-        """Build fairseq's self-attention, or the one with dependency heads."""
-        if not self.is_dependency_layer:
+        """Build fairseq's self-attention, or the one with syntactic heads."""
+        is_dependency_layer = self.number == cfg.encoder_dependency_layer
+        parent_scaled_heads = config.pascal_heads(cfg, self.number)
+        if not (is_dependency_layer or parent_scaled_heads):
             return super().build_self_attention(embed_dim, cfg)
-        return _dependency_attention(embed_dim, cfg.encoder.attention_heads, cfg)
+        return _syntax_attention(
+            embed_dim,
+            cfg.encoder.attention_heads,
+            cfg,
+            dependency_heads=cfg.dependency_heads if is_dependency_layer else 0,
+            lisa=is_dependency_layer and cfg.encoder_parser == "lisa",
+            parent_scaled_heads=parent_scaled_heads,
+        )
 
 
 class SyntaxDecoderLayer(TransformerDecoderLayerBase):
@@ -63,7 +73,9 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         """Build fairseq's self-attention, or the one with dependency heads."""
         if not self.is_dependency_layer:
             return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
-        return _dependency_attention(embed_dim, cfg.decoder.attention_heads, cfg)
+        return _syntax_attention(
+            embed_dim, cfg.decoder.attention_heads, cfg, dependency_heads=cfg.dependency_heads
+        )
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
         """Build fairseq's cross-attention, or the one that shows its backward attention."""
@@ -81,16 +93,16 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         )
 
 
-def _dependency_attention(embed_dim: int, heads: int, cfg: Any) -> DependencyAttention:
-    return DependencyAttention(
+def _syntax_attention(embed_dim: int, heads: int, cfg: Any, **kinds: Any) -> SyntaxAttention:
+    return SyntaxAttention(
         embed_dim,
         heads,
         dropout=cfg.attention_dropout,
         self_attention=True,
         q_noise=cfg.quant_noise.pq,
         qn_block_size=cfg.quant_noise.pq_block_size,
-        dependency_heads=cfg.dependency_heads,
         key_bias=cfg.dependency_key_bias,
+        **kinds,
     )
 
 

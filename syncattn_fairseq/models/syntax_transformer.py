@@ -11,6 +11,7 @@ from fairseq.models.transformer import TransformerModel
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
+from ..data.fields import SourceFields
 from . import config
 from .decoder import SyntaxTransformerDecoder
 from .encoder import SyntaxTransformerEncoder
@@ -32,12 +33,35 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> SyntaxTransformerModel:
-        """Build the model that ``args`` describe."""
+        """Build the model that ``args`` describe.
+
+        Raises:
+            ValueError: for impossible options, or labels without a dictionary.
+        """
         if OmegaConf.is_config(args):  # as hydra gives it; fairseq copies options off a namespace
             args = Namespace(**cast(dict[str, Any], OmegaConf.to_container(args)))
         config.set_defaults(args)
         model: SyntaxTransformerModel = super().build_model(args, task)
+        if args.source_label_dim:
+            dictionary = getattr(task, "source_label_dictionary", None)
+            if dictionary is None:
+                raise ValueError(
+                    f"--source-label-dim {args.source_label_dim}: the data has no dictionary of "
+                    "the source's dependency labels; binarise labels with syncattn-preprocess"
+                )
+            model.encoder.add_labels(dictionary, args.source_label_dim)
         return model
+
+    @property
+    def source_fields(self) -> SourceFields:
+        """What the model wants to know about the source's parse."""
+        encoder, rule = self.encoder, "first" if self.args.encoder_parser == "lisa" else "chain"
+        reads_parents = encoder.pascal_layers and encoder.parent_weights.reads_parents
+        return SourceFields(
+            rules=frozenset([rule] if encoder.dependency_layer else []),
+            scaling=frozenset([encoder.parent_weights.parents] if reads_parents else []),
+            labels=encoder.label_embedding is not None,
+        )
 
     @classmethod
     def build_encoder(

@@ -2,7 +2,14 @@
 
 from .backward_cross_attention import BackwardCrossAttention
 from .biaffine_query import BiaffineQuery
-from .dependency_attention import DependencyAttention
 from .layer_drop import NumberedLayerDrop
+from .parent_weights import ParentWeights
+from .syntax_attention import SyntaxAttention
 
-__all__ = ["BackwardCrossAttention", "BiaffineQuery", "DependencyAttention", "NumberedLayerDrop"]
+__all__ = [
+    "BackwardCrossAttention",
+    "BiaffineQuery",
+    "NumberedLayerDrop",
+    "ParentWeights",
+    "SyntaxAttention",
+]

@@ -12,14 +12,17 @@ from typing import Any, Optional, TextIO
 import numpy as np
 import torch
 from fairseq import utils
-from fairseq.data import LanguagePairDataset
+from fairseq.data import Dictionary, LanguagePairDataset
+from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 from torch import Tensor
 
-from ..data.dataset import SyntaxPairDataset, load_heads
+from ..data.dataset import SyntaxPairDataset, Unparsed, load_marks
 from ..data.errors import DataError
+from ..data.fields import NOTHING
+from .input_parses import InputParses
 from .parse_printer import ParsePrinter
 
 
@@ -29,6 +32,25 @@ class TranslationWithSyntaxConfig(TranslationConfig):
 
     upsample_primary: int = field(
         default=1, metadata={"help": "how often train counts beside train1, train2, ..."}
+    )
+    missing_parses: ChoiceEnum(["stop", "ignore"]) = field(  # type: ignore[valid-type]
+        default="stop",
+        metadata={
+            "help": "what a model that reads parses does with text to translate that has none: "
+            "stop, or ignore it (no scaling, unknown labels)"
+        },
+    )
+    input_heads: Optional[str] = field(  # noqa: UP045 (fairseq reads it)
+        default=None,
+        metadata={"help": "fairseq-interactive: file with the heads of each line of the input"},
+    )
+    input_labels: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={"help": "fairseq-interactive: file with the dependency labels of each line"},
+    )
+    source_parser: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={"help": "fairseq-interactive: what parses the input, such as stanza:en"},
     )
     print_parses: bool = field(
         default=False,
@@ -40,19 +62,20 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     gold_source_heads: bool = field(
         default=False,
         metadata={
-            "help": "for analysis: the encoder's dependency heads attend to the binarised parse "
-            "in place of what they predict"
+            "help": "for analysis: the encoder's dependency heads attend to the parse in place of "
+            "what they predict"
         },
     )
     gen_subset: str = II("dataset.gen_subset")
-    results_path: Optional[str] = II("common_eval.results_path")  # noqa: UP045 (fairseq reads it)
+    results_path: Optional[str] = II("common_eval.results_path")  # noqa: UP045
 
 
 @register_task("translation_with_syntax", dataclass=TranslationWithSyntaxConfig)
 class TranslationWithSyntaxTask(TranslationTask):
     """fairseq's translation, whose batches carry the parses that were binarised with the text.
 
-    Any model that fairseq can train for translation can be trained here, on the same data.
+    Any model that fairseq can train for translation can be trained here, on the same data. A model
+    that reads parses says so in its ``source_fields``.
     """
 
     cfg: TranslationWithSyntaxConfig
@@ -63,35 +86,83 @@ class TranslationWithSyntaxTask(TranslationTask):
             raise ValueError(
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
+        self.fields = NOTHING
         self.nbest = 1
         self.parse_file_begun = False
+        self.input_texts: list[str] = []
         self.sentences_read = 0
-        self.batches_read: deque[Tensor] = deque()
+        self.batches_read: deque[dict[str, Any]] = deque()
+
+    @cached_property
+    def source_label_dictionary(self) -> Dictionary | None:
+        """The source's dependency labels, None if the data has none."""
+        folder = utils.split_paths(self.cfg.data)[0]
+        path = Path(folder) / f"dict.labels.{self.cfg.source_lang}.txt"
+        return Dictionary.load(str(path)) if path.exists() else None
+
+    def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
+        """Build a model, and note what it reads: data is loaded after models."""
+        model = super().build_model(cfg, *args, **kwargs)
+        self.fields |= getattr(model, "source_fields", NOTHING)
+        if self.cfg.gold_source_heads and len(self.fields.rules) > 1:
+            raise DataError(
+                "--gold-source-heads: the ensemble's dependency heads are of different kinds; "
+                "decode with models of one kind"
+            )
+        return model
 
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
     ) -> None:
-        """Load the text of a split as fairseq does, and the heads beside it.
+        """Load the text of a split as fairseq does, and its parses.
 
         Raises:
-            DataError: heads that do not fit the text, or none where gold heads are asked for.
+            DataError: parses that do not fit the text, or none where the model reads them.
         """
         super().load_dataset(split, epoch, combine, **kwargs)
+        pairs = self.datasets[split]
         paths = utils.split_paths(self.cfg.data)
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        src_heads, tgt_heads = (
-            load_heads(folder, split, source, target, side, combine, self.cfg.upsample_primary)
-            for side in (source, target)
-        )
+
+        def load(kind: str, language: str, needed: bool = False) -> Any | None:
+            upsample = self.cfg.upsample_primary
+            marks = load_marks(kind, folder, split, source, target, language, combine, upsample)
+            if marks is not None or not needed:
+                return marks
+            if self.cfg.missing_parses == "stop":
+                raise DataError(
+                    f"{folder}: {split} has no source {kind}, which the model reads; binarise it "
+                    "with syncattn-preprocess, or go without: --missing-parses ignore"
+                )
+            return Unparsed(pairs.src_sizes - 1)
+
+        src_heads = load("heads", source, needed=bool(self.fields.scaling))
         if self.cfg.gold_source_heads and src_heads is None:
             raise DataError(
                 f"{folder}: {split} has no source heads for --gold-source-heads; "
                 "binarise it with syncattn-preprocess"
             )
         self.datasets[split] = SyntaxPairDataset(
-            self.datasets[split], src_heads, tgt_heads, gold=self.cfg.gold_source_heads
+            pairs,
+            src_heads,
+            load("heads", target),
+            load("labels", source, needed=True) if self.fields.labels else None,
+            fields=self.fields,
+            gold=self.cfg.gold_source_heads,
         )
+
+    def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:
+        """Check that there is a parse of every sentence to translate, if the model reads it."""
+        if self.cfg.missing_parses == "ignore":
+            return
+        missing = dataset.unparsed()
+        if missing:
+            raise DataError(
+                f"{name}: {len(missing)} of {len(dataset)} sentences have no parse, which the "
+                f"model reads; the first is number {missing[0] + 1}; {remedy}, or go without: "
+                "--missing-parses ignore"
+            )
 
     def get_batch_iterator(self, *args: Any, **kwargs: Any) -> Any:
         """Batch as fairseq does, but lose no sentence.
@@ -107,26 +178,72 @@ class TranslationWithSyntaxTask(TranslationTask):
             kwargs["data_buffer_size"] = 0
         return super().get_batch_iterator(*args, **kwargs)
 
+    def get_interactive_tokens_and_lengths(
+        self, lines: list[str], encode_fn: Any
+    ) -> tuple[list[Tensor], list[int]]:
+        """Encode lines as fairseq does, and keep the text: unknown subwords are still whole."""
+        self.input_texts = [encode_fn(line) for line in lines]
+        tokens: tuple[list[Tensor], list[int]] = super().get_interactive_tokens_and_lengths(
+            self.input_texts, lambda text: text
+        )
+        return tokens
+
+    @cached_property
+    def input_parses(self) -> InputParses:
+        """What knows the parses of the input."""
+        return InputParses(
+            self.source_dictionary,
+            self.source_label_dictionary,
+            self.cfg.input_heads,
+            self.cfg.input_labels,
+            self.cfg.source_parser,
+        )
+
     def build_dataset_for_inference(
         self, src_tokens: list[Tensor], src_lengths: list[int], constraints: Any = None
-    ) -> LanguagePairDataset:
-        """Make a dataset of what ``fairseq-interactive`` has read."""
-        if not self.cfg.print_parses:
-            return super().build_dataset_for_inference(src_tokens, src_lengths, constraints)
-        dataset = _NumberedSentences(
+    ) -> SyntaxPairDataset:
+        """Make a dataset of what ``fairseq-interactive`` has read, and find its parses.
+
+        Raises:
+            DataError: the model reads parses, and there are none.
+        """
+        texts, self.input_texts = self.input_texts, []
+        if not texts:  # fairseq's hub interface encodes for itself
+            texts = [self.source_dictionary.string(tokens) for tokens in src_tokens]
+        sentences = LanguagePairDataset(
             src_tokens,
             src_lengths,
             self.source_dictionary,
             tgt_dict=self.target_dictionary,
             constraints=constraints,
         )
+        heads, labels = self.input_parses(texts)
+        dataset = _InputSentences(
+            sentences, heads, None, labels, self.fields, gold=self.cfg.gold_source_heads
+        )
+        self._require_parses(
+            dataset,
+            "input",
+            "give --input-heads and --input-labels, or --source-parser stanza:LANG",
+        )
         dataset.first, dataset.seen = self.sentences_read, self.batches_read
         self.sentences_read += len(src_tokens)
         return dataset
 
     def build_generator(self, models: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-        """Build fairseq's generator, and note how many hypotheses will be printed."""
+        """Build fairseq's generator, and see that all is there to translate the data.
+
+        Raises:
+            DataError: the model reads parses, and sentences of the data have none.
+        """
         self.nbest = getattr(args, "nbest", 1)
+        for split, dataset in self.datasets.items():
+            if split != self.cfg.train_subset:
+                self._require_parses(
+                    dataset,
+                    split,
+                    "complete its heads and labels and run syncattn-preprocess again",
+                )
         return super().build_generator(models, args, *rest, **kwargs)
 
     def inference_step(
@@ -138,16 +255,23 @@ class TranslationWithSyntaxTask(TranslationTask):
         constraints: Any = None,
     ) -> list[list[dict[str, Any]]]:
         """Translate a batch; print its parses if they are asked for."""
+        net_input = sample["net_input"]
+        if self.batches_read:  # of fairseq-interactive, which hands on the tokens alone
+            batch = self.batches_read.popleft()
+            device = net_input["src_tokens"].device
+            for field in batch["net_input"].keys() - net_input.keys():
+                if field != "prev_output_tokens":
+                    net_input[field] = batch["net_input"][field].to(device)
+            sample = {**sample, "id": batch["id"]}
         hypotheses: list[list[dict[str, Any]]] = super().inference_step(
             generator, models, sample, prefix_tokens, constraints
         )
         if self.cfg.print_parses:
-            ids = sample["id"] if "id" in sample else self.batches_read.popleft()
             with self._parse_output() as output:
                 # A reference that is forced is one hypothesis, whatever --nbest says.
                 for n in range(min(self.nbest, max(map(len, hypotheses)))):
                     best = [h[min(n, len(h) - 1)]["tokens"] for h in hypotheses]
-                    self.parse_printer.print(models, sample["net_input"], ids, best, output)
+                    self.parse_printer.print(models, net_input, sample["id"], best, output)
         return hypotheses
 
     @cached_property
@@ -167,15 +291,15 @@ class TranslationWithSyntaxTask(TranslationTask):
             yield file
 
 
-class _NumberedSentences(LanguagePairDataset):
-    """Sentences that ``fairseq-interactive`` has read; it keeps their numbers to itself."""
+class _InputSentences(SyntaxPairDataset):
+    """Sentences that ``fairseq-interactive`` has read; it keeps all but their tokens to itself."""
 
     #: Number of the first sentence, among all that were read.
     first: int
-    #: Numbers of each batch's sentences, in the order of the batches.
-    seen: deque[Tensor]
+    #: The batches, in order.
+    seen: deque[dict[str, Any]]
 
-    def collater(self, samples: list[dict[str, Any]], **kwargs: Any) -> dict[str, Any]:
-        batch: dict[str, Any] = super().collater(samples, **kwargs)
-        self.seen.append(batch["id"] + self.first)
+    def collater(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        batch = super().collater(*args, **kwargs)
+        self.seen.append({**batch, "id": batch["id"] + self.first})
         return batch

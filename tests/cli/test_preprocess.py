@@ -1,4 +1,4 @@
-"""`syncattn-preprocess`: text and heads in one call, or one line that says what is wrong."""
+"""`syncattn-preprocess`: text, heads and labels in one call, or one line on what is wrong."""
 
 from __future__ import annotations
 
@@ -32,14 +32,23 @@ MARKS = {
     "valid.heads.en-de.de": [[2, 0]],
     "valid1.heads.en-de.en": [[2, 0, -1, -1]],
 }
+LABELS = {
+    "words/train.labels.en": "det nsubj root\n\n\nnsubj root\n",
+    "words/dev.labels.en": "det iobj\n",
+    "words/train.labels.de": "det nsubj root\nroot\n\nb a\n",
+    "words/valid.labels.de": "a b\n",
+}
+INDICES = {
+    "train.labels.en-de.en": [[6, 4, -1, -1, 5], [], [-2, -2, -1], [4, 5]],
+    "train.labels.en-de.de": [[7, 8, -1, -1, 4], [4, -1], [-2, -2], [6, 5, -1]],
+    "valid.labels.en-de.de": [[5, 6]],
+    "valid1.labels.en-de.en": [[6, 3, -1, -1]],
+}
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    for name, content in FILES.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+    write(tmp_path, FILES)
     return tmp_path
 
 
@@ -53,14 +62,22 @@ def arguments(corpus: Path, *more: str) -> list[str]:
     ]
 
 
+def write(corpus: Path, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        path = corpus / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+
+
 def read(folder: Path) -> dict[str, list[list[int]]]:
-    """Read the heads that were written, and check that the text beside them is as long."""
+    """Read the marks that were written, and check that the text beside them is as long."""
     found = {}
-    for index in sorted(folder.glob("*.heads.*.idx")):
-        heads = MMapIndexedDataset(str(index.with_suffix("")))
-        text = MMapIndexedDataset(str(index.with_suffix("")).replace(".heads.", "."))
-        assert (text.sizes == heads.sizes + 1).all()
-        found[index.stem] = [heads[number].tolist() for number in range(len(heads))]
+    for index in sorted([*folder.glob("*.heads.*.idx"), *folder.glob("*.labels.*.idx")]):
+        marks = MMapIndexedDataset(str(index.with_suffix("")))
+        split, _, side = index.stem.split(".", 2)
+        text = MMapIndexedDataset(str(folder / f"{split}.{side}"))
+        assert (text.sizes == marks.sizes + 1).all()
+        found[index.stem] = [marks[number].tolist() for number in range(len(marks))]
     return found
 
 
@@ -97,7 +114,15 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "say which with --subwords"),
     "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
     "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; see --validpref"),
-    "no heads": ({"words/dev.heads.en": None}, "words/dev.heads.de: no such file"),
+    "no heads": ({"words/dev.heads.en": None}, "words/dev.labels.de: no such file"),
+    "labels": ({"words/train.labels.en": "a b\n\n\na b\n"}, "train.labels.en:1: 2 labels, but 3"),
+    "lines of labels": ({"words/train.labels.de": "a b c\n"}, "train.labels.de:1: 1 lines here"),
+    "utf-8 of labels": ({"words/train.labels.en": b"\n\n\xff\n\n"}, "train.labels.en:3: not UTF-8"),
+    "no dictionary": (
+        {"words/valid.labels.en": "a b\n"},
+        "valid.labels.en: no dictionary for these labels; give it with --srclabeldict",
+    ),
+    "no dictionary of the target": ({"words/valid.labels.de": "a b\n"}, "with --tgtlabeldict"),
 }
 
 
@@ -122,8 +147,9 @@ def test_a_fault_stops_before_anything_is_written(
     [
         (["--validheads", "a"], "--validpref names 2 prefixes, but --validheads 1"),
         (["--testheads", "a"], "--testheads needs --testpref"),
-        (["--dataset-impl", "raw"], "--dataset-impl: heads need mmap"),
-        (["--trainheads", "", "--validheads", ""], "no heads found; looked for "),
+        (["--dataset-impl", "raw"], "--dataset-impl: heads and labels need mmap"),
+        (["--trainheads", "", "--validheads", ""], "no heads or labels found; looked"),
+        (["--srclabeldict", "d"], "--srclabeldict: there are no labels of en"),
         (["--srcdict", "d", "--tgtdict", "d", "--joined-dictionary"], "cannot use both"),
     ],
 )
@@ -154,3 +180,73 @@ def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) ->
     more = [f"--srcdict={corpus}/bin/dict.en.txt", f"--tgtdict={corpus}/bin/dict.de.txt"]
     assert preprocess.main(arguments(corpus, *more)) == 0
     assert read(corpus / "bin") == {k: v for k, v in MARKS.items() if k != "train.heads.en-de.en"}
+
+
+def test_labels_beside_heads(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(corpus, LABELS)
+    assert preprocess.main(arguments(corpus)) == 0
+    assert read(corpus / "bin") == {**MARKS, **INDICES}
+    assert (corpus / "bin/dict.labels.en.txt").read_text() == "nsubj 2\nroot 2\ndet 1\n"
+    assert (corpus / "bin/dict.labels.de.txt").read_text() == "root 2\na 1\nb 1\ndet 1\nnsubj 1\n"
+    lines = capsys.readouterr().out.splitlines()
+    assert f"valid en: binarised without labels, no {corpus}/words/valid.labels.en" in lines
+    assert (
+        f"{corpus}/bin/valid1.labels.en-de.en: 1 sentences, 2 words, 4 subwords, "
+        "0 without parse, 0 parses dropped, 1 unknown labels" in lines
+    )
+
+
+def test_labels_without_heads(corpus: Path) -> None:
+    for heads in (corpus / "words").glob("*.heads.*"):
+        heads.unlink()
+    write(corpus, LABELS)
+    assert preprocess.main(arguments(corpus)) == 0
+    assert read(corpus / "bin") == INDICES
+
+
+def test_a_dictionary_of_labels_is_reused(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(corpus, LABELS)
+    assert preprocess.main(arguments(corpus)) == 0
+    made = corpus / "bin"
+
+    # A later test set, with the first run's dictionaries.
+    write(corpus, {"words/new.labels.en": "root\n\n", "bpe/new.en": "a@@ b\nc\n"})
+    write(corpus, {"bpe/new.de": "▁a\n▁b\n"})
+    later = [
+        *("--source-lang=en", "--target-lang=de", f"--destdir={corpus}/later"),
+        *(f"--testpref={corpus}/bpe/new", f"--testheads={corpus}/words/new"),
+        *(f"--srcdict={made}/dict.en.txt", f"--tgtdict={made}/dict.de.txt"),
+        *(f"--srclabeldict={made}/dict.labels.en.txt", "--subwords=subword_nmt"),
+    ]
+    assert preprocess.main(later) == 0
+    assert read(corpus / "later") == {"test.labels.en-de.en": [[5, -1], [-2]]}
+    copy = corpus / "later/dict.labels.en.txt"
+    assert copy.read_bytes() == (made / "dict.labels.en.txt").read_bytes()
+
+    # It is not replaced by another, and what was written stays as it was.
+    capsys.readouterr()
+    more = [f"--srcdict={made}/dict.en.txt", f"--tgtdict={made}/dict.de.txt"]
+    assert preprocess.main(arguments(corpus, *more)) == 1
+    error = capsys.readouterr().err
+    assert "bin/dict.labels.en.txt: exists already; reuse it with --srclabeldict" in error
+    assert read(made) == {**MARKS, **INDICES}
+
+    # No labels of the first run stay beside a new text without.
+    (corpus / "words/train.labels.en").unlink()
+    more += [
+        f"--{side}labeldict={made}/dict.labels.{x}.txt"
+        for side, x in (("src", "en"), ("tgt", "de"))
+    ]
+    assert preprocess.main(arguments(corpus, *more)) == 0
+    kept = {name: rows for name, rows in INDICES.items() if name != "train.labels.en-de.en"}
+    assert read(made) == {**MARKS, **kept}
+
+
+def test_labels_are_dropped_apart_from_heads(corpus: Path) -> None:
+    write(corpus, {"words/train.labels.en": "det nsubj\n\nnsubj nsubj\nnsubj root\n"})
+    write(corpus, {"words/train.heads.en": "2 3 0\n\n\n0 0\n"})
+    assert preprocess.main(arguments(corpus, "--on-bad-parse", "drop")) == 0
+    found = read(corpus / "bin")
+    assert found["train.heads.en-de.en"] == [[2, 3, -1, -1, 0], [], [-2, -2, -1], [-2, -2]]
+    assert found["train.labels.en-de.en"] == [[-2, -2, -1, -1, -2], [], [4, 4, -1], [4, 5]]
+    assert (corpus / "bin/dict.labels.en.txt").read_text() == "nsubj 3\nroot 1\n"

@@ -19,6 +19,7 @@ FILES = {
     "align": "1-1 2-2\n1?1\n",
     "beam": "S-1\tyes\nH-1\t-1\tja\nS-0\tthe dog\nH-0\t-1\td@@ er Hund\n",
     "plain": "der Hund\nnein\n",
+    "source": "the dog\nyes , it does so when it wants to do so\n",
     "forced": (
         "X-0\tsource\tword\t2 1\nX-0\thypothesis\tword\t0 0\nS-0\tthe d@@ og\n"
         "H-0\t-1\td@@ er Hund\nA-0\t0-0 0-1 2-2\n"
@@ -36,23 +37,54 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 SYSTEMS = shlex.split("--system Ours beam forced --system Plain plain --references ref")
+PLAIN = shlex.split("--system Plain plain --references ref")
 GOLD = shlex.split("--source-heads heads.en --target-heads heads.de --alignments align --one-based")
 
 
-def test_table_of_the_real_command(files: Path) -> None:
-    command = [sys.executable, "-m", "syncattn_fairseq.cli.score", *SYSTEMS, *GOLD]
+def run(arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "syncattn_fairseq.cli.score", *shlex.split(arguments)]
     environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    environment.pop("SACREBLEU_SEED", None)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def test_table_of_the_real_command(files: Path) -> None:
+    result = run(shlex.join([*SYSTEMS, *GOLD]))
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     lines = result.stdout.splitlines()
-    assert " ".join(lines[0].split()) == "system BLEU chrF UAS source UAS target AER sentences"
+    assert " ".join(lines[0].split()) == (
+        "system BLEU chrF RIBES UAS source UAS target AER sentences"
+    )
     # UAS source 2 of 3, target 1 of 1; |A| = 3, |S| = 2, every sure link is found, none is wrong.
-    assert lines[1].split() == ["Ours", "0.00", "100.00", "66.67", "100.00", "0.00", "2"]
-    assert lines[2].split()[3:] == ["-", "-", "-", "2"]
+    assert lines[1].split() == [
+        *("Ours", "0.00", "100.00", "100.00", "66.67", "100.00", "0.00", "2")
+    ]
+    assert lines[2].split()[4:] == ["-", "-", "-", "2"]
     assert len({len(line) for line in lines[:3]}) == 1
     assert lines[4].startswith("BLEU nrefs:1|") and lines[5].startswith("chrF nrefs:1|")
-    assert "50.0 % of the words" in lines[6]
+    assert lines[6] == "RIBES nrefs:1|case:mixed|alpha:0.25|beta:0.1|tok:13a"
+    assert "50.0 % of the words" in lines[7]
+
+
+def test_all_tables_of_the_real_command(files: Path) -> None:
+    # Tokenised text, of which sacreBLEU would say that it looks like it.
+    text = "".join(f"der Hund sah {n} andere Hunde .\n" for n in range(120))
+    (files / "ref").write_text(text, encoding="utf-8")
+    (files / "old").write_text(text.replace("sah", "sieht"), encoding="utf-8")
+    (files / "new").write_text(text, encoding="utf-8")
+    (files / "source").write_text("a dog\n" * 119 + "a " * 31, encoding="utf-8")
+    command = "--system Old old --system New new --references ref --tokenize none"
+    result = run(f"{command} --baseline Old --by-length --source source")
+    assert (result.returncode, result.stderr) == (0, "")
+    main_table, _, significance, notes, by_length, _ = result.stdout.split("\n\n")
+    assert [line.split()[0] for line in main_table.splitlines()] == ["system", "Old", "New"]
+    _, old, new = significance.splitlines()
+    assert old.split()[3:] == ["-", "-", "-"]
+    assert new.split()[1::3] == ["100.00", "0.0010"] and new.split()[-1] == "0.0001"
+    assert "so large a difference to Old, by" in notes and "|bs:1000|ar:10000|seed:12345|" in notes
+    assert by_length.splitlines()[0].split() == ["system", "1-10", "(119)", "31-40", "(1)"]
+    assert by_length.splitlines()[2].split() == ["New", "100.00", "100.00"]
 
 
 def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,6 +98,23 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     assert main([*SYSTEMS, *GOLD, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out) == written
+
+
+def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SYSTEMS, "--baseline", "Plain", "--by-length", "--json", "-"]) == 0
+    systems = json.loads(capsys.readouterr().out)["systems"]
+    assert systems["Ours"]["ribes"]["score"] == 100
+    assert systems["Ours"]["significance"]["baseline"] == "Plain"
+    assert systems["Ours"]["significance"].keys() == {
+        *("baseline", "confidence", "p_bootstrap", "p_randomisation", "signature")
+    }
+    assert systems["Plain"]["significance"]["p_bootstrap"] is None
+    assert systems["Plain"]["bleu_by_length"] == {"1-10": {"sentences": 2, "bleu": 0}}
+
+    assert main([*SYSTEMS, "--by-length", "--source", "source", "--json", "-"]) == 0
+    systems = json.loads(capsys.readouterr().out)["systems"]
+    assert list(systems["Ours"]["bleu_by_length"]) == ["1-10", "11-20"]
+    assert systems["Ours"]["significance"] is None
 
 
 def test_detokenize(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,6 +136,14 @@ def test_detokenize(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ({"align": "1-1 x\n\n"}, SYSTEMS + GOLD, "align:1: 'x' is not a link"),
         ({"heads.de": "2 0 0\n\n"}, SYSTEMS + GOLD, "target: sentence 1: 2 heads, 3 gold heads"),
         ({}, [*SYSTEMS, "--source-heads", "none.there"], "none.there"),
+        ({}, [*SYSTEMS, "--baseline", "Old"], "no system is named Old; choose one of Ours, Plain"),
+        ({}, [*PLAIN, "--by-length"], "no output has S- lines"),
+        (
+            {"source": "the dog\n"},
+            [*PLAIN, "--by-length", "--source", "source"],
+            "system Plain: 2 translations, 2 references and 1 source sentences",
+        ),
+        ({"ref": "", "plain": ""}, PLAIN, "system Plain: no translation and no reference"),
     ],
 )
 def test_one_line_says_what_is_wrong(

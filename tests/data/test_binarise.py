@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.binarise import Counts, ParsedText, binarise
+from syncattn_fairseq.data.binarise import (
+    HEADS,
+    LABELS,
+    AnnotatedText,
+    Annotation,
+    Counts,
+    binarise,
+)
 from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.labels import build_dictionary
 
 
 def write(
-    folder: Path, text: str, heads: str, words: str | None = None, **options: str
-) -> ParsedText:
-    folder.mkdir(exist_ok=True)
-    paths = folder / "bpe.en", folder / "train.heads.en", folder / "train.en"
-    for path, content in zip(paths, (text, heads, words), strict=True):
+    folder: Path,
+    text: str,
+    values: str,
+    words: str | None = None,
+    kind: Annotation = HEADS,
+    scheme: str = "subword_nmt",
+    on_bad_parse: str = "stop",
+) -> AnnotatedText:
+    paths = folder / "bpe.en", folder / f"train.{kind.name}.en", folder / "train.en"
+    for path, content in zip(paths, (text, values, words), strict=True):
         if content is not None:
             path.write_text(content, encoding="utf-8")
-    scheme = options.pop("scheme", "subword_nmt")
-    return ParsedText(
-        paths[0], paths[1], scheme, words=None if words is None else paths[2], **options
-    )
+    plain = None if words is None else paths[2]
+    return AnnotatedText(paths[0], kind, paths[1], scheme, plain, on_bad_parse)
 
 
 def write_text_dataset(path: Path, sizes: list[int]) -> None:
@@ -37,12 +50,14 @@ def write_text_dataset(path: Path, sizes: list[int]) -> None:
     builder.finalize(f"{path}.idx")
 
 
-def read_back(source: ParsedText, folder: Path) -> tuple[list[list[int]], Counts]:
+def read_back(
+    source: AnnotatedText, folder: Path, dictionary: Dictionary | None = None
+) -> tuple[list[list[int]], Counts]:
     """Binarise as after fairseq's own binarisation (n subwords and the end of sentence)."""
     lines = source.text.read_text(encoding="utf-8").splitlines()
     write_text_dataset(folder / "text", [len(line.split()) + 1 for line in lines])
-    counts = binarise(source, folder / "text", folder / "heads")
-    dataset = MMapIndexedDataset(str(folder / "heads"))
+    counts = binarise(source, folder / "text", folder / "marks", dictionary)
+    dataset = MMapIndexedDataset(str(folder / "marks"))
     assert len(dataset) == len(lines)
     return [dataset[index].tolist() for index in range(len(dataset))], counts
 
@@ -55,8 +70,8 @@ def test_marks_read_back_with_empty_sentences(tmp_path: Path) -> None:
     marks, counts = read_back(source, tmp_path)
     assert marks == [[], [2, -1, 0], [-2, -2, -1], [], [0], []]
     assert str(counts) == ("6 sentences, 5 words, 7 subwords, 1 without parse, 0 parses dropped")
-    assert sorted(path.name for path in tmp_path.iterdir() if "heads" in path.name) == [
-        "heads.bin", "heads.idx", "train.heads.en",
+    assert sorted(path.name for path in tmp_path.iterdir() if "marks" in path.name) == [
+        "marks.bin", "marks.idx",
     ]  # fmt: skip
 
 
@@ -92,6 +107,32 @@ def test_marks_hold_the_heads_and_the_words(
     assert counts.without_parse == sum(not heads and bool(lens) for heads, lens in corpus)
 
 
+@given(corpora(), st.sets(st.sampled_from("abcdef"), min_size=1))
+def test_marks_hold_the_indices_of_labels(
+    tmp_path_factory: pytest.TempPathFactory,
+    corpus: list[tuple[list[int], list[int]]],
+    known: set[str],
+) -> None:
+    folder = tmp_path_factory.mktemp("corpus")
+    text = "".join(" ".join("a@@ " * (n - 1) + "b" for n in lens) + "\n" for _, lens in corpus)
+    labels = [["fedcba"[head % 6] for head in heads] for heads, _ in corpus]
+    source = write(folder, text, "".join(" ".join(row) + "\n" for row in labels), kind=LABELS)
+    tally: Counter[str] = Counter()
+    source.check(tally)
+    assert tally == Counter("".join("".join(row) for row in labels))
+
+    dictionary = build_dictionary(Counter(known))
+    marks, counts = read_back(source, folder, dictionary)
+    index = {label: number for number, label in enumerate(sorted(known), 4)}
+    for row, sentence, (_, lengths) in zip(marks, labels, corpus, strict=True):
+        words = [index.get(label, 3) for label in sentence] or [-2] * len(lengths)
+        assert row == [
+            mark for word, n in zip(words, lengths, strict=True) for mark in [word] + [-1] * (n - 1)
+        ]
+    assert counts.unknown == sum(row.count(3) for row in marks)
+    assert (f", {counts.unknown} unknown labels" in str(counts)) == (counts.unknown > 0)
+
+
 @pytest.mark.parametrize(
     ("text", "heads", "words", "message"),
     [
@@ -115,6 +156,42 @@ def test_mismatches_name_file_and_line(
         source.check()
     assert f"{tmp_path}/{message}" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "words", "message"),
+    [
+        ("a\nb\n", "x\n", None, "train.labels.en:1: 1 lines here but 2 in "),
+        ("a\nb@@ c\n", "x\nx y\n", None, "train.labels.en:2: 2 labels, but 1 words in "),
+        ("a\nb c\n", "x\nx\n", None, "train.labels.en:2: 1 labels, but 2 words in "),
+        ("a\nb@@ c\n", "x\nx\n", "a\nbd\n", "train.labels.en:2: word 1 is 'bc' in "),
+    ],
+)
+def test_labels_that_do_not_fit_name_file_and_line(
+    tmp_path: Path, text: str, labels: str, words: str | None, message: str
+) -> None:
+    source = write(tmp_path, text, labels, words, LABELS)
+    with pytest.raises(DataError) as error:
+        source.check()
+    assert f"{tmp_path}/{message}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_dropped_labels_are_not_counted(tmp_path: Path) -> None:
+    text, labels = "a b\na@@ b c\nd\n", "x y\nx z z\ny\n"
+    source = write(tmp_path, text, labels, kind=LABELS, on_bad_parse="drop")
+    tally: Counter[str] = Counter()
+    source.check(tally)
+    assert tally == {"x": 1, "y": 2}
+    marks, counts = read_back(source, tmp_path, build_dictionary(tally))
+    assert marks == [[5, 4], [-2, -1, -2], [4]]
+    assert counts.dropped == {"wrong number of labels": 1}
+
+
+def test_more_labels_than_int16_holds(tmp_path: Path) -> None:
+    dictionary = build_dictionary(Counter({f"{number:05}": 1 for number in range(40_000)}))
+    source = write(tmp_path, "a b\n", "39999 00000\n", kind=LABELS)
+    assert read_back(source, tmp_path, dictionary)[0] == [[40_003, 4]]
 
 
 def test_drop_keeps_the_sentence_without_labels(tmp_path: Path) -> None:

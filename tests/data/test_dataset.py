@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 import torch
 from fairseq.data import LanguagePairDataset
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
+from fairseq.trainer import Trainer
 
-from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_heads
+from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_marks
 from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.fields import SourceFields
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, parents_from_marks
 from tests.models import build
 
@@ -43,20 +46,100 @@ def pairs(left_pad_source: bool, left_pad_target: bool) -> LanguagePairDataset:
 def test_parents_point_at_the_columns_of_their_own_sentence(
     left_pad_source: bool, left_pad_target: bool, rule: str
 ) -> None:
-    dataset = SyntaxPairDataset(pairs(left_pad_source, left_pad_target), MARKS, MARKS, rule)
+    fields = SourceFields(rules=frozenset([rule]))
+    dataset = SyntaxPairDataset(
+        pairs(left_pad_source, left_pad_target), MARKS, MARKS, fields=fields
+    )
     batch = dataset.collater([dataset[i] for i in (2, 0, 3, 1)])
-    for field, tokens, left in (
-        ("src_parents", batch["net_input"]["src_tokens"], left_pad_source),
-        ("tgt_parents", batch["target"], left_pad_target),
+    for field, tokens, left, its_rule in (
+        ("src_parents", batch["net_input"]["src_tokens"], left_pad_source, rule),
+        ("tgt_parents", batch["target"], left_pad_target, "chain"),
     ):
         assert batch[field].shape == tokens.shape
         for row, number in enumerate(batch["id"].tolist()):
             length = len(MARKS[number])
             first = tokens.size(1) - length - 1 if left else 0
-            alone = parents_from_marks(MARKS[number].unsqueeze(0), rule)[0]
+            alone = parents_from_marks(MARKS[number].unsqueeze(0), its_rule)[0]
             expected = torch.full((tokens.size(1),), -1)
             expected[first : first + length] = torch.where(alone >= 0, alone + first, -1)
             assert batch[field][row].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad: bool) -> None:
+    dataset = SyntaxPairDataset(
+        pairs(left_pad, False), MARKS, fields=SourceFields(scaling=frozenset(["parse"]))
+    )
+    batch = dataset.collater([dataset[i] for i in range(4)])
+    parents = batch["net_input"]["src_parents"]
+    nan = float("nan")
+    expected = {  # the end of the sentence is its own parent
+        0: [1.5, 1.5, 1.5, 1.5, 4],
+        1: [0, 1],
+        2: [nan] * 4,
+        3: [2, 2, 3.5, 3.5, 3.5, 5],
+    }
+    for row, number in enumerate(batch["id"].tolist()):
+        own = torch.tensor(expected[number])
+        first = parents.size(1) - len(own) if left_pad else 0
+        found = parents[row, first : first + len(own)] - first
+        torch.testing.assert_close(found, own.double(), equal_nan=True)
+        assert parents[row].isnan().sum() == parents.size(1) - (~own.isnan()).sum()
+
+
+def test_bfloat16_training_does_not_move_parents() -> None:
+    dataset = SyntaxPairDataset(
+        pairs(True, False), MARKS, fields=SourceFields(scaling=frozenset(["parse"]))
+    )
+    batch = dataset.collater([dataset[0]])
+    trainer = SimpleNamespace(cfg=SimpleNamespace(common=SimpleNamespace(fp16=False, bf16=True)))
+    converted = Trainer._fp_convert_sample(trainer, batch)
+    parents = batch["net_input"]["src_parents"]
+    torch.testing.assert_close(converted["net_input"]["src_parents"], parents, equal_nan=True)
+
+
+@pytest.mark.parametrize("control", ["shuffled", "random"])
+def test_controls_are_the_same_alone_and_in_a_batch(control: str) -> None:
+    fields = SourceFields(rules=frozenset(["chain"]), scaling=frozenset([control]))
+    dataset = SyntaxPairDataset(pairs(False, False), MARKS, fields=fields)
+    plain = SyntaxPairDataset(pairs(False, False), MARKS)
+    together = dataset.collater([dataset[i] for i in range(4)])
+    for row, number in enumerate(together["id"].tolist()):
+        alone = dataset.collater([dataset[number]])
+        parents = alone["net_input"]["src_parents"][0]
+        torch.testing.assert_close(
+            together["net_input"]["src_parents"][row, : len(parents)], parents, equal_nan=True
+        )
+        assert alone["src_parents"].equal(plain.collater([plain[number]])["src_parents"]), (
+            "labels of the losses are never shuffled"
+        )
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_every_subword_has_its_words_label(left_pad: bool) -> None:
+    labels = [
+        torch.tensor([5, 6, CONTINUATION, 7]),
+        torch.tensor([8]),
+        torch.tensor([NO_HEAD, CONTINUATION, NO_HEAD]),
+        torch.tensor([5, CONTINUATION, 6, 7, CONTINUATION]),
+    ]
+    dataset = SyntaxPairDataset(
+        pairs(left_pad, False), None, None, labels, SourceFields(labels=True)
+    )
+    batch = dataset.collater([dataset[i] for i in range(4)])
+    expected = {0: [5, 6, 6, 7, 2], 1: [8, 2], 2: [3, 3, 3, 2], 3: [5, 5, 6, 7, 7, 2]}
+    for row, number in enumerate(batch["id"].tolist()):
+        padding = [build.PAD] * (6 - len(expected[number]))
+        own = expected[number]
+        found = batch["net_input"]["src_labels"][row].tolist()
+        assert found == (padding + own if left_pad else own + padding)
+    assert dataset.unparsed() == [2]
+
+
+def test_only_what_the_encoder_reads_can_be_missing() -> None:
+    scaling = SourceFields(scaling=frozenset(["parse"]))
+    assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).unparsed() == [2]
+    assert SyntaxPairDataset(pairs(True, False), MARKS).unparsed() == []
 
 
 def test_truncated_text_keeps_what_is_left_of_its_parse() -> None:
@@ -71,7 +154,7 @@ def test_truncated_text_keeps_what_is_left_of_its_parse() -> None:
 
 
 def test_a_side_without_heads_adds_no_field() -> None:
-    dataset = SyntaxPairDataset(pairs(True, False), MARKS, None, gold=True)
+    dataset = SyntaxPairDataset(pairs(True, False), MARKS, gold=True)
     batch = dataset.collater([dataset[i] for i in range(4)])
     assert "tgt_parents" not in batch
     assert batch["net_input"]["gold_src_parents"] is batch["src_parents"]
@@ -95,7 +178,7 @@ def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_pat
             write(tmp_path / f"{part}.heads.en-de.en", marks)
 
     def load(*args: Any, **kwargs: Any) -> list[list[int]] | None:
-        heads = load_heads(str(tmp_path), "train", *args, **kwargs)
+        heads = load_marks("heads", str(tmp_path), "train", *args, **kwargs)
         return heads and [heads[i].tolist() for i in range(len(heads))]
 
     first = [MARKS[0].tolist(), MARKS[1].tolist()]
@@ -112,4 +195,4 @@ def test_heads_of_another_text_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "train.en-de.en", [torch.arange(4)], np.int32)
     write(tmp_path / "train.heads.en-de.en", [torch.tensor([2, 0])])
     with pytest.raises(DataError, match=r"train\.heads\.en-de\.en: not the heads of .*train\.en"):
-        load_heads(str(tmp_path), "train", "en", "de", "en")
+        load_marks("heads", str(tmp_path), "train", "en", "de", "en")

@@ -1,4 +1,4 @@
-"""Heads files, and the check that heads are a tree against a slow one."""
+"""Heads and labels files, and the check that heads are a tree against a slow one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.data.errors import BadParse, DataError
-from syncattn_fairseq.data.parses import check_tree, read_heads
+from syncattn_fairseq.data.parses import check_tree, read_heads, read_labels
 
 
 def slow_fault(heads: list[int]) -> str | None:
@@ -26,11 +26,11 @@ def slow_fault(heads: list[int]) -> str | None:
 
 
 @given(
-    st.integers(1, 6).flatmap(
+    st.integers(0, 6).flatmap(
         lambda size: (
             st.lists(st.integers(-1, size + 1), min_size=size, max_size=size)
             | st.lists(st.integers(0, size), min_size=size, max_size=size)
-            | st.permutations([0, *range(1, size)])
+            | st.permutations(range(size))
         )
     )
 )
@@ -66,6 +66,17 @@ def test_read_heads(tmp_path: Path) -> None:
     path = tmp_path / "train.heads.en"
     path.write_bytes(b"2 0 2\n\n0\r\n 0  1 \n")
     assert list(read_heads(path)) == [[2, 0, 2], None, [0], [0, 1]]
+
+
+def test_read_labels(tmp_path: Path) -> None:
+    path = tmp_path / "train.labels.en"
+    path.write_bytes("det nsubj:pass root\n\nroot\r\n mañana  0 \n".encode())
+    assert list(read_labels(path)) == [
+        ["det", "nsubj:pass", "root"], None, ["root"], ["mañana", "0"],
+    ]  # fmt: skip
+    path.write_bytes(b"root\n\xff\n")
+    with pytest.raises(DataError, match=r"train\.labels\.en:2: not UTF-8"):
+        list(read_labels(path))
 
 
 def test_what_is_not_a_heads_file_names_its_line(tmp_path: Path) -> None:

@@ -110,6 +110,34 @@ def generate(data: Path, checkpoint: Path | str, *options: object, fails: bool =
     )
 
 
+def interactive(
+    data: Path, checkpoint: Path | str, source: str, *options: object, fails: bool = False
+) -> str:
+    """Run ``fairseq-interactive`` on the lines of a text."""
+    return run(
+        "fairseq-interactive",
+        data,
+        f"--user-dir={PLUGIN}",
+        "--task=translation_with_syntax",
+        f"--path={checkpoint}",
+        "-s=en",
+        "-t=de",
+        "--cpu",
+        "--beam=4",
+        "--max-len-b=20",
+        "--buffer-size=10",
+        "--batch-size=4",
+        *options,
+        stdin=source,
+        fails=fails,
+    )
+
+
+def hypotheses(output: str) -> dict[int, list[str]]:
+    """Return the translations of each sentence, as subwords."""
+    return {number: [c[1] for c in found] for number, found in lines(output, "H").items()}
+
+
 def lines(output: str, kind: str) -> dict[int, list[list[str]]]:
     """Return the columns of every line of one kind, such as ``H`` or ``X``, by sentence."""
     found: dict[int, list[list[str]]] = {}

@@ -8,7 +8,7 @@ import pytest
 
 from syncattn_fairseq.data.parses import read_heads
 from tests.end_to_end import commands
-from tests.end_to_end.commands import generate, lines, run
+from tests.end_to_end.commands import generate, hypotheses, interactive, lines, run
 from tests.end_to_end.conftest import TEST
 
 
@@ -22,10 +22,6 @@ def batched(data: Path, syncattn: Path) -> str:
         "--print-alignment",
         "--nbest=2",
     )
-
-
-def hypotheses(output: str) -> dict[int, list[str]]:
-    return {number: [c[1] for c in found] for number, found in lines(output, "H").items()}
 
 
 def test_every_sentence_comes_out(batched: str) -> None:
@@ -50,22 +46,8 @@ def test_interactive_numbers_sentences_and_gives_the_same(
     data: Path, text: Path, syncattn: Path, batched: str
 ) -> None:
     source = (text / "pieces" / "test.en").read_text()
-    output = run(
-        "fairseq-interactive",
-        data,
-        f"--user-dir={commands.PLUGIN}",
-        "--task=translation_with_syntax",
-        f"--path={syncattn / 'checkpoint_best.pt'}",
-        "-s=en",
-        "-t=de",
-        "--cpu",
-        "--beam=4",
-        "--max-len-b=20",
-        "--nbest=2",
-        "--print-parses",
-        "--buffer-size=10",
-        "--batch-size=4",
-        stdin=source,
+    output = interactive(
+        data, syncattn / "checkpoint_best.pt", source, "--nbest=2", "--print-parses"
     )
     assert hypotheses(output) == hypotheses(batched)
     assert lines(output, "X") == lines(batched, "X")

@@ -7,7 +7,7 @@ import pytest
 from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.evaluation.attachment import AttachmentScore
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
-from syncattn_fairseq.evaluation.scoring import Gold, score_system
+from syncattn_fairseq.evaluation.scoring import Gold, Output, SystemScore, score_systems
 
 BEAM = [
     DecodedSentence(hypothesis="d@@ er Hund", translation="d@@ er Hund", source_heads=[2, 0]),
@@ -32,10 +32,18 @@ GOLD = Gold(
 )
 
 
+def score_system(
+    beam: list[DecodedSentence], forced: list[DecodedSentence] | None, gold: Gold
+) -> SystemScore:
+    return score_systems({"Ours": Output(beam, forced)}, gold)["Ours"]
+
+
 def test_everything_from_a_forced_output() -> None:
     score = score_system(BEAM, FORCED, GOLD)
     assert (score.sentences, score.left_out) == (2, 0)
     assert score.chrf.score == pytest.approx(100)
+    assert score.ribes.score == pytest.approx(100)
+    assert (score.significance, score.bleu_by_length) == (None, None)
     assert score.source_attachment == AttachmentScore(correct=1, counted=3, total=3)
     # The first word's head is to its right, the second is the root; the second line has no parse.
     assert score.target_attachment == AttachmentScore(correct=0, counted=1, total=2)
@@ -96,3 +104,42 @@ def test_mismatches_are_named() -> None:
         score_system(
             BEAM, FORCED, Gold(GOLD.references, alignments=([set(), {(1, 1)}], [set(), set()]))
         )
+
+
+SENTENCE = "der alte Mann sah den Hund"
+SYSTEMS = {
+    "Ours": Output([DecodedSentence("", SENTENCE), DecodedSentence("", SENTENCE)]),
+    "Worse": Output(
+        [
+            DecodedSentence("", SENTENCE, source="the d@@ og"),
+            DecodedSentence("", "den Hund sah der alte Mann", source="w@@ " * 20 + "w"),
+        ]
+    ),
+}
+
+
+def test_against_a_baseline() -> None:
+    scores = score_systems(SYSTEMS, Gold([SENTENCE] * 2), baseline="Worse")
+    assert list(scores) == ["Ours", "Worse"]
+    ours, worse = scores["Ours"].significance, scores["Worse"].significance
+    assert ours is not None and worse is not None
+    assert (ours.baseline, ours.confidence) == ("Worse", 0)  # every sample's BLEU is 100
+    assert ours.p_randomisation is not None and worse.p_randomisation is None
+
+
+def test_by_length() -> None:
+    gold = Gold([SENTENCE] * 2)
+    printed = score_systems(SYSTEMS, gold, by_length=True)
+    assert {name: list(score.bleu_by_length or {}) for name, score in printed.items()} == {
+        "Ours": ["1-10"],
+        "Worse": ["1-10"],
+    }
+    gold = Gold([SENTENCE] * 2, source=["the dog", "w " * 11])
+    worse = score_systems(SYSTEMS, gold, by_length=True)["Worse"].bleu_by_length
+    assert worse is not None and list(worse) == ["1-10", "11-20"]
+    assert worse["1-10"].bleu == pytest.approx(100) and worse["11-20"].bleu < 60
+
+
+def test_the_system_with_a_mismatch_is_named() -> None:
+    with pytest.raises(DataError, match="system Ours: 2 translations, 1 references"):
+        score_systems(SYSTEMS, Gold(["ja"]))

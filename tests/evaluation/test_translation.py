@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from syncattn_fairseq.evaluation.translation import (
     chrf,
     detokenize_moses,
     read_references,
+    ribes,
     undo_subwords,
 )
 
@@ -30,9 +32,27 @@ def test_chrf() -> None:
     assert "nc:6" in chrf(["a cat"], ["b"]).signature
 
 
-def test_counts_must_match() -> None:
+def test_ribes_is_the_mean_over_sentences() -> None:
+    # Words 0 2 1: two of three pairs ascend. The second sentence has no word in common.
+    score = ribes(["a c b", "x"], ["a b c", "y z"])
+    assert score.score == pytest.approx(100 * (2 / 3 + 0) / 2)
+    assert score.signature == "nrefs:1|case:mixed|alpha:0.25|beta:0.1|tok:13a"
+
+
+def test_ribes_of_the_tokenizers_words() -> None:
+    # a , b in the reference's order is one word to the eye; as characters 2 of 3 pairs ascend.
+    assert ribes(["a,b"], ["ab,"], tokenize="none").score == 0
+    score = ribes(["a,b"], ["ab,"], tokenize="char")
+    assert score.score == pytest.approx(100 * 2 / 3)
+    assert score.signature.endswith("tok:char")
+
+
+@pytest.mark.parametrize("measure", [bleu, chrf, ribes])
+def test_counts_must_match(measure: Callable[[list[str], list[str]], object]) -> None:
     with pytest.raises(DataError, match="1 translations, 2 references"):
-        bleu(["a"], ["a", "b"])
+        measure(["a"], ["a", "b"])
+    with pytest.raises(DataError, match="nothing to score"):
+        measure([], [])
 
 
 @pytest.mark.parametrize(

@@ -70,3 +70,27 @@ def sync_attention_loss(
                 (m - target[b, t, j].item()) ** 2 for m, j in zip(mapped, columns, strict=True)
             )
     return total
+
+
+def parent_gaussian(parent: float, length: int, std: float) -> list[float]:
+    if math.isnan(parent):
+        return [1.0] * length
+    scale = 1 / math.sqrt(2 * math.pi * std**2)
+    return [scale * math.exp(-((j - parent) ** 2) / (2 * std**2)) for j in range(length)]
+
+
+def parent_scaled_scores(query: Tensor, key: Tensor, parents: list[float], std: float) -> list:
+    q, k = query.tolist(), key.tolist()
+    weights = [parent_gaussian(parent, len(k), std) for parent in parents]
+    return [
+        [
+            sum(a * b for a, b in zip(qt, kj, strict=True)) / math.sqrt(len(qt)) * weights[t][j]
+            for j, kj in enumerate(k)
+        ]
+        for t, qt in enumerate(q)
+    ]
+
+
+def leaky_relu(x: Tensor) -> Tensor:
+    rows = [[v if v > 0 else 0.1 * v for v in row] for row in x.tolist()]
+    return x.new_tensor(rows)

@@ -14,6 +14,7 @@ from torch import Tensor
 import syncattn_fairseq  # noqa: F401  (registers the models)
 
 PAD, EOS = 1, 2
+LABELS = 5
 
 
 def dictionary(words: int = 20) -> Dictionary:
@@ -26,7 +27,11 @@ def dictionary(words: int = 20) -> Dictionary:
 def model(arch: str, seed: int = 0, noise: float = 0.3, **options: Any) -> Any:
     """Build a model in evaluation mode, its weights disturbed so that no symmetry hides a fault."""
     shared = dictionary()
-    task = SimpleNamespace(source_dictionary=shared, target_dictionary=shared)
+    task = SimpleNamespace(
+        source_dictionary=shared,
+        target_dictionary=shared,
+        source_label_dictionary=dictionary(LABELS),
+    )
     args = Namespace(arch=arch, **options)
     ARCH_CONFIG_REGISTRY[arch](args)
     torch.manual_seed(seed)
@@ -48,8 +53,20 @@ def sentences(lengths: list[int], seed: int = 0) -> list[Tensor]:
 def net_input(
     source: list[Tensor], target: list[Tensor], left_pad_source: bool = True
 ) -> dict[str, Tensor]:
+    tokens = data_utils.collate_tokens(source, PAD, left_pad=left_pad_source)
+    parents, labels = torch.full(tokens.shape, float("nan")).double(), tokens.clone()
+    for row, sentence in enumerate(source):
+        size = len(sentence)
+        first = tokens.size(1) - size if left_pad_source else 0
+        # Some parse, the same wherever the sentence stands; the end of sentence is its own parent.
+        middles = sentence * 7 % (2 * size - 2) / 2
+        middles[-1] = size - 1
+        parents[row, first : first + size] = middles + first
+        labels[row, first : first + size - 1] = 4 + sentence[:-1] % LABELS
     return {
-        "src_tokens": data_utils.collate_tokens(source, PAD, left_pad=left_pad_source),
+        "src_tokens": tokens,
+        "src_parents": parents,
+        "src_labels": labels,
         "src_lengths": torch.tensor([len(s) for s in source]),
         "prev_output_tokens": data_utils.collate_tokens(
             target, PAD, EOS, move_eos_to_beginning=True

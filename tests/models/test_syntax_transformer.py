@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from argparse import Namespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from fairseq.models import ARCH_CONFIG_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 
+from syncattn_fairseq.data.fields import SourceFields
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
 from tests.models import build
@@ -27,6 +30,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "decoder_normalize_before": True,
     },
     "rows by input": {"arch": "transformer_dbsa_tiny", "tgt_dependency_rows": "input"},
+    "pascal": {"arch": "transformer_pascal_tiny"},
+    "pascal, constant": {"arch": "transformer_pascal_tiny", "pascal_parents": "constant"},
+    "pascal, self": {"arch": "transformer_pascal_tiny", "pascal_parents": "self"},
+    "lisa": {"arch": "transformer_lisa_tiny"},
+    "labels": {"arch": "transformer_sh_tiny"},
+    "all at once": {
+        "arch": "transformer_syncattn_tiny",
+        "encoder_parser": "lisa",
+        "pascal_layers": "1,3",
+        "source_label_dim": 5,
+        **SYNC,
+    },
 }
 EXTRAS = ("src_dependency", "tgt_dependency", "sync_attention", "backward_attn")
 
@@ -41,14 +56,24 @@ def test_without_syntactic_heads_it_is_fairseqs_transformer() -> None:
     theirs = build.model("transformer_tiny", seed=1)
     theirs.load_state_dict(ours.state_dict())
     batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
-    torch.testing.assert_close(ours(**batch)[0], theirs(**batch)[0])
+    own = {field: batch[field] for field in ("src_tokens", "src_lengths", "prev_output_tokens")}
+    torch.testing.assert_close(ours(**batch)[0], theirs(**own)[0])
 
 
 def test_no_system_adds_parameters_but_u() -> None:
     plain = sum(p.numel() for p in build.model("syntax_transformer_tiny").parameters())
-    for arch in ("transformer_dbsa_tiny", "transformer_syncattn_tiny"):
+    for arch, expected in (
+        (
+            "transformer_dbsa_tiny",
+            2 * 32 * 32,
+        ),  # one d × d matrix in the encoder, one in the decoder
+        ("transformer_syncattn_tiny", 2 * 32 * 32),
+        ("transformer_lisa_tiny", 32 * 32),
+        ("transformer_pascal_tiny", 0),
+        ("transformer_sh_tiny", 10 * (build.LABELS + 4)),
+    ):
         added = sum(p.numel() for p in build.model(arch).parameters()) - plain
-        assert added == 2 * 32 * 32, "one d × d matrix in the encoder, one in the decoder"
+        assert added == expected, arch
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
@@ -71,6 +96,7 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(
         same(extra["attn"][0][b, :T, columns], alone_extra["attn"][0][0])
         if "src_dependency" in extra:
             same(extra["src_dependency"][b, :, columns, columns], alone_extra["src_dependency"][0])
+        if "tgt_dependency" in extra:
             last = T - 1 if variant.get("tgt_dependency_rows") == "input" else T
             same(
                 extra["tgt_dependency"][b, :, :last, :last],
@@ -137,7 +163,7 @@ def test_rows_by_input_are_moved_up_by_one() -> None:
     torch.testing.assert_close(by_input["tgt_dependency"][..., :-1, :-1], predicted[..., 1:, 1:])
 
 
-@pytest.mark.parametrize("name", ["syncattn", "backward"])
+@pytest.mark.parametrize("name", ["syncattn", "backward", "all at once"])
 def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
     gradients = []
     for checkpointed in (False, True):
@@ -171,8 +197,9 @@ def test_layer_drop_keeps_supervised_layers_and_their_numbers() -> None:
     torch.testing.assert_close(whole, plain(**batch)[0])
 
 
-def test_gold_heads_change_what_the_model_says() -> None:
-    model = build.model("transformer_dbsa_tiny")
+@pytest.mark.parametrize("name", ["dbsa", "lisa", "all at once"])
+def test_gold_heads_change_what_the_model_says(name: str) -> None:
+    model = build.model(**VARIANTS[name])
     batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
     plain, _ = model(**batch)
     gold, _ = model(**batch, gold_src_parents=torch.zeros_like(batch["src_tokens"]))
@@ -199,9 +226,18 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ({"dependency_heads": 3}, "--dependency-heads 3: the encoder has 2 heads"),
         ({"sync_layer": 7}, "--sync-layer 7"),
         ({"sync_layer": 1, "decoder_dependency_layer": 0}, "--sync-layer ties"),
+        ({"pascal_layers": "3"}, "--pascal-layers 3: the encoder has layers 1 to 2"),
+        ({"pascal_layers": "one"}, "--pascal-layers one"),
+        (
+            {"pascal_layers": "1", "pascal_heads": 2},
+            "--pascal-heads 2: encoder layer 1 has 2 heads, of which 1 are dependency heads",
+        ),
+        ({"pascal_std": 0.0}, "--pascal-std 0.0"),
+        ({"parent_ignoring": 1.5}, "--parent-ignoring 1.5"),
+        ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
     ],
 )
-def test_impossible_options_are_refused(options: dict[str, int], message: str) -> None:
+def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build.model("transformer_dbsa_tiny", **options)
 
@@ -213,5 +249,81 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     assert [aligning_layer(layers) for layers in (1, 2, 3, 6)] == [1, 2, 2, 5]
     iwslt = build.model("transformer_dbsa_iwslt_de_en", encoder_layers=1, decoder_layers=2)
     attention = iwslt.encoder.layers[0].self_attn
+    assert not attention.lisa and not attention.parent_scaled_heads
     assert (attention.embed_dim, attention.num_heads) == (512, 4)
     assert iwslt.encoder.layers[0].fc1.out_features == 1024
+    pascal = build.model("transformer_pascal", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    heads = [getattr(layer.self_attn, "parent_scaled_heads", 0) for layer in pascal.encoder.layers]
+    assert heads == [7, 0, 0, 0, 0, 0]
+    lisa = build.model("transformer_lisa", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    assert lisa.encoder.layers[0].self_attn.lisa
+    assert (lisa.encoder.dependency_layer, lisa.decoder.dependency_layer) == (1, 0)
+    sh = build.model("transformer_sh", encoder_layers=1, decoder_layers=1)
+    assert sh.encoder.label_embedding.embedding_dim == 10
+
+
+def test_parents_scale_the_last_heads_of_the_layers_that_have_such() -> None:
+    """With all parents ignored the model is fairseq's; with parents it is not."""
+    options = {"pascal_layers": "1,2", "pascal_heads": 2, "dropout": 0.0}
+    model = build.model("syntax_transformer_tiny", parent_ignoring=1.0, **options).double()
+    plain = build.model("syntax_transformer_tiny").double()
+    plain.load_state_dict(model.state_dict())
+    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
+    torch.testing.assert_close(model.train()(**batch)[0], plain(**batch)[0])
+    scaled = model.eval()(**batch)[0]
+    assert not torch.allclose(scaled, plain(**batch)[0], atol=1e-3)
+    unparsed = {**batch, "src_parents": torch.full_like(batch["src_parents"], float("nan"))}
+    torch.testing.assert_close(model(**unparsed)[0], plain(**batch)[0])
+
+
+def test_labels_take_the_last_dimensions_of_the_source_embedding() -> None:
+    model = build.model("transformer_sh_tiny", share_all_embeddings=True)
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    encoder = model.encoder
+    embedded = encoder(batch["src_tokens"], src_labels=batch["src_labels"])["encoder_embedding"][0]
+    words = encoder.embed_tokens(batch["src_tokens"])[..., :54]
+    labels = encoder.label_embedding(batch["src_labels"])
+    torch.testing.assert_close(embedded, encoder.embed_scale * torch.cat([words, labels], -1))
+    fresh = build.model("transformer_sh_tiny", noise=0).encoder.label_embedding.weight
+    assert fresh[build.PAD].abs().max() == 0
+    assert 0.08 < fresh[4:].std() < 0.18, "64 ** -0.5 as for words"
+
+
+def test_what_a_model_reads_must_be_there() -> None:
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    for arch, field in (("pascal", "src_parents"), ("sh", "src_labels")):
+        without = {name: value for name, value in batch.items() if name != field}
+        with pytest.raises(ValueError, match=rf"needs? net_input\.{field}"):
+            build.model(f"transformer_{arch}_tiny")(**without)
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "fields"),
+    [
+        ("syntax_transformer", {}, SourceFields()),
+        ("transformer_dbsa", {}, SourceFields(rules=frozenset(["chain"]))),
+        ("transformer_lisa", {}, SourceFields(rules=frozenset(["first"]))),
+        ("transformer_pascal", {}, SourceFields(scaling=frozenset(["parse"]))),
+        (
+            "transformer_pascal",
+            {"pascal_parents": "random"},
+            SourceFields(scaling=frozenset(["random"])),
+        ),
+        ("transformer_pascal", {"pascal_parents": "self"}, SourceFields()),
+        ("transformer_pascal", {"pascal_parents": "constant"}, SourceFields()),
+        ("transformer_sh", {}, SourceFields(labels=True)),
+    ],
+)
+def test_a_model_says_what_it_reads(
+    arch: str, options: dict[str, str], fields: SourceFields
+) -> None:
+    assert build.model(f"{arch}_tiny", **options).source_fields == fields
+
+
+def test_labels_need_a_dictionary() -> None:
+    args = Namespace(arch="transformer_sh_tiny")
+    ARCH_CONFIG_REGISTRY["transformer_sh_tiny"](args)
+    words = build.dictionary()
+    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    with pytest.raises(ValueError, match="--source-label-dim 10: the data has no dictionary"):
+        ARCH_MODEL_REGISTRY["transformer_sh_tiny"].build_model(args, task)

@@ -5,37 +5,53 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
-from syncattn_fairseq.modules import DependencyAttention
+from syncattn_fairseq.functional import parent_gaussian
+from syncattn_fairseq.modules import SyntaxAttention
 from tests.functional import reference
 
 D, H = 12, 3
 
 
-def make(heads: int = 1, key_bias: bool = False, dropout: float = 0.0) -> DependencyAttention:
+def make(
+    heads: int = 1, key_bias: bool = False, lisa: bool = False, scaled: int = 0
+) -> SyntaxAttention:
     torch.manual_seed(1)
-    attention = DependencyAttention(
-        D, H, dropout=dropout, self_attention=True, dependency_heads=heads, key_bias=key_bias
+    attention = SyntaxAttention(
+        D,
+        H,
+        self_attention=True,
+        dependency_heads=heads,
+        lisa=lisa,
+        key_bias=key_bias,
+        parent_scaled_heads=scaled,
     )
     for parameter in attention.parameters():
         nn.init.normal_(parameter, std=0.5)
     return attention.double().eval()
 
 
-def slow(attention: DependencyAttention, x: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+def slow(
+    attention: SyntaxAttention, x: Tensor, causal: bool, parents: list[float] | None = None
+) -> tuple[Tensor, Tensor]:
     """One sentence (T, D) without padding: output (T, D) and the first head's probabilities."""
     d, contexts, first = D // H, [], None
     for h in range(H):
+        parser = attention.q_proj if h < attention.dependency_heads else None
+        q_linear = getattr(attention.q_proj, "linear", attention.q_proj)
         rows = slice(h * d, (h + 1) * d)
         q, k, v = (
             x @ linear.weight[rows].T + linear.bias[rows]
-            for linear in (attention.q_proj.linear, attention.k_proj, attention.v_proj)
+            for linear in (q_linear, attention.k_proj, attention.v_proj)
         )
-        biaffine = h < attention.dependency_heads
-        u = attention.q_proj.biaffine_weight[h] if biaffine else torch.eye(d).double()
-        bias = attention.q_proj.biaffine_bias
-        scores = reference.biaffine_scores(
-            q, k, u, bias[h] if biaffine and bias is not None else None
-        )
+        if parser is not None and attention.lisa:
+            q, k = reference.leaky_relu(q), reference.leaky_relu(k)
+        if h >= H - attention.parent_scaled_heads:
+            assert parents is not None
+            scores = reference.parent_scaled_scores(q, k, parents, std=1.0)
+        else:
+            u = parser.biaffine_weight[h] if parser else torch.eye(d).double()
+            bias = parser.biaffine_bias if parser else None
+            scores = reference.biaffine_scores(q, k, u, None if bias is None else bias[h])
         probabilities = torch.zeros(len(x), len(x)).double()
         for t, row in enumerate(scores):
             seen = t + 1 if causal else len(x)
@@ -155,3 +171,73 @@ def test_gold_parents_take_the_place_of_the_prediction() -> None:
                 values = values + attention.v_proj.bias[h * d : (h + 1) * d]
                 change[h * d : (h + 1) * d] = values[parent] - predicted[b, h, t] @ values
             torch.testing.assert_close(gold[t, b], plain[t, b] + attention.out_proj.weight @ change)
+
+
+KINDS = [
+    {"heads": 0, "scaled": 1},
+    {"heads": 0, "scaled": 3},
+    {"heads": 1, "scaled": 1},
+    {"heads": 1, "scaled": 2, "key_bias": True},
+    {"heads": 1, "lisa": True},
+    {"heads": 2, "lisa": True, "scaled": 1, "key_bias": True},
+]
+PARENTS = [1.5, 1.5, 2.0, 0.5, 4.0]
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=str)
+@torch.no_grad()
+def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, int]) -> None:
+    attention = make(**kinds)
+    x = torch.randn(5, 1, D).double()
+    attention.parent_weights = parent_gaussian(torch.tensor([PARENTS]).double(), 5)
+    output, _ = attention(x, x, x, need_weights=False)
+    expected, first = slow(attention, x[:, 0], False, PARENTS)
+    torch.testing.assert_close(output[:, 0], expected)
+    if attention.dependency_heads:
+        torch.testing.assert_close(attention.dependencies(x)[0, 0], first)
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=str)
+@pytest.mark.parametrize("left", [False, True])
+@torch.no_grad()
+def test_every_sentence_is_scaled_by_its_own_parents(kinds: dict[str, int], left: bool) -> None:
+    """Two sentences of 5 and 3 tokens, padded to 6: each is as it is alone."""
+    attention = make(**kinds)
+    nan = float("nan")
+    sentences = [(torch.randn(5, D).double(), PARENTS), (torch.randn(3, D).double(), [2, nan, 0.5])]
+    x = torch.randn(6, 2, D).double()
+    parents, padding = torch.full((2, 6), nan), torch.ones(2, 6, dtype=torch.bool)
+    inside = [slice(6 - len(s), 6) if left else slice(0, len(s)) for s, _ in sentences]
+    for b, (states, own) in enumerate(sentences):
+        x[inside[b], b] = states
+        parents[b, inside[b]] = torch.tensor(own) + inside[b].start
+        padding[b, inside[b]] = False
+    attention.parent_weights = parent_gaussian(parents.double(), 6)
+    output, _ = attention(x, x, x, padding, need_weights=False)
+    for b, (states, own) in enumerate(sentences):
+        expected, _ = slow(attention, states, False, own)
+        torch.testing.assert_close(output[inside[b], b], expected)
+
+
+@pytest.mark.parametrize("scaled", [1, 3])
+@torch.no_grad()
+def test_rows_of_ones_make_ordinary_heads(scaled: int) -> None:
+    attention, plain = make(heads=0, scaled=scaled), make(heads=0)
+    plain.load_state_dict(attention.state_dict())
+    x = torch.randn(5, 2, D).double()
+    padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
+    attention.parent_weights = torch.ones(2, 5, 5).double()
+    torch.testing.assert_close(
+        attention(x, x, x, padding, need_weights=False)[0],
+        plain(x, x, x, padding, need_weights=False)[0],
+    )
+
+
+def test_dropout_leaves_out_attention_of_every_kind() -> None:
+    for kinds in KINDS:
+        attention = make(**kinds).train()
+        attention.dropout_module.p = 1 - 1e-9
+        x = torch.randn(5, 2, D).double()
+        attention.parent_weights = parent_gaussian(torch.tensor([PARENTS] * 2).double(), 5)
+        output, _ = attention(x, x, x, need_weights=False)
+        torch.testing.assert_close(output, attention.out_proj.bias.expand_as(output))

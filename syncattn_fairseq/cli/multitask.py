@@ -1,0 +1,121 @@
+"""``syncattn-multitask``: translation and parsing mixed into one corpus, told apart by a tag."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.data.binarise import POLICIES
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.files import read_lines, replacing
+from syncattn_fairseq.data.multitask import (
+    TRANSLATE,
+    Dependencies,
+    ParsedSource,
+    PhraseStructures,
+    mix,
+    tag,
+)
+from syncattn_fairseq.data.subwords import SCHEMES, detect_scheme
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="syncattn-multitask", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    mixing = commands.add_parser("mix", help="write as many parses as translations, to train on")
+    mixing.add_argument("--source", type=Path, required=True, metavar="FILE", help="in subwords")
+    mixing.add_argument("--target", type=Path, required=True, metavar="FILE", help="in subwords")
+    parses = mixing.add_mutually_exclusive_group(required=True)
+    parses.add_argument(
+        "--trees",
+        type=Path,
+        metavar="FILE",
+        help="phrase structure of the source's words: one tree per line in the brackets of the "
+        "Penn Treebank; an empty line or (()) is no parse",
+    )
+    parses.add_argument(
+        "--heads",
+        type=Path,
+        metavar="FILE",
+        help="instead: their dependency heads, 1-based, 0 = root; an empty line is no parse",
+    )
+    mixing.add_argument(
+        "--labels", type=Path, metavar="FILE", help="with --heads: one label per word"
+    )
+    mixing.add_argument(
+        "--output",
+        type=Path,
+        nargs=2,
+        required=True,
+        metavar=("SOURCE", "TARGET"),
+        help="files to write",
+    )
+    mixing.add_argument("--words", action="store_true", help="keep the words in the parses")
+    mixing.add_argument(
+        "--seed", type=int, default=1, help="of the order, and of parses drawn again (default: 1)"
+    )
+    mixing.add_argument(
+        "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
+    )
+    mixing.add_argument(
+        "--on-bad-parse",
+        choices=POLICIES,
+        default="stop",
+        help="what a parse that is not a tree over its sentence's words does: stop before "
+        "anything is written, or be dropped (default: stop)",
+    )
+    tagging = commands.add_parser(
+        "tag", help=f"put {TRANSLATE} before each sentence of a source side, to translate it"
+    )
+    tagging.add_argument(
+        "--input", nargs="+", type=Path, metavar="FILE", help="default: standard input"
+    )
+    tagging.add_argument(
+        "--output",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="one for each input; default: standard output",
+    )
+    return parser
+
+
+def _mix(args: argparse.Namespace) -> None:
+    if args.labels and not args.heads:
+        raise DataError("--labels needs --heads")
+    scheme = args.subwords
+    if scheme is None:
+        scheme = detect_scheme(read_lines(args.source))
+        print(f"subwords of {args.source}: {scheme}")
+    parses = Dependencies(args.heads, args.labels) if args.heads else PhraseStructures(args.trees)
+    source = ParsedSource(args.source, scheme, parses, args.words, args.on_bad_parse)
+    counts = mix(source, args.target, tuple(args.output), args.seed)
+    print(f"{args.output[0]}: {counts}")
+
+
+def _tag(args: argparse.Namespace) -> None:
+    inputs = args.input or [0]
+    if args.output is None:
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+        for source in inputs:
+            sys.stdout.writelines(tag(line, TRANSLATE) + "\n" for line in read_lines(source))
+        return
+    if len(inputs) != len(args.output):
+        raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
+    for source, output in zip(inputs, args.output, strict=True):
+        with replacing(output) as path, path.open("w", encoding="utf-8") as file:
+            file.writelines(tag(line, TRANSLATE) + "\n" for line in read_lines(source))
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    {"mix": _mix, "tag": _tag}[args.command](args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""Phrase structure in the brackets of the Penn Treebank, one tree per line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unicodedata import normalize
+
+from .errors import BadParse, DataError
+from .files import read_lines
+
+ROOTS = ("", "ROOT", "TOP", "S1", "VROOT")
+"""Labels of brackets that treebanks and parsers put around a tree."""
+TRACE = "-NONE-"
+
+# Only the space and the tab end a word: others, such as U+00A0, stand inside words of some parsers.
+_TOKEN = re.compile(
+    r"""
+      \( [ \t]* (?P<tag> [^ \t()]+ ) [ \t]+ (?P<parenthesis> [()] ) [ \t]* \)
+    | (?P<empty> \( [ \t]* [^ \t()]* [ \t]* \) )
+    | \( [ \t]* (?P<label> [^ \t()]* )
+    | (?P<close> \) )
+    | (?P<word> [^ \t()]+ )
+    """,
+    re.VERBOSE,
+)
+
+_ESCAPES = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "``": '"',
+    "''": '"',
+    "\\/": "/",
+    "\\*": "*",
+}
+_ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
+
+
+@dataclass
+class Tree:
+    """A constituent.
+
+    Attributes:
+        label: its category; a part of speech directly above a word.
+        children: constituents, and words as they are written in the brackets.
+    """
+
+    label: str
+    children: list[Tree | str]
+
+    def leaves(self) -> Iterator[str]:
+        """Yield the words in order."""
+        agenda: list[Tree | str] = [self]
+        while agenda:
+            node = agenda.pop()
+            if isinstance(node, Tree):
+                agenda += reversed(node.children)
+            else:
+                yield node
+
+
+def parse_tree(line: str) -> Tree | None:
+    """Read one tree.
+
+    A bracket around the whole tree is taken off if it has no label or one of ``ROOTS``, and only
+    one constituent in it. Labels lose their function tags and indices (``NP-SBJ=2`` is ``NP``).
+    Traces go, and the brackets that hold nothing else. A word that is a parenthesis is ``-LRB-``
+    or ``-RRB-``, or itself if it is alone with its part of speech: ``(PUNCT ()``.
+
+    Returns:
+        The tree, or None where there is no word: an empty line, ``(())`` for a failure of the
+        parser, traces only.
+
+    Raises:
+        BadParse: for anything but one tree.
+    """
+    if line.replace(" ", "") in ("", "()", "(())"):
+        return None
+    whole = Tree("", [])
+    opened = [whole]
+    for token in _TOKEN.finditer(line):
+        match token.lastgroup:
+            case "word":
+                opened[-1].children.append(token["word"])
+            case "parenthesis":
+                opened[-1].children.append(Tree(_category(token["tag"]), [token["parenthesis"]]))
+            case "label":
+                opened.append(Tree(_category(token["label"]), []))
+            case "close" if len(opened) > 1:
+                node = opened.pop()
+                if node.children and node.label != TRACE:
+                    opened[-1].children.append(node)
+            case kind:
+                what = "closes no bracket" if kind == "close" else "holds no word"
+                raise _fault(f"{token[0]!r} at column {token.start() + 1} {what}")
+    if len(opened) > 1:
+        raise _fault(f"brackets left open: {len(opened) - 1}")
+    for child in whole.children:
+        if isinstance(child, str):
+            raise _fault(f"the word {child!r} is in no bracket")
+    if len(whole.children) > 1:
+        raise _fault(f"{len(whole.children)} trees")
+    tree = whole
+    while tree.label in ROOTS and len(tree.children) == 1 and isinstance(tree.children[0], Tree):
+        tree = tree.children[0]
+    return tree if tree.children else None
+
+
+def _fault(what: str) -> BadParse:
+    return BadParse("not in brackets", f"{what}; each line holds one whole tree in brackets")
+
+
+def _category(label: str) -> str:
+    return label if label[:1] in "-=" else re.split("[-=]", label)[0]
+
+
+def read_trees(path: Path | str) -> Iterator[Tree | None]:
+    """Yield the tree of each sentence; None where there is none. See `parse_tree`.
+
+    Raises:
+        DataError: naming the line that is no tree.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            yield parse_tree(line)
+        except BadParse as fault:
+            raise DataError(f"{path}:{number}: {fault}") from None
+
+
+def plain_word(word: str) -> str:
+    """Undo what parsers do to a word, to compare the words of a tree with those of a text.
+
+    The escapes of the Penn Treebank (``-LRB-``, two backquotes or quotes, ``\\/``) are undone, and
+    the word is brought into Unicode's form NFKC without white space, as sentencepiece does. It is
+    to be applied to both sides, since a text may hold the escapes as well.
+    """
+    unescaped = _ESCAPE.sub(lambda escape: _ESCAPES[escape[0]], word)
+    return "".join(normalize("NFKC", unescaped).split())

@@ -1,0 +1,69 @@
+"""Parses that are none: the controls of parent-scaled attention.
+
+Each depends on the sentence alone, through a seed that is made of it, so that a sentence has the
+same control in every epoch, in every batch and at decoding time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .subwords import CONTINUATION
+
+
+def shuffled_parents(marks: Tensor, generator: np.random.Generator) -> Tensor:
+    """Give every word the head of another word, drawn without replacement.
+
+    Args:
+        marks: ``(n,)``, of one sentence (:mod:`.subwords`).
+        generator: of random numbers.
+
+    Returns:
+        ``(n,)`` marks. The heads are no tree any more.
+    """
+    return _with_heads(marks, lambda heads: heads[generator.permutation(len(heads))])
+
+
+def random_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
+    """Replace the tree by a random one.
+
+    Words are attached one by one, in random order, each to a word that is there already (a random
+    recursive tree).
+
+    Args:
+        marks: ``(n,)``, of one sentence.
+        generator: of random numbers.
+
+    Returns:
+        ``(n,)`` marks.
+    """
+
+    def draw(heads: Tensor) -> Tensor:
+        size = len(heads)
+        order = generator.permutation(size) + 1
+        governors = order[(generator.random(size) * np.arange(size)).astype(int)]
+        drawn = np.zeros(size, dtype=int)
+        drawn[order[1:] - 1] = governors[1:]
+        return torch.from_numpy(drawn)
+
+    return _with_heads(marks, draw)
+
+
+def _with_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+    """Change the heads of the words; a sentence without parse stays without."""
+    starts = marks != CONTINUATION
+    if not len(marks) or bool((marks[starts] < 0).any()):
+        return marks
+    changed = marks.clone()
+    changed[starts] = change(marks[starts]).to(marks.dtype)
+    return changed
+
+
+CONTROLS: dict[str, Callable[[Tensor, np.random.Generator], Tensor]] = {
+    "shuffled": shuffled_parents,
+    "random": random_tree,
+}

@@ -1,0 +1,46 @@
+"""The dictionary of dependency labels: one file beside the binarised text, as fairseq has them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from fairseq.data import Dictionary
+
+from .errors import DataError
+from .files import replacing
+
+
+def dictionary_path(folder: Path | str, language: str) -> Path:
+    """Return the place of a language's label dictionary in the folder of a binarised corpus."""
+    return Path(folder) / f"dict.labels.{language}.txt"
+
+
+def build_dictionary(tally: Counter[str]) -> Dictionary:
+    """Make the dictionary of labels that have been counted, the most frequent first."""
+    dictionary = Dictionary()
+    for label, count in tally.items():
+        dictionary.add_symbol(label, count)
+    dictionary.finalize(padding_factor=1)
+    return dictionary
+
+
+def load_dictionary(path: Path) -> Dictionary:
+    """Read a dictionary.
+
+    Raises:
+        DataError: the file is not a dictionary of fairseq's.
+    """
+    dictionary = Dictionary()
+    try:
+        with path.open(encoding="utf-8") as file:
+            dictionary.add_from_file(file)
+    except (ValueError, RuntimeError) as error:
+        raise DataError(f"{path}: {' '.join(str(error).split())}") from None
+    return dictionary
+
+
+def save_dictionary(dictionary: Dictionary, path: Path) -> None:
+    """Write a dictionary; it appears whole or not at all."""
+    with replacing(path) as temporary:
+        dictionary.save(str(temporary))

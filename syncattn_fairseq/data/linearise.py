@@ -1,0 +1,65 @@
+"""Trees as sequences of tokens, which a sequence-to-sequence model can be trained to output.
+
+Every token is whole between white space, and none of it is to be cut into subwords::
+
+    (S (NP (DT) (NN) ) (VP (VBZ) ) (.) )            the man sleeps .
+    (root (nsubj (det) XX ) XX (punct) )            the same as dependencies
+    (S (NP (DT ▁the ) (NN ▁man ) ) (VP ...          with the words' subwords
+
+Currey and Heafield (WMT 2019) train on "linearized parses"; the choices here are ours. Words are
+left out unless asked for, as Vinyals et al. (2015) do: they are in the input, and without them the
+sequence is short and its vocabulary a few dozen brackets. Parts of speech stay, one token for each
+word, so that the tree over the words can be read off. A closing bracket has no label, since the
+opening one has it. A word that is not alone in its bracket is ``XX``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .brackets import Tree
+
+WORD = "XX"
+
+
+def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
+    """Write a tree as tokens.
+
+    Args:
+        tree: phrase structure, or dependencies as `dependency_tree` makes them.
+        leaves: what to write for each word, in the order of the tree's leaves; None to leave the
+            words out.
+    """
+    written = None if leaves is None else iter(leaves)
+    tokens = []
+    agenda: list[Tree | str | None] = [tree]  # None: close a bracket
+    while agenda:
+        node = agenda.pop()
+        if node is None:
+            tokens.append(")")
+        elif isinstance(node, str):
+            tokens.append(WORD if written is None else next(written))
+        elif written is None and len(node.children) == 1 and isinstance(node.children[0], str):
+            tokens.append(f"({node.label})")
+        else:
+            tokens.append(f"({node.label}")
+            agenda += [None, *reversed(node.children)]
+    return tokens
+
+
+def dependency_tree(heads: Sequence[int], labels: Sequence[str], words: Sequence[str]) -> Tree:
+    """Make a dependency tree a tree of brackets: each word with its dependents around it.
+
+    The words of a non-projective tree do not come out in the order of the sentence.
+
+    Args:
+        heads: one 1-based head per word, 0 = root; a tree, see `check_tree`.
+        labels: of each word's relation to its head; the labels of the brackets.
+        words: the leaves.
+    """
+    nodes = [Tree(label, []) for label in ("", *labels)]  # the first one is above the root
+    # In this order a word comes after its dependents to the left and before those to the right.
+    for node, head, word in zip(nodes[1:], heads, words, strict=True):
+        node.children.append(word)
+        nodes[head].children.append(node)
+    return nodes[heads.index(0) + 1]

@@ -1,0 +1,38 @@
+r"""Linguistically-informed self-attention: a head that is a deep bi-affine parser.
+
+Strubell et al., *Linguistically-Informed Self-Attention for Semantic Role Labeling*, EMNLP 2018,
+as Bugliarello and Okazaki (ACL 2020) take it over for translation.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from .dbsa import biaffine_scores
+
+#: Of negative inputs, as in Dozat and Manning's parser (ICLR 2017).
+LEAKY_SLOPE = 0.1
+
+
+def parser_scores(
+    query: Tensor, key: Tensor, weight: Tensor, key_bias: Tensor | None = None
+) -> Tensor:
+    r"""Score every key as the head of every query (LISA Eq. 2, before the softmax).
+
+    .. math:: A = \mathrm{softmax}\left(\phi(Q)\, U \phi(K)^\top / \sqrt{d}\right)
+
+    with φ the leaky rectifier. LISA does not scale by :math:`\sqrt d`; we do, as for every other
+    head, since U takes up the factor and starts at the same size.
+
+    Args:
+        query: projections of the dependents, ``(..., T, d)``.
+        key: projections of the heads, ``(..., S, d)``.
+        weight: U, ``(..., d, d)``.
+        key_bias: as for :func:`.dbsa.biaffine_scores`.
+
+    Returns:
+        ``(..., T, S)`` scores.
+    """
+    query, key = F.leaky_relu(query, LEAKY_SLOPE), F.leaky_relu(key, LEAKY_SLOPE)
+    return biaffine_scores(query, key, weight, key_bias)

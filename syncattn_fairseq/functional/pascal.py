@@ -1,0 +1,56 @@
+r"""Parent-scaled self-attention: every token looks around its parent's position.
+
+Bugliarello and Okazaki, *Enhancing Machine Translation with Dependency-Aware Self-Attention*,
+ACL 2020. :math:`p_t` is the position of token t's parent, the middle of the parent's subwords.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ._numerics import widen
+
+
+def parent_scaled_scores(query: Tensor, key: Tensor, parent_weights: Tensor) -> Tensor:
+    r"""Scale each score by how near its key is to the query's parent (PASCAL Eq. 1).
+
+    .. math:: N = \frac{Q K^\top}{\sqrt{d}} \odot D
+
+    Args:
+        query: Q, ``(..., T, d)``.
+        key: K, ``(..., T, d)``.
+        parent_weights: D, ``(..., T, T)``, see :func:`parent_gaussian`.
+
+    Returns:
+        N, ``(..., T, T)``, to be masked and normalised.
+    """
+    scores = widen(query) @ widen(key).transpose(-1, -2) / math.sqrt(query.size(-1))
+    return scores * parent_weights
+
+
+def parent_gaussian(parents: Tensor, length: int, std: float = 1.0) -> Tensor:
+    r"""Weigh every column by a normal density around the parent's position (PASCAL Eq. 2).
+
+    .. math::
+        D[t, j] = \frac{1}{\sqrt{2 \pi \sigma^2}} \exp\left(-\frac{(j - p_t)^2}{2 \sigma^2}\right)
+
+    Args:
+        parents: p, ``(..., T)`` columns, counted from 0, maybe between two; NaN = no parent.
+        length: the number of columns.
+        std: σ, in columns.
+
+    Returns:
+        D, ``(..., T, length)``; ones in the row of a token without a parent.
+    """
+    parents = widen(parents).unsqueeze(-1)
+    columns = torch.arange(length, dtype=parents.dtype, device=parents.device)
+    density = torch.exp(-((columns - parents) ** 2) / (2 * std**2)) * density_peak(std)
+    return density.masked_fill(parents.isnan(), 1.0)
+
+
+def density_peak(std: float = 1.0) -> float:
+    """Return the normal density at its mean: the weight of a parent that stands on a column."""
+    return 1 / (math.sqrt(2 * math.pi) * std)

@@ -1,0 +1,109 @@
+"""Parses of what ``fairseq-interactive`` reads: from files beside its input, or from a parser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from ..data.errors import BadParse, DataError
+from ..data.parsers import Parse, open_parser
+from ..data.parses import check_tree, read_heads, read_labels
+from ..data.subwords import NO_HEAD, detect_scheme, join_subwords, subword_marks, word_starts
+
+T = TypeVar("T", list[int], list[str])
+
+
+class InputParses:
+    """Finds the parse of each line of the input.
+
+    Args:
+        dictionary: of the text, which shows how subwords are marked.
+        labels: dictionary of the dependency labels, or None.
+        heads_file: heads of the input's words, line by line, or None.
+        labels_file: their labels, or None.
+        parser: what parses the input where there is no file, see :func:`.parsers.open_parser`, or
+            None.
+
+    Raises:
+        DataError: the parser cannot be opened.
+    """
+
+    def __init__(
+        self,
+        dictionary: Any,
+        labels: Any | None,
+        heads_file: str | None = None,
+        labels_file: str | None = None,
+        parser: str | None = None,
+    ) -> None:
+        self.scheme = detect_scheme(dictionary.symbols)
+        self.labels = labels
+        self.heads_file, self.labels_file = heads_file, labels_file
+        self.heads_lines = read_heads(heads_file) if heads_file else None
+        self.labels_lines = read_labels(labels_file) if labels_file else None
+        self.parser = open_parser(parser) if parser else None
+        self.line = 0
+
+    def __call__(self, texts: Sequence[str]) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the marks (:mod:`.subwords`) of the next lines' heads and labels.
+
+        Without a dictionary there are no marks of labels.
+
+        Args:
+            texts: the lines, in subwords.
+
+        Raises:
+            DataError: a parse is not of its line, or a file ends before the input does.
+        """
+        subwords = [text.split() for text in texts]
+        parses: list[Parse | None] = [None] * len(texts)
+        if self.parser:
+            parses = self.parser([join_subwords(tokens, self.scheme) for tokens in subwords])
+        heads_marks, labels_marks = [], []
+        for tokens, parse in zip(subwords, parses, strict=True):
+            self.line += 1
+            starts = word_starts(tokens, self.scheme)
+            heads, labels = (parse.heads, parse.labels) if parse else (None, None)
+            heads = self._from_file(self.heads_file, self.heads_lines, starts, heads)
+            labels = self._from_file(self.labels_file, self.labels_lines, starts, labels)
+            if heads and self.heads_file:
+                try:
+                    check_tree(heads)
+                except BadParse as fault:
+                    raise DataError(f"{self.heads_file}:{self.line}: {fault}") from None
+            heads_marks.append(_marks(heads, starts))
+            if self.labels is not None:
+                indices = [self.labels.index(label) for label in labels] if labels else None
+                labels_marks.append(_marks(indices, starts))
+        return heads_marks, labels_marks
+
+    def _from_file(
+        self,
+        path: str | None,
+        lines: Iterator[T | None] | None,
+        starts: Sequence[bool],
+        otherwise: T | None,
+    ) -> T | None:
+        """Return what the file has for this line; without a file, what there is otherwise."""
+        if lines is None:
+            return otherwise
+        try:
+            found = next(lines)
+        except StopIteration:
+            raise DataError(
+                f"{path}: ends after {self.line - 1} lines, the input goes on; it needs one line "
+                "for each of the input's, empty where there is no parse"
+            ) from None
+        if found is not None and len(found) != sum(starts):
+            raise DataError(
+                f"{path}:{self.line}: {len(found)} entries for the {sum(starts)} words of the input"
+            )
+        return found
+
+
+def _marks(words: Sequence[int] | None, starts: Sequence[bool]) -> Tensor:
+    numbers = [NO_HEAD] * sum(starts) if words is None else words
+    return torch.tensor(subword_marks(numbers, starts), dtype=torch.long)

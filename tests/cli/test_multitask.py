@@ -1,0 +1,151 @@
+"""`syncattn-multitask` on the embedded corpus, and what fairseq makes of its output."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fairseq.data import Dictionary
+from fairseq_cli import preprocess
+
+from syncattn_fairseq.cli import bpe, corpus, multitask
+from syncattn_fairseq.data.brackets import read_trees
+
+FILES = [f"{split}.{language}" for split in ("train", "valid") for language in ("en", "de")]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with words, trees, heads and labels, and with pieces."""
+    folder = tmp_path_factory.mktemp("text")
+    (folder / "pieces").mkdir()
+    corpus.main([f"{folder}/words", "--train=60", "--valid=10", "--test=1"])
+    train = [f"{folder}/words/train.{language}" for language in ("en", "de")]
+    bpe.main(["learn", "--vocab-size=160", f"--model={folder}/bpe", "--input", *train])
+    bpe.main(
+        ["apply", f"--model={folder}/bpe.model", "--input"]
+        + [f"{folder}/words/{name}" for name in FILES]
+        + ["--output", *(f"{folder}/pieces/{name}" for name in FILES)]
+    )
+    return folder
+
+
+def mix(text: Path, output: Path, *options: str) -> int:
+    return multitask.main(
+        ["mix", f"--source={text}/pieces/train.en", f"--target={text}/pieces/train.de", "--output"]
+        + [f"{output}/train.en", f"{output}/train.de", *options]
+    )
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_fairseq_binarises_the_mix_with_whole_tags_and_brackets(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mix(text, tmp_path, f"--trees={text}/words/train.trees.en") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"subwords of {text}/pieces/train.en: sentencepiece",
+        f"{tmp_path}/train.en: 60 translations and as many parses, 0 of them drawn again; "
+        "0 sentences without parse, 0 parses dropped",
+    ]
+    sources, targets = lines(tmp_path / "train.en"), lines(tmp_path / "train.de")
+    pieces = lines(text / "pieces/train.en")
+    assert sorted(sources) == sorted(f"{tag} {line}" for line in pieces for tag in ("<PA>", "<TR>"))
+    translations = dict(zip(pieces, lines(text / "pieces/train.de"), strict=True))
+    trees = dict(zip(pieces, read_trees(text / "words/train.trees.en"), strict=True))
+    for source, target in zip(sources, targets, strict=True):
+        tag, _, sentence = source.partition(" ")
+        if tag == "<TR>":
+            assert target == translations[sentence]
+            continue
+        tree = trees[sentence]
+        assert tree is not None
+        assert len(re.findall(r"\([^ ]+\)", target)) == len(list(tree.leaves()))
+        assert target.startswith(f"({tree.label} ")
+
+    arguments = ["-s=en", "-t=de", "--joined-dictionary", f"--destdir={tmp_path}/bin"]
+    options = preprocess.options.get_preprocessing_parser()
+    preprocess.main(options.parse_args([*arguments, f"--trainpref={tmp_path}/train"]))
+    dictionary = Dictionary.load(f"{tmp_path}/bin/dict.en.txt")
+    used = {token for line in targets for token in line.split() if token[0] in "()"}
+    assert {"(S", "(NP", "(NOUN)", ")"} <= used
+    assert not {dictionary.index(token) for token in {"<TR>", "<PA>", *used}} & {dictionary.unk()}
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("labels", [False, True])
+def test_heads_in_place_of_trees(text: Path, tmp_path: Path, labels: bool, words: bool) -> None:
+    options = ["--words"] * words + [f"--labels={text}/words/train.labels.en"] * labels
+    assert mix(text, tmp_path, f"--heads={text}/words/train.heads.en", *options) == 0
+    pieces = "\n".join(lines(text / "pieces/train.en")).split()
+    targets = [
+        target
+        for source, target in zip(
+            lines(tmp_path / "train.en"), lines(tmp_path / "train.de"), strict=True
+        )
+        if source.startswith("<PA>")
+    ]
+    tokens = "\n".join(targets).split()
+    assert all(target.startswith("(root ") == labels for target in targets)
+    assert ("XX" in tokens) != words
+    assert sorted(token for token in tokens if token[0] not in "()X") == sorted(pieces) * words
+
+
+def test_tag_through_files_and_pipes(text: Path, tmp_path: Path) -> None:
+    source, output = text / "pieces/valid.en", tmp_path / "valid.en"
+    assert multitask.main(["tag", f"--input={source}", f"--output={output}"]) == 0
+    assert lines(output) == [f"<TR> {line}" for line in lines(source)]
+    piped = subprocess.run(
+        [sys.executable, "-m", "syncattn_fairseq.cli.multitask", "tag"],
+        input=source.read_bytes(),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    assert piped.stdout == output.read_bytes()
+
+
+def test_bad_parses_and_the_seed(text: Path, tmp_path: Path) -> None:
+    trees = tmp_path / "trees"
+    trees.write_text("(X\n" + "\n".join(lines(text / "words/train.trees.en")[1:]) + "\n")
+    mixes = {}
+    for name, *options in (("a",), ("b", "--seed=1"), ("c", "--seed=2")):
+        drop = ["--on-bad-parse=drop", "--subwords=sentencepiece"]
+        assert mix(text, tmp_path / name, f"--trees={trees}", *drop, *options) == 0
+        mixes[name] = lines(tmp_path / name / "train.en")
+    assert mixes["a"] == mixes["b"] != mixes["c"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--trees={0}/words/train.heads.en"], "train.heads.en:1: the word '"),
+        (["--trees={0}/words/valid.trees.en"], "valid.trees.en:10: 10 lines here but 60 in"),
+        (["--heads={0}/words/train.heads.de"], "words in the text"),
+        (["--trees={0}/words/train.trees.en", "--labels=x"], "--labels needs --heads"),
+        (["--trees={0}/words/none"], "No such file"),
+        (["--trees={0}/words/train.trees.en", "--subwords=none"], "but '▁"),
+    ],
+)
+def test_what_does_not_go_together_is_named(
+    text: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    options: list[str],
+    message: str,
+) -> None:
+    assert mix(text, tmp_path / "new", *(option.format(text) for option in options)) == 1
+    error = capfd.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_tag_refuses_unequal_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert multitask.main(["tag", "--input", "a", "b", "--output", f"{tmp_path}/c"]) == 1
+    assert "2 inputs, but 1 outputs" in capsys.readouterr().err

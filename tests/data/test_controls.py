@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.controls import CONTROLS, random_tree, shuffled_parents
+from syncattn_fairseq.data.parses import check_tree
+from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD
+
+lengths = st.lists(st.integers(1, 3), min_size=1, max_size=9)
+seeds = st.integers(0, 2**31)
+
+
+def marks(lengths: list[int], heads: list[int]) -> torch.Tensor:
+    found: list[int] = []
+    for head, length in zip(heads, lengths, strict=True):
+        found += [head] + [CONTINUATION] * (length - 1)
+    return torch.tensor(found, dtype=torch.int16)
+
+
+def words(found: torch.Tensor) -> list[int]:
+    heads: list[int] = found[found != CONTINUATION].tolist()
+    return heads
+
+
+@given(lengths, seeds)
+def test_a_random_tree_is_a_tree_over_the_same_words(sizes: list[int], seed: int) -> None:
+    plain = marks(sizes, list(range(len(sizes))))  # each word hangs from the one before
+    drawn = random_tree(plain, np.random.default_rng(seed))
+    check_tree(words(drawn))
+    assert drawn.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
+    assert drawn.dtype == plain.dtype
+
+
+@given(lengths, seeds)
+def test_shuffling_keeps_the_heads_and_moves_them(sizes: list[int], seed: int) -> None:
+    plain = marks(sizes, list(range(len(sizes))))
+    shuffled = shuffled_parents(plain, np.random.default_rng(seed))
+    assert sorted(words(shuffled)) == words(plain)
+    assert shuffled.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
+
+
+def test_both_are_drawn_anew_with_another_seed() -> None:
+    plain = marks([1] * 30, list(range(30)))
+    for control in CONTROLS.values():
+        draws = {tuple(control(plain, np.random.default_rng(s)).tolist()) for s in (1, 1, 2)}
+        assert len(draws) == 2
+
+
+def test_a_sentence_without_parse_stays_without() -> None:
+    for found in (torch.tensor([NO_HEAD, CONTINUATION, NO_HEAD]), torch.tensor([], dtype=int)):
+        for control in CONTROLS.values():
+            assert control(found, np.random.default_rng(1)).equal(found)

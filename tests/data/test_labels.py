@@ -1,0 +1,54 @@
+"""The dictionary of labels: its order, and its file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fairseq.data import Dictionary
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.labels import (
+    build_dictionary,
+    dictionary_path,
+    load_dictionary,
+    save_dictionary,
+)
+
+
+@given(st.lists(st.sampled_from("abcdefghijk")))
+def test_the_most_frequent_label_comes_first(labels: list[str]) -> None:
+    dictionary = build_dictionary(Counter(labels))
+    assert dictionary.symbols[:4] == ["<s>", "<pad>", "</s>", "<unk>"]
+    assert dictionary.symbols[4:] == sorted(set(labels), key=lambda x: (-labels.count(x), x))
+
+
+def test_the_file_is_read_back_by_fairseq(tmp_path: Path) -> None:
+    dictionary = build_dictionary(Counter({"nsubj:pass": 2, "mañana": 3}))
+    path = dictionary_path(tmp_path, "en")
+    save_dictionary(dictionary, path)
+    assert [path.name for path in tmp_path.iterdir()] == ["dict.labels.en.txt"]
+    assert path.read_text(encoding="utf-8") == "mañana 3\nnsubj:pass 2\n"
+    assert load_dictionary(path) == Dictionary.load(str(path)) == dictionary
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"det 1\nroot\n", "Incorrect dictionary format"),
+        (b"det 1\ndet 2\n", "Duplicate word"),
+        (b"\xff 1\n", "can't decode"),
+    ],
+)
+def test_what_is_not_a_dictionary_is_named_in_one_line(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as error:
+        load_dictionary(path)
+    assert str(error.value).startswith(f"{path}: ") and message in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,142 @@
+"""Models whose encoder reads the parse of the source, with fairseq's own commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.commands import generate, hypotheses, interactive, logged, train
+from tests.end_to_end.conftest import TEST
+
+CONTROLS = ("shuffled", "random", "self", "constant")
+
+
+@pytest.fixture(scope="module")
+def reading(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with parent-scaled heads, labels in its embedding and a LISA head."""
+    folder = tmp_path_factory.mktemp("reading")
+    output = train(
+        data,
+        folder,
+        "transformer_pascal",
+        "--pascal-heads=2",
+        "--parent-ignoring=0.2",
+        "--source-label-dim=5",
+        "--encoder-dependency-layer=2",
+        "--encoder-parser=lisa",
+        "--src-dep-weight=1",
+        "--max-update=60",
+    )
+    (folder / "log").write_text(output)
+    return folder / "checkpoint_best.pt"
+
+
+@pytest.fixture(scope="module")
+def batched(data: Path, reading: Path) -> str:
+    return generate(data, reading, "--batch-size=64")
+
+
+@pytest.fixture(scope="module")
+def source(text: Path) -> str:
+    return (text / "pieces" / "test.en").read_text()
+
+
+@pytest.fixture(scope="module")
+def unparsed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same corpus without heads and labels; their dictionaries stay."""
+    folder = tmp_path_factory.mktemp("unparsed")
+    for file in data.iterdir():
+        if ".heads." not in file.name and not (".labels." in file.name and file.suffix != ".txt"):
+            (folder / file.name).symlink_to(file)
+    return folder
+
+
+def test_the_parse_is_learnt_and_every_loss_is_logged(reading: Path) -> None:
+    valid = logged((reading.parent / "log").read_text(), "valid")
+    assert valid[-1]["valid_src_dep_loss"] < valid[0]["valid_src_dep_loss"]
+    assert valid[-1]["valid_loss"] < valid[0]["valid_loss"]
+    assert "valid_tgt_dep_loss" not in valid[0]
+
+
+def test_batches_of_one_give_the_same(data: Path, reading: Path, batched: str) -> None:
+    assert sorted(hypotheses(batched)) == list(range(TEST))
+    assert hypotheses(generate(data, reading, "--batch-size=1")) == hypotheses(batched)
+
+
+def test_interactive_reads_parses_from_files(
+    data: Path, text: Path, reading: Path, source: str, batched: str
+) -> None:
+    output = interactive(
+        data,
+        reading,
+        source,
+        f"--input-heads={text / 'words' / 'test.heads.en'}",
+        f"--input-labels={text / 'words' / 'test.labels.en'}",
+    )
+    assert hypotheses(output) == hypotheses(batched)
+
+
+def test_without_parses_translation_stops_unless_told_not_to(
+    unparsed: Path, reading: Path, source: str, batched: str
+) -> None:
+    output = generate(unparsed, reading, fails=True)
+    assert "test has no source heads, which the model reads; binarise it with syncatt" in output
+    output = interactive(unparsed, reading, source, fails=True)
+    assert "input: 10 of 10 sentences have no parse, which the model reads" in output
+    assert "--source-parser stanza:LANG" in output
+
+    ignoring = hypotheses(generate(unparsed, reading, "--missing-parses=ignore"))
+    assert ignoring != hypotheses(batched)
+    output = interactive(unparsed, reading, source, "--missing-parses=ignore")
+    assert hypotheses(output) == ignoring
+
+
+def test_one_sentence_without_a_parse_is_named(
+    data: Path, text: Path, reading: Path, source: str, tmp_path: Path
+) -> None:
+    heads = (text / "words" / "test.heads.en").read_text().splitlines()
+    heads[3] = ""
+    path = tmp_path / "heads"
+    path.write_text("\n".join(heads) + "\n")
+    labels = f"--input-labels={text / 'words' / 'test.labels.en'}"
+    output = interactive(data, reading, source, f"--input-heads={path}", labels, fails=True)
+    assert (
+        "input: 1 of 10 sentences have no parse, which the model reads; the first is num" in output
+    )
+    assert "number 4" in output
+
+
+def test_training_without_parses_stops_at_once(unparsed: Path, tmp_path: Path) -> None:
+    output = train(unparsed, tmp_path, "transformer_pascal", "--max-update=1", fails=True)
+    assert "has no source heads, which the model reads" in output
+    output = train(unparsed, tmp_path, "transformer_sh", "--max-update=1", fails=True)
+    assert "has no source labels, which the model reads" in output
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_controls_train_and_decode(data: Path, tmp_path: Path, control: str) -> None:
+    output = train(
+        data,
+        tmp_path,
+        "transformer_pascal",
+        f"--pascal-parents={control}",
+        "--max-update=3",
+        "--validate-interval=9",
+    )
+    assert len(logged(output)) == 3
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    together = hypotheses(generate(data, checkpoint, "--batch-size=64"))
+    assert together == hypotheses(generate(data, checkpoint, "--batch-size=1"))
+    assert len(together) == TEST
+
+
+def test_controls_that_read_no_parse_need_none(unparsed: Path, tmp_path: Path) -> None:
+    options = ("--pascal-parents=self", "--max-update=1", "--disable-validation")
+    train(unparsed, tmp_path, "transformer_pascal", *options)
+    assert len(hypotheses(generate(unparsed, tmp_path / "checkpoint_last.pt"))) == TEST
+
+
+def test_gold_heads_change_what_lisa_translates(data: Path, reading: Path, batched: str) -> None:
+    gold = generate(data, reading, "--gold-source-heads", "--batch-size=64")
+    assert hypotheses(gold) != hypotheses(batched)

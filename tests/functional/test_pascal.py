@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.functional import parent_gaussian, parent_scaled_scores
+from syncattn_fairseq.functional.pascal import density_peak
+from tests.functional import reference
+
+lengths = st.integers(1, 7)
+stds = st.sampled_from([0.5, 1.0, 2.0])
+seeds = st.integers(0, 2**31)
+
+
+def random_parents(batch: int, length: int) -> torch.Tensor:
+    parents = torch.randint(0, 2 * length - 1, (batch, length)) / 2
+    return parents.masked_fill(torch.rand(batch, length) < 0.2, float("nan"))
+
+
+@given(lengths, stds, seeds)
+def test_parent_gaussian_equals_the_loop(T: int, std: float, seed: int) -> None:
+    torch.manual_seed(seed)
+    parents = random_parents(3, T)
+    weights = parent_gaussian(parents, T, std)
+    assert weights.shape == (3, T, T)
+    for b in range(3):
+        for t in range(T):
+            expected = reference.parent_gaussian(parents[b, t].item(), T, std)
+            assert weights[b, t].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_density_of_the_paper() -> None:
+    """With σ = 1 a parent on a column has 0.3989, a neighbour 0.2420, and half-way 0.3521."""
+    weights = parent_gaussian(torch.tensor([[1.0, 0.5, float("nan")]]), 3)
+    assert weights[0, 0].tolist() == pytest.approx([0.2420, 0.3989, 0.2420], abs=5e-5)
+    assert weights[0, 1].tolist() == pytest.approx([0.3521, 0.3521, 0.1295], abs=5e-5)
+    assert weights[0, 2].tolist() == [1, 1, 1]
+    assert density_peak() == pytest.approx(1 / math.sqrt(2 * math.pi))
+
+
+@given(lengths, st.integers(1, 5), stds, seeds)
+def test_parent_scaled_scores_equal_the_loop(T: int, d: int, std: float, seed: int) -> None:
+    torch.manual_seed(seed)
+    query, key, parents = torch.randn(2, 3, T, d), torch.randn(2, 3, T, d), random_parents(2, T)
+    weights = parent_gaussian(parents, T, std).unsqueeze(1)
+    scores = parent_scaled_scores(query, key, weights)
+    for b in range(2):
+        for h in range(3):
+            expected = reference.parent_scaled_scores(
+                query[b, h].double(), key[b, h].double(), parents[b].tolist(), std
+            )
+            torch.testing.assert_close(
+                scores[b, h].double(), torch.tensor(expected).double(), rtol=1e-5, atol=1e-5
+            )
+
+
+def test_scores_are_float32_whatever_the_type_of_the_input() -> None:
+    query = torch.randn(1, 3, 4).bfloat16()
+    assert parent_scaled_scores(query, query, torch.ones(1, 3, 3)).dtype == torch.float32
+
+
+def test_gradients() -> None:
+    torch.manual_seed(0)
+    query, key = (torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    weights = parent_gaussian(torch.tensor([[1.5, 0, 3, float("nan")]] * 2).double(), 4)
+    assert torch.autograd.gradcheck(lambda q, k: parent_scaled_scores(q, k, weights), (query, key))
