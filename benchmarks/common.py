@@ -22,6 +22,9 @@ SYSTEMS = {
     "transformer again": "transformer{}",
     "transformer_dbsa": "transformer_dbsa{}",
     "transformer_syncattn": "transformer_syncattn{}",
+    "transformer_pascal": "transformer_pascal{}",
+    "transformer_lisa": "transformer_lisa{}",
+    "transformer_sh": "transformer_sh{}",
 }
 
 
@@ -33,6 +36,13 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     made.add_argument("--vocabulary", type=int, default=10000)
     made.add_argument("--rounds", type=int, default=20)
     made.add_argument("--threads", type=int, default=2)
+    made.add_argument(
+        "--systems",
+        nargs="+",
+        default=list(SYSTEMS),
+        choices=SYSTEMS,
+        help="transformer among them",
+    )
     return made
 
 
@@ -47,7 +57,14 @@ def make_task(vocabulary: int) -> Any:
     dictionary = Dictionary()
     for i in range(vocabulary - len(dictionary)):
         dictionary.add_symbol(str(i))
-    return SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    labels = Dictionary()
+    for i in range(40):
+        labels.add_symbol(str(i))
+    return SimpleNamespace(
+        source_dictionary=dictionary,
+        target_dictionary=dictionary,
+        source_label_dictionary=labels,
+    )
 
 
 def make_model(arch: str, task: Any, device: torch.device, seed: int = 1, **options: Any) -> Any:
@@ -88,6 +105,7 @@ def make_batch(
         columns = torch.randint(0, tokens.size(1), tokens.shape, generator=generator)
         return columns.masked_fill(tokens.eq(pad) | tokens.eq(eos), -1)
 
+    src_parents = parents(src_tokens)
     batch: dict[str, Any] = {
         "id": torch.arange(count),
         "nsentences": count,
@@ -95,15 +113,24 @@ def make_batch(
         "net_input": {
             "src_tokens": src_tokens,
             "src_lengths": src_tokens.ne(pad).sum(1),
+            "src_parents": src_parents.double().masked_fill(src_parents < 0, float("nan")),
+            "src_labels": 4 + src_tokens % 40,
             "prev_output_tokens": data_utils.collate_tokens(
                 target, pad, eos, move_eos_to_beginning=True
             ),
         },
         "target": tgt_tokens,
-        "src_parents": parents(src_tokens),
+        "src_parents": src_parents,
         "tgt_parents": parents(tgt_tokens),
     }
     return _to(batch, device)
+
+
+def net_input(model: Any, batch: dict[str, Any]) -> dict[str, Any]:
+    """Return what a model is given: fairseq's own is given no syntax."""
+    ours = hasattr(model, "source_fields")
+    syntax = ("src_parents", "src_labels")
+    return {k: v for k, v in batch["net_input"].items() if ours or k not in syntax}
 
 
 def _to(value: Any, device: torch.device) -> Any:

@@ -36,6 +36,7 @@ def make_decoder(arch: str, args: argparse.Namespace, task: Any) -> Callable[[],
     )
     tokens = args.batch_size * (args.length + 3)
     sample = common.make_batch(task, tokens, device, mean_length=args.length)
+    sample["net_input"] = common.net_input(model, sample)
 
     def decode() -> None:
         hypotheses = generator.generate([model], sample)
@@ -57,6 +58,7 @@ def main() -> None:
     decoders = {
         name: make_decoder(arch.format(args.size), args, task)
         for name, arch in common.SYSTEMS.items()
+        if name in args.systems
     }
     print(
         f"decode {args.batch_size} sentences of {args.length} tokens, beam {args.beam}, "

@@ -41,7 +41,8 @@ def make_update(
     state = {"n": 0}
 
     def update() -> None:
-        batch = batches[state["n"] % len(batches)]
+        batch = dict(batches[state["n"] % len(batches)])
+        batch["net_input"] = common.net_input(model, batch)
         state["n"] += 1
         with torch.autocast(device.type, torch.bfloat16, enabled=args.bf16):
             loss, sample_size, _ = criterion(model, batch)
@@ -66,6 +67,7 @@ def main() -> None:
     updates = {
         name: make_update(name, arch.format(args.size), args, task, batches)
         for name, arch in common.SYSTEMS.items()
+        if name in args.systems
     }
     print(f"one update, {args.size or 'base'}, {args.max_tokens} tokens, {common.hardware(args)}")
     common.print_ratios(common.interleaved(updates, args.rounds, device), baseline="transformer")

@@ -14,7 +14,9 @@ say() { printf '\n== %s\n' "$*"; }
 run() { # run LOG COMMAND...: print the command, keep its output in LOG, show the end if it fails
     local log=$1
     shift
-    printf '$ %s\n' "$*"
+    printf '$'
+    printf ' %q' "$@"
+    echo
     if ! "$@" >"$log" 2>&1; then
         tail -n 5 "$log" >&2
         echo "failed; all of its output: $log" >&2

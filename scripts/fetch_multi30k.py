@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from tqdm import tqdm
 
 from syncattn_fairseq.data.files import read_lines, replacing
+from syncattn_fairseq.data.parsers import Parser, open_parser
 
 SOURCE = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
 SPLITS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
@@ -41,20 +41,12 @@ def tokenise(lines: Iterable[str], language: str) -> Iterator[str]:
         yield tokenizer.tokenize(line, aggressive_dash_splits=False, escape=False, return_str=True)
 
 
-def parse(sentences: Iterable[str], pipeline: Any, batch_size: int = 1000) -> Iterator[str]:
-    """Yield the heads of each tokenised sentence, an empty line for an empty one.
-
-    Args:
-        sentences: words separated by spaces.
-        pipeline: a Stanza pipeline for tokenised text that ends with ``depparse``.
-        batch_size: sentences that are given to it at once.
-    """
-    iterator = iter(sentences)
-    while batch := [line.split() for line in islice(iterator, batch_size)]:
-        parsed = iter(pipeline([words for words in batch if words]).sentences)
-        for words in batch:
-            heads: Sequence[int] = [word.head for word in next(parsed).words] if words else []
-            yield " ".join(map(str, heads))
+def parse(lines: Iterable[str], parser: Parser) -> Iterator[str]:
+    """Yield the heads of each tokenised sentence, an empty line where there is no parse."""
+    sentences = (line.split() for line in lines)
+    while batch := list(islice(sentences, 1000)):
+        for found in parser(batch):
+            yield " ".join(map(str, found.heads)) if found else ""
 
 
 def main(raw: Path, words: Path) -> None:
@@ -72,16 +64,15 @@ def main(raw: Path, words: Path) -> None:
             with replacing(words / f"{split}.{language}") as path:
                 lines = tokenise(read_lines(raw / f"{split}.{language}"), language)
                 path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        pipeline = stanza.Pipeline(
-            language, processors="tokenize,mwt,pos,lemma,depparse", tokenize_pretokenized=True
-        )
+        stanza.download(language, processors="pos,lemma,depparse")
+        parser = open_parser(f"stanza:{language}")
         for split in SPLITS:
             heads = words / f"{split}.heads.{language}"
             if heads.exists():
                 continue
             text = tqdm(read_lines(words / f"{split}.{language}"), desc=heads.name)
             with replacing(heads) as path, path.open("w", encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in parse(text, pipeline))
+                file.writelines(f"{line}\n" for line in parse(text, parser))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@
 #   EPOCHS    of training (10)
 #   WORK      where everything that is made goes (multi30k/)
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
-multi30k=${MULTI30K:-$root/../shared/data/multi30k}
-if [ -d "$multi30k" ]; then use_venv; else use_venv --extras parse; fi
+multi30k=${MULTI30K:-}
+if [ -n "$multi30k" ]; then use_venv; else use_venv --extras parse; fi
 source "$root/scripts/_experiment.sh"
 
 began=$SECONDS
@@ -23,7 +23,7 @@ mkdir -p "$words" "$work/raw"
 
 say "Words and heads"
 if [ ! -e "$words/.done" ]; then
-    if [ -d "$multi30k" ]; then
+    if [ -n "$multi30k" ]; then
         for split in train valid test; do
             for language in en de; do
                 gzip -dc "$multi30k/$split.$language.tok.gz" >"$words/$split.$language"

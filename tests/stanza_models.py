@@ -10,13 +10,13 @@ from stanza.models import parser, tagger
 from syncattn_fairseq.data.synthetic.corpus import write_corpus
 
 BOTH = (
-    "--cpu --no_pretrain --no_char --no_second_optim --word_emb_dim=32 --hidden_dim=48"
+    "--cpu --no_pretrain --no_char --word_emb_dim=32 --hidden_dim=48"
     " --num_layers=1 --deep_biaff_hidden_dim=48 --dropout=0.1 --word_dropout=0.1"
 )
 TAGGER = "--max_steps=40 --eval_interval=40 --batch_size=50 --lr=0.04"  # in sentences
 PARSER = (
     "--max_steps=60 --eval_interval=60 --batch_size=400 --lr=0.01 --optim=adam --beta2=0.95"
-    " --no_xpos --no_ufeats --no_checkpoint"
+    " --no_xpos --no_ufeats"
 )
 
 
@@ -31,6 +31,7 @@ def train_stanza_models(folder: Path, language: str) -> None:
                 f"--shorthand={language}",
                 f"--train_file={folder}/train.{language}.conllu",
                 f"--eval_file={folder}/valid.{language}.conllu",
+                f"--output_file={folder}/predicted.conllu",
                 f"--save_dir={folder}",
                 f"--save_name={language}_{name}.pt",
                 *BOTH.split(),

@@ -22,6 +22,7 @@ from torch import Tensor
 from ..data.dataset import SyntaxPairDataset, Unparsed, load_marks
 from ..data.errors import DataError
 from ..data.fields import NOTHING
+from ..data.labels import dictionary_path, load_dictionary
 from .input_parses import InputParses
 from .parse_printer import ParsePrinter
 
@@ -96,9 +97,8 @@ class TranslationWithSyntaxTask(TranslationTask):
     @cached_property
     def source_label_dictionary(self) -> Dictionary | None:
         """The source's dependency labels, None if the data has none."""
-        folder = utils.split_paths(self.cfg.data)[0]
-        path = Path(folder) / f"dict.labels.{self.cfg.source_lang}.txt"
-        return Dictionary.load(str(path)) if path.exists() else None
+        path = dictionary_path(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
+        return load_dictionary(path) if path.exists() else None
 
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a model, and note what it reads: data is loaded after models."""

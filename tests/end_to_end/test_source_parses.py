@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from syncattn_fairseq.data.parsers import open_parser
 from tests.end_to_end.commands import generate, hypotheses, interactive, logged, train
 from tests.end_to_end.conftest import TEST
-
-CONTROLS = ("shuffled", "random", "self", "constant")
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +76,23 @@ def test_interactive_reads_parses_from_files(
     assert hypotheses(output) == hypotheses(batched)
 
 
+def test_interactive_parses_on_the_fly(
+    data: Path, text: Path, reading: Path, source: str, stanza_models: Path, tmp_path: Path
+) -> None:
+    spec = f"stanza:en:{stanza_models}"
+    some = "".join(source.splitlines(keepends=True)[:10])
+    on_the_fly = interactive(data, reading, some, f"--source-parser={spec}")
+
+    words = (text / "words" / "test.en").read_text().splitlines()[:10]
+    parses = open_parser(spec)([line.split() for line in words])
+    for name in ("heads", "labels"):
+        lines = [" ".join(map(str, getattr(parse, name))) for parse in parses]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    files = (f"--input-heads={tmp_path / 'heads'}", f"--input-labels={tmp_path / 'labels'}")
+    assert hypotheses(interactive(data, reading, some, *files)) == hypotheses(on_the_fly)
+    assert len(hypotheses(on_the_fly)) == 10
+
+
 def test_without_parses_translation_stops_unless_told_not_to(
     unparsed: Path, reading: Path, source: str, batched: str
 ) -> None:
@@ -114,17 +130,9 @@ def test_training_without_parses_stops_at_once(unparsed: Path, tmp_path: Path) -
     assert "has no source labels, which the model reads" in output
 
 
-@pytest.mark.parametrize("control", CONTROLS)
-def test_controls_train_and_decode(data: Path, tmp_path: Path, control: str) -> None:
-    output = train(
-        data,
-        tmp_path,
-        "transformer_pascal",
-        f"--pascal-parents={control}",
-        "--max-update=3",
-        "--validate-interval=9",
-    )
-    assert len(logged(output)) == 3
+def test_a_random_tree_is_the_same_in_every_batch(data: Path, tmp_path: Path) -> None:
+    options = ("--pascal-parents=random", "--max-update=3", "--validate-interval=9")
+    train(data, tmp_path, "transformer_pascal", *options)
     checkpoint = tmp_path / "checkpoint_last.pt"
     together = hypotheses(generate(data, checkpoint, "--batch-size=64"))
     assert together == hypotheses(generate(data, checkpoint, "--batch-size=1"))

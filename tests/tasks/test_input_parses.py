@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fairseq.data import Dictionary
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.tasks.input_parses import InputParses
+
+TEXTS = ["▁the ▁ma n ▁sleep s", "▁yes", ""]
+
+
+@pytest.fixture
+def words() -> Dictionary:
+    made = Dictionary()
+    for piece in " ".join(TEXTS).split():
+        made.add_symbol(piece)
+    return made
+
+
+@pytest.fixture
+def labels() -> Dictionary:
+    made = Dictionary()
+    for label in ("det", "nsubj", "root"):
+        made.add_symbol(label)
+    return made
+
+
+def write(path: Path, *lines: str) -> str:
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
+def test_files_are_read_along_with_the_input(
+    words: Dictionary, labels: Dictionary, tmp_path: Path
+) -> None:
+    heads_file = write(tmp_path / "heads", "2 3 0", "0", "", "0")
+    labels_file = write(tmp_path / "labels", "det nsubj root", "new", "", "root")
+    parses = InputParses(words, labels, heads_file, labels_file)
+    heads, kinds = parses(TEXTS)
+    assert [m.tolist() for m in heads] == [[2, 3, -1, 0, -1], [0], []]
+    det, nsubj, root = (labels.index(label) for label in ("det", "nsubj", "root"))
+    assert [m.tolist() for m in kinds] == [[det, nsubj, -1, root, -1], [labels.unk()], []]
+    heads, kinds = parses(["▁yes"])
+    assert (heads[0].tolist(), kinds[0].tolist()) == ([0], [root]), "the next line"
+
+
+def test_without_files_and_parser_there_is_no_parse(words: Dictionary) -> None:
+    heads, labels = InputParses(words, None)(TEXTS)
+    assert [m.tolist() for m in heads] == [[-2, -2, -1, -2, -1], [-2], []]
+    assert labels == []
+
+
+def test_an_empty_line_is_no_parse(words: Dictionary, tmp_path: Path) -> None:
+    heads, _ = InputParses(words, None, write(tmp_path / "heads", ""))(["▁yes"])
+    assert heads[0].tolist() == [-2]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("2 0", r"heads:1: 2 entries for the 3 words of the input"),
+        ("2 3 1", r"heads:1: 0 words have head 0"),
+        ("2 x 0", r"heads:1: expected one integer per word"),
+    ],
+)
+def test_a_parse_that_is_not_of_its_line_is_named(
+    words: Dictionary, tmp_path: Path, line: str, message: str
+) -> None:
+    parses = InputParses(words, None, write(tmp_path / "heads", line))
+    with pytest.raises(DataError, match=message):
+        parses(TEXTS[:1])
+
+
+def test_a_file_that_ends_before_the_input_is_named(words: Dictionary, tmp_path: Path) -> None:
+    parses = InputParses(words, None, write(tmp_path / "heads", "2 3 0"))
+    with pytest.raises(DataError, match="heads: ends after 1 lines, the input goes on"):
+        parses(TEXTS)
+
+
+def test_an_unknown_parser_is_refused(words: Dictionary) -> None:
+    with pytest.raises(DataError, match="names no parser"):
+        InputParses(words, None, parser="spacy")
