@@ -4,6 +4,7 @@ One file per paper, its equations in the paper's order and symbols:
 
 * :mod:`.dbsa` -- dependency-based self-attention (Deguchi et al., RANLP 2019);
 * :mod:`.syncattn` -- synchronous syntactic attention (Deguchi et al., ACL-IJCNLP SRW 2021);
+* :mod:`.lpsi` -- latent phrase structure (Harada and Watanabe, ACL-IJCNLP SRW 2021);
 * :mod:`.pascal` -- parent-scaled self-attention (Bugliarello and Okazaki, ACL 2020);
 * :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018).
 
@@ -14,15 +15,29 @@ precision inputs are summed in float32.
 
 from .dbsa import biaffine_scores, dependency_loss
 from .lisa import parser_scores
+from .lpsi import (
+    distance_gates,
+    gated_attention,
+    project_distances,
+    sync_mse_loss,
+    sync_rank_loss,
+    syntactic_distances,
+)
 from .pascal import parent_gaussian, parent_scaled_scores
 from .syncattn import project_attention, sync_attention_loss
 
 __all__ = [
     "biaffine_scores",
     "dependency_loss",
+    "distance_gates",
+    "gated_attention",
     "parent_gaussian",
     "parent_scaled_scores",
     "parser_scores",
     "project_attention",
+    "project_distances",
     "sync_attention_loss",
+    "sync_mse_loss",
+    "sync_rank_loss",
+    "syntactic_distances",
 ]

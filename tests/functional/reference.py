@@ -94,3 +94,55 @@ def parent_scaled_scores(query: Tensor, key: Tensor, parents: list[float], std: 
 def leaky_relu(x: Tensor) -> Tensor:
     rows = [[v if v > 0 else 0.1 * v for v in row] for row in x.tolist()]
     return x.new_tensor(rows)
+
+
+def syntactic_distances(keys: Tensor, weight: Tensor, bias: float) -> list[float]:
+    k, w = keys.tolist(), weight.tolist()
+    look_back = len(w) - 1
+    return [
+        math.tanh(
+            bias
+            + sum(
+                w[m][n] * k[i - look_back + m][n]
+                for m in range(len(w))
+                for n in range(len(k[0]))
+                if i - look_back + m >= 0
+            )
+        )
+        for i in range(len(k))
+    ]
+
+
+def distance_gates(distances: list[float], temperature: float, causal: bool) -> list:
+    def alpha(j: int, t: int) -> float:
+        x = temperature * (distances[t] - distances[j])
+        return (max(-1.0, min(1.0, x)) + 1) / 2
+
+    length = range(len(distances))
+    return [
+        [
+            0.0
+            if causal and i > t
+            else math.prod((alpha(j, t) for j in range(min(i, t) + 1, max(i, t))), start=1.0)
+            for i in length
+        ]
+        for t in length
+    ]
+
+
+def sync_mse_loss(distances: Tensor, projected: Tensor, padding: Tensor) -> float:
+    total = 0.0
+    for d, p, out in zip(distances.tolist(), projected.tolist(), padding.tolist(), strict=True):
+        total += sum((a - b) ** 2 for a, b, o in zip(d, p, out, strict=True) if not o)
+    return total
+
+
+def sync_rank_loss(distances: Tensor, projected: Tensor, padding: Tensor, margin: float) -> float:
+    total = 0.0
+    for d, p, out in zip(distances.tolist(), projected.tolist(), padding.tolist(), strict=True):
+        for j in range(len(d)):
+            for i in range(j):
+                if not (out[i] or out[j]):
+                    sign = (d[i] > d[j]) - (d[i] < d[j])
+                    total += max(0.0, margin - sign * (p[i] - p[j]))
+    return total

@@ -1,0 +1,185 @@
+r"""Latent phrase structure: syntactic distances that gate attention, and their synchronisation.
+
+Harada and Watanabe, *Neural Machine Translation with Synchronous Latent Phrase Structure*,
+ACL-IJCNLP SRW 2021. :math:`d_i` is the syntactic distance between word i and the one before it,
+which is large where constituents meet; :math:`e` is the same on the source side.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ._numerics import widen
+
+#: The logarithm of a gate that is shut: exp of it is 0, and it stays finite in half precision.
+SHUT = -1e4
+
+
+def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    r"""Measure the distance of each word to the one before it (LPSI Eq. 4).
+
+    .. math:: d_i = \tanh(W [k_{i-M} \ldots k_i] + b)
+
+    Args:
+        keys: k, ``(..., T, d)``; zeros stand before the first.
+        weight: W, ``(..., M + 1, d)``; its last row meets :math:`k_i`.
+        bias: b, ``(...)``.
+
+    Returns:
+        d, ``(..., T)``.
+    """
+    contributions = widen(keys) @ widen(weight).transpose(-1, -2)
+    length, span = contributions.shape[-2:]
+    padded = F.pad(contributions, (0, 0, span - 1, 0))
+    total = sum(padded[..., m : m + length, m] for m in range(span))
+    return torch.tanh(total + widen(bias).unsqueeze(-1))
+
+
+def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
+    r"""Open the gate between two words as far as no boundary stands between them (LPSI Eq. 5).
+
+    .. math::
+        \alpha_{j,t} = \frac{\mathrm{hardtanh}(\tau (d_t - d_j)) + 1}{2}, \qquad
+        g_{t,i} = \prod_{j=i+1}^{t-1} \alpha_{j,t}
+
+    for i < t, t being the query. The paper needs no more in the decoder and says no more about the
+    encoder; to the right we mirror it, :math:`g_{t,i} = \prod_{j=t+1}^{i-1} \alpha_{j,t}`. A word
+    itself and its neighbours have gate 1.
+
+    Args:
+        distances: d, ``(..., T)``.
+        temperature: τ.
+        causal: there is nothing to the right; gates there are 0.
+
+    Returns:
+        g, ``(..., T, T)``, row = query.
+    """
+    return log_gates(distances, temperature, causal).exp()
+
+
+def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
+    r"""Return the logarithm of the gates, to be added to the scores before a softmax.
+
+    Products become sums, whose gradients are sums too. A gate with a saturated factor, α = 0,
+    passes no gradient on, since a saturated hardtanh has none.
+
+    Args:
+        distances, temperature, causal: as for :func:`distance_gates`.
+
+    Returns:
+        log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
+    """
+    distances = widen(distances)
+    factors = _log_factors(distances.unsqueeze(-1), distances.unsqueeze(-2), temperature)
+    # To the left, the factors between a column and the pivot are all those right of the column.
+    left = factors.tril(-1).flip(-1).cumsum(-1).flip(-1)
+    gates = F.pad(left[..., 1:], (0, 1))
+    if causal:
+        future = torch.ones(gates.shape[-2:], dtype=torch.bool, device=gates.device).triu(1)
+        return gates.masked_fill(future, SHUT)
+    right = factors.triu(1).cumsum(-1)
+    return gates + F.pad(right[..., :-1], (1, 0))
+
+
+def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
+    """Return the last row of :func:`log_gates`: what one step of decoding adds, in O(T).
+
+    Args:
+        distances: of all words so far, ``(..., T)``.
+        temperature: τ.
+
+    Returns:
+        ``(..., T)``.
+    """
+    distances = widen(distances)
+    factors = _log_factors(distances[..., -1:], distances, temperature)
+    left = factors[..., :-1].flip(-1).cumsum(-1).flip(-1)
+    return F.pad(left[..., 1:], (0, min(2, distances.size(-1))))
+
+
+def _log_factors(pivot: Tensor, between: Tensor, temperature: float) -> Tensor:
+    """Return log α, ``SHUT`` for 0."""
+    factors = (F.hardtanh(temperature * (pivot - between)) + 1) / 2
+    shut = factors == 0
+    return factors.masked_fill(shut, 1.0).log().masked_fill(shut, SHUT)
+
+
+def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
+    r"""Let the gates through, and normalise again (LPSI Eq. 6).
+
+    .. math:: \tilde a_{t,i} = \frac{g_{t,i} a_{t,i}}{\sum_j g_{t,j} a_{t,j}}
+
+    which is softmax(scores + log g) where :math:`a` = softmax(scores).
+
+    Args:
+        attention: a, ``(..., T, T)`` probabilities.
+        gates: g, ``(..., T, T)``.
+
+    Returns:
+        ``(..., T, T)``.
+    """
+    passed = widen(attention) * widen(gates)
+    return passed / passed.sum(-1, keepdim=True)
+
+
+def project_distances(source_distances: Tensor, cross_attention: Tensor) -> Tensor:
+    r"""Carry the source's distances over to the target (LPSI Eq. 8).
+
+    .. math:: \tilde d = C e
+
+    Args:
+        source_distances: e, ``(..., S)``.
+        cross_attention: C, ``(..., T, S)``, row = target word.
+
+    Returns:
+        ``(..., T)``.
+    """
+    return (widen(cross_attention) @ widen(source_distances).unsqueeze(-1)).squeeze(-1)
+
+
+def sync_mse_loss(
+    distances: Tensor, projected: Tensor, padding_mask: Tensor | None = None
+) -> Tensor:
+    r"""Squared difference of the target's distances and the projected ones (LPSI Eq. 7).
+
+    .. math:: L_{mse} = \sum_i (d_i - \tilde d_i)^2
+
+    Args:
+        distances: d, ``(..., T)``.
+        projected: ``(..., T)``, see :func:`project_distances`.
+        padding_mask: ``(..., T)``, True = the word takes no part.
+
+    Returns:
+        The sum, a scalar.
+    """
+    squares = (widen(distances) - widen(projected)).square()
+    if padding_mask is not None:
+        squares = squares.masked_fill(padding_mask, 0.0)
+    return squares.sum()
+
+
+def sync_rank_loss(
+    distances: Tensor, projected: Tensor, padding_mask: Tensor | None = None, margin: float = 1.0
+) -> Tensor:
+    r"""Hinge loss on the order of the distances (LPSI Eq. 10).
+
+    .. math:: L_{rank} = \sum_{i<j} \max(0, 1 - \mathrm{sign}(d_i - d_j) (\tilde d_i - \tilde d_j))
+
+    Args:
+        distances: d, ``(..., T)``, which get no gradient from this loss.
+        projected: ``(..., T)``, see :func:`project_distances`.
+        padding_mask: ``(..., T)``, True = the word is in no pair.
+        margin: in place of the equation's 1.
+
+    Returns:
+        The sum over all pairs, a scalar.
+    """
+    distances, projected = widen(distances), widen(projected)
+    order = (distances.unsqueeze(-1) - distances.unsqueeze(-2)).sign()
+    difference = projected.unsqueeze(-1) - projected.unsqueeze(-2)
+    hinges = (margin - order * difference).clamp_min(0).triu(1)
+    if padding_mask is not None:
+        hinges = hinges.masked_fill(padding_mask.unsqueeze(-1) | padding_mask.unsqueeze(-2), 0.0)
+    return hinges.sum()

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.functional import (
+    distance_gates,
+    gated_attention,
+    project_distances,
+    sync_mse_loss,
+    sync_rank_loss,
+    syntactic_distances,
+)
+from syncattn_fairseq.functional.lpsi import log_gates, log_gates_of_last
+from tests.functional import reference
+
+lengths = st.integers(1, 9)
+seeds = st.integers(0, 2**31)
+temperatures = st.sampled_from([0.5, 1.0, 10.0])
+
+
+def random_distances(*shape: int, saturated: bool = False) -> torch.Tensor:
+    """Distances from -1 to 1; of saturated ones many differ by 1 or more, and some not at all."""
+    if saturated:
+        return torch.randint(-1, 2, shape).float()
+    return torch.rand(*shape) * 2 - 1
+
+
+@given(lengths, st.integers(1, 4), st.integers(0, 6), seeds)
+def test_syntactic_distances_equal_the_loop(T: int, d: int, M: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    keys, weight, bias = torch.randn(2, 3, T, d), torch.randn(3, M + 1, d), torch.randn(3)
+    distances = syntactic_distances(keys, weight, bias)
+    assert distances.shape == (2, 3, T)
+    for b in range(2):
+        for h in range(3):
+            expected = reference.syntactic_distances(
+                keys[b, h].double(), weight[h].double(), bias[h].item()
+            )
+            assert distances[b, h].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_one_weight_serves_all() -> None:
+    keys, weight = torch.randn(4, 5, 3), torch.randn(6, 3)
+    together = syntactic_distances(keys, weight, torch.tensor(0.3))
+    for b in range(4):
+        alone = syntactic_distances(keys[b], weight, torch.tensor(0.3))
+        torch.testing.assert_close(together[b], alone)
+
+
+@given(lengths, temperatures, st.booleans(), st.booleans(), seeds)
+def test_gates_equal_the_loop(
+    T: int, temperature: float, causal: bool, saturated: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    distances = random_distances(2, 3, T, saturated=saturated)
+    gates = distance_gates(distances, temperature, causal)
+    assert gates.shape == (2, 3, T, T)
+    for b in range(2):
+        for h in range(3):
+            expected = reference.distance_gates(distances[b, h].tolist(), temperature, causal)
+            torch.testing.assert_close(gates[b, h], torch.tensor(expected), atol=1e-5, rtol=0)
+
+
+def test_saturated_gates_are_exactly_open_or_shut() -> None:
+    gates = distance_gates(torch.tensor([0.0, 1.0, -1.0, 0.0, 0.0]))
+    assert gates[3].tolist() == [0, 1, 1, 1, 1], "the second word's boundary shuts the first out"
+    assert gates[0].tolist() == [1, 1, 0, 0, 0]
+    assert gates[1].tolist() == [1, 1, 1, 1, 1]
+
+
+@given(lengths, temperatures, st.booleans(), seeds)
+def test_the_last_row_can_be_had_alone(
+    T: int, temperature: float, saturated: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    distances = random_distances(2, 3, T, saturated=saturated)
+    row = log_gates_of_last(distances, temperature)
+    torch.testing.assert_close(row, log_gates(distances, temperature, causal=True)[..., -1, :])
+
+
+@given(lengths, st.booleans(), seeds)
+def test_gated_attention_is_a_softmax_of_scores_and_log_gates(
+    T: int, saturated: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    scores, distances = torch.randn(2, T, T), random_distances(2, T, saturated=saturated)
+    gated = gated_attention(scores.softmax(-1), distance_gates(distances))
+    torch.testing.assert_close(gated.sum(-1), torch.ones(2, T))
+    torch.testing.assert_close(gated, (scores + log_gates(distances)).softmax(-1))
+    for b in range(2):
+        weights = reference.distance_gates(distances[b].tolist(), 1.0, False)
+        for t in range(T):
+            a = reference.softmax(scores[b, t].double().tolist())
+            passed = [g * p for g, p in zip(weights[t], a, strict=True)]
+            expected = [p / sum(passed) for p in passed]
+            assert gated[b, t].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@given(lengths, lengths, seeds)
+def test_projected_distances_equal_the_loop(S: int, T: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    e, c = torch.randn(2, S), torch.randn(2, T, S).softmax(-1)
+    projected = project_distances(e, c)
+    for b in range(2):
+        expected = [sum(c[b, t, s].item() * e[b, s].item() for s in range(S)) for t in range(T)]
+        assert projected[b].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@given(st.integers(1, 4), lengths, st.sampled_from([0.1, 1.0]), st.booleans(), seeds)
+def test_losses_equal_the_loop(B: int, T: int, margin: float, ties: bool, seed: int) -> None:
+    torch.manual_seed(seed)
+    distances, projected = random_distances(B, T, saturated=ties), torch.randn(B, T)
+    padding = torch.rand(B, T) < 0.3
+    assert sync_mse_loss(distances, projected, padding).item() == pytest.approx(
+        reference.sync_mse_loss(distances, projected, padding), rel=1e-5, abs=1e-5
+    )
+    assert sync_rank_loss(distances, projected, padding, margin).item() == pytest.approx(
+        reference.sync_rank_loss(distances, projected, padding, margin), rel=1e-5, abs=1e-5
+    )
+
+
+def test_without_padding_every_word_takes_part() -> None:
+    d, p = torch.tensor([[0.1, 0.5, -0.2]]), torch.tensor([[0.0, 0.0, 0.5]])
+    assert sync_mse_loss(d, p).item() == pytest.approx(0.01 + 0.25 + 0.49)
+    # pairs: (0, 1) 1 - (-1)(0) = 1; (0, 2) 1 - (1)(-0.5) = 1.5; (1, 2) 1.5
+    assert sync_rank_loss(d, p).item() == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
+    d, p = torch.zeros(64, 100, dtype=dtype), torch.full((64, 100), 0.5, dtype=dtype)
+    assert sync_mse_loss(d, p).item() == 1600
+    assert sync_rank_loss(d, p).item() == 64 * 100 * 99 / 2
+    assert distance_gates(d).dtype == torch.float32
+
+
+def test_gradients() -> None:
+    torch.manual_seed(0)
+    keys, weight, bias = (
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+        for shape in [(2, 3, 5, 4), (3, 6, 4), (3,)]
+    )
+    assert torch.autograd.gradcheck(syntactic_distances, (keys, weight, bias))
+    distances = (torch.rand(2, 6, dtype=torch.float64) - 0.5).requires_grad_()
+    # Some of these differ by more than 1, well away from where hardtanh bends.
+    wide = torch.tensor([[0.9, -0.8, 0.3, -0.5, 0.75]]).double().requires_grad_()
+    for causal in (False, True):
+        for d in (distances, wide):
+            assert torch.autograd.gradcheck(lambda x, c=causal: distance_gates(x, 1.0, c), (d,))
+    attention = torch.rand(2, 6, 6, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda a, d: gated_attention(a, distance_gates(d)), (attention, distances)
+    )
+    projected = torch.randn(2, 6, dtype=torch.float64, requires_grad=True)
+    for loss in (sync_mse_loss, sync_rank_loss):
+        assert torch.autograd.gradcheck(loss, (distances.detach().requires_grad_(), projected))
+
+
+def test_gradients_are_finite_at_saturated_gates() -> None:
+    distances = random_distances(4, 30, saturated=True).requires_grad_()
+    scores = torch.randn(4, 30, 30, requires_grad=True)
+    (scores + log_gates(distances)).softmax(-1).square().sum().backward()
+    assert distances.grad is not None and distances.grad.isfinite().all()
+    assert scores.grad is not None and scores.grad.isfinite().all()
