@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fairseq.criterions import register_criterion
@@ -13,7 +14,8 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.logging import metrics
 from torch import Tensor
 
-from .terms import DependencyTerm, SyncAttentionTerm, Term, reduce_terms
+from ..functional import sync_mse_loss, sync_rank_loss
+from .terms import DependencyTerm, DistanceTerm, SyncAttentionTerm, Term, reduce_terms
 
 
 @dataclass
@@ -36,6 +38,17 @@ class SyntaxCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
     sync_without_eos: bool = field(
         default=False,
         metadata={"help": "leave the end of sentence out of the synchronous attention loss"},
+    )
+    sync_mse_weight: float = field(
+        default=0.0, metadata={"help": "weight of SynchMSE, which ties syntactic distances"}
+    )
+    sync_rank_weight: float = field(
+        default=0.0, metadata={"help": "weight of SynchRank, which ties their order"}
+    )
+    sync_margin: float = field(default=1.0, metadata={"help": "margin of SynchRank"})
+    sync_shift: bool = field(
+        default=False,
+        metadata={"help": "SynchMSE and SynchRank: take a distance for that of the word read"},
     )
 
 
@@ -60,6 +73,10 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         dep_normalization: str,
         sync_weight: float,
         sync_without_eos: bool,
+        sync_mse_weight: float = 0.0,
+        sync_rank_weight: float = 0.0,
+        sync_margin: float = 1.0,
+        sync_shift: bool = False,
         ignore_prefix_size: int = 0,
         report_accuracy: bool = False,
     ) -> None:
@@ -69,6 +86,16 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             DependencyTerm("src", src_dep_weight, dep_normalization),
             DependencyTerm("tgt", tgt_dep_weight, dep_normalization),
             SyncAttentionTerm(sync_weight, self.padding_idx, eos),
+            DistanceTerm(
+                "sync_mse_loss", sync_mse_loss, sync_mse_weight, self.padding_idx, sync_shift
+            ),
+            DistanceTerm(
+                "sync_rank_loss",
+                partial(sync_rank_loss, margin=sync_margin),
+                sync_rank_weight,
+                self.padding_idx,
+                sync_shift,
+            ),
         ]
 
     def forward(

@@ -15,7 +15,12 @@ import torch
 from fairseq.logging import metrics
 from torch import Tensor
 
-from ..functional import dependency_loss, project_attention, sync_attention_loss
+from ..functional import (
+    dependency_loss,
+    project_attention,
+    project_distances,
+    sync_attention_loss,
+)
 from ..functional.dbsa import labels_in_view
 
 Log = dict[str, Tensor]
@@ -136,13 +141,60 @@ class SyncAttentionTerm(Term):
         return loss, {self.name: loss.detach()}
 
 
+class DistanceTerm(Term):
+    """What ties the syntactic distances of both sides (LPSI Eq. 7 or 10).
+
+    Layers are paired in order: the bottom gated layers with the lowest sync layer. Heads are
+    averaged first.
+
+    Args:
+        name: under which it is logged.
+        loss: of distances, projected distances and a padding mask, to their sum.
+        weight: its λ.
+        pad: index of padding in the target.
+        shift: pair a distance with the word that its state reads. d_i is measured where y_{i-1} is
+            read, and row i of the cross-attention predicts y_i; so the row before is taken.
+    """
+
+    def __init__(
+        self, name: str, loss: Callable[..., Tensor], weight: float, pad: int, shift: bool
+    ) -> None:
+        super().__init__(name, weight)
+        self.loss = loss
+        self.pad = pad
+        self.shift = shift
+
+    def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
+        """Say whether the model ties distances, and this loss is wanted."""
+        return self.weight > 0 and "distance_attn" in extra
+
+    def __call__(
+        self, extra: dict[str, Any], sample: dict[str, Any], sample_size: int
+    ) -> tuple[Tensor, Log]:
+        """Sum over the pairs of layers, and over words or pairs of words."""
+        padding = sample["target"].eq(self.pad)
+        losses = []
+        for source, target, cross_attention in zip(
+            extra["src_distances"], extra["tgt_distances"], extra["distance_attn"], strict=True
+        ):
+            distances = target.mean(1)
+            projected = project_distances(source.mean(1), cross_attention)
+            masked = padding
+            if self.shift:
+                distances, projected = distances[:, 1:], projected[:, :-1]
+                masked = padding[:, 1:]
+            losses.append(self.loss(distances, projected, masked))
+        loss = torch.stack(losses).sum()
+        return loss, {self.name: loss.detach()}
+
+
 def reduce_terms(logs: list[dict[str, Any]], sample_size: float) -> None:
     """Hand to fairseq what the terms logged, over all workers.
 
     Logged are ``src_dep_loss`` and ``tgt_dep_loss``, the mean of a label in nats; ``src_uas`` and
-    ``tgt_uas``, the percentage of labels that the heads attend to most; and ``sync_loss``, the
-    mean over the sample size. Means are over whole logging intervals, and nothing waits for the
-    device until one is printed.
+    ``tgt_uas``, the percentage of labels that the heads attend to most; and ``sync_loss``,
+    ``sync_mse_loss`` and ``sync_rank_loss``, the mean over the sample size. Means are over whole
+    logging intervals, and nothing waits for the device until one is printed.
     """
     for side in ("src", "tgt"):
         labels = f"{side}_dep_labels"
@@ -152,9 +204,10 @@ def reduce_terms(logs: list[dict[str, Any]], sample_size: float) -> None:
             metrics.log_scalar_sum(f"_{key}", sum(log.get(key, 0) for log in logs))
         metrics.log_derived(f"{side}_dep_loss", _ratio(f"_{side}_dep_loss", f"_{labels}"))
         metrics.log_derived(f"{side}_uas", _ratio(f"_{side}_dep_correct", f"_{labels}", scale=100))
-    if any("sync_loss" in log for log in logs):
-        total = sum(log.get("sync_loss", 0) for log in logs)
-        metrics.log_scalar("sync_loss", total / sample_size, sample_size, round=4)
+    for name in ("sync_loss", "sync_mse_loss", "sync_rank_loss"):
+        if any(name in log for log in logs):
+            total = sum(log.get(name, 0) for log in logs)
+            metrics.log_scalar(name, total / sample_size, sample_size, round=4)
 
 
 def _ratio(numerator: str, denominator: str, scale: float = 1.0) -> Callable[[Any], float]:

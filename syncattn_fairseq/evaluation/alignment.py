@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines
+from syncattn_fairseq.data.files import read_lines, replacing
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target position, both 0-based."""
@@ -90,9 +90,15 @@ def word_links(
 def read_alignments(
     path: str | Path, one_based: bool = False
 ) -> tuple[list[set[Link]], list[set[Link]]]:
-    """Sure and possible links of a Pharaoh file.
+    """Sure and possible links of a file in the Pharaoh or the talp format.
 
-    A line holds the links of one sentence: ``i-j`` is sure, ``i?j`` or ``ipj`` is only possible.
+    A line holds the links of one sentence, source-target: ``i-j`` is sure. What is only possible is
+    ``i?j`` in a Pharaoh file, which as a rule counts from 0, and ``ipj`` in a talp file, which as a
+    rule counts from 1, such as the German-English gold alignments of Vilar et al. (IWSLT 2006).
+
+    Args:
+        path: the file.
+        one_based: it counts from 1.
 
     Returns:
         One set of 0-based sure links and one of (only) possible links for each line.
@@ -109,10 +115,17 @@ def read_alignments(
             match = _LINK.fullmatch(token)
             if not match:
                 raise DataError(
-                    f"{path}:{number}: {token!r} is not a link; write 3-4 (sure) or 3?4"
+                    f"{path}:{number}: {token!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
                 )
             link = (int(match[1]) - one_based, int(match[3]) - one_based)
             if min(link) < 0:
                 raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
             (sure if match[2] == "-" else possible)[-1].add(link)
     return sure, possible
+
+
+def write_alignments(path: str | Path, alignments: Iterable[AbstractSet[Link]]) -> None:
+    """Write links in the Pharaoh format: one line per sentence, ``i-j``, 0-based, in order."""
+    with replacing(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for links in alignments:
+            file.write(" ".join(f"{i}-{j}" for i, j in sorted(links)) + "\n")

@@ -8,13 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.subwords import detect_scheme, word_lengths
-from syncattn_fairseq.evaluation.alignment import (
-    AlignmentScore,
-    Link,
-    alignment_error_rate,
-    word_links,
-)
+from syncattn_fairseq.data.subwords import detect_scheme
+from syncattn_fairseq.evaluation.alignment import AlignmentScore, Link, alignment_error_rate
 from syncattn_fairseq.evaluation.attachment import (
     AttachmentScore,
     Heads,
@@ -31,8 +26,7 @@ from syncattn_fairseq.evaluation.translation import (
     ribes,
     undo_subwords,
 )
-
-_UNKNOWN = "<unk>"
+from syncattn_fairseq.evaluation.word_alignment import hides_words, word_alignment
 
 
 @dataclass(frozen=True)
@@ -193,7 +187,7 @@ def _attachment(
     for index, ((text, heads), truth) in enumerate(zip(decoded, gold, strict=True)):
         if heads is None:
             return None
-        if truth and _hides_words(text, len(heads), truth, scheme):
+        if truth and hides_words(text, len(heads), scheme, len(truth)):
             left_out.add(index)
             truth = None
         predicted.append(heads)
@@ -220,38 +214,20 @@ def _alignment(
     ):
         if sentence.links is None:
             return None
-        source = word_lengths(sentence.source.split(), scheme)
-        target = word_lengths(sentence.hypothesis.split(), scheme)
-        if _hides_words(sentence.source, len(source), source_heads, scheme) or _hides_words(
-            sentence.hypothesis, len(target), target_heads, scheme
-        ):
-            left_out.add(index)
-            continue
+        true_words = (len(heads) if heads else None for heads in (source_heads, target_heads))
         with _naming(f"sentence {index + 1}"):
-            _check_range(sure | possible, len(source), len(target))
-            kept.append((sure, possible, word_links(sentence.links, source, target)))
+            words = word_alignment(sentence, scheme, *true_words)
+            if words is None:
+                left_out.add(index)
+                continue
+            words.check_gold(sure | possible)
+            kept.append((sure, possible, words.links))
     return alignment_error_rate(*map(list, zip(*kept, strict=True))) if kept else None
-
-
-def _hides_words(text: str, words: int, truth: Heads | None, scheme: str) -> bool:
-    """Whether fairseq printed an unknown subword whose mark, now lost, told where a word ends."""
-    if _UNKNOWN not in text:
-        return False
-    return len(truth) != words if truth else scheme != "none"
 
 
 def _check_number(decoded: Sequence[Any], gold: Sequence[Any], what: str) -> None:
     if len(decoded) != len(gold):
         raise DataError(f"{len(decoded)} decoded sentences, but {len(gold)} {what}")
-
-
-def _check_range(links: set[Link], source: int, target: int) -> None:
-    for i, j in links:
-        if i >= source or j >= target:
-            raise DataError(
-                f"gold link {i}-{j}, counted from 0, lies outside the {source} source or the "
-                f"{target} target words; a file that counts from 1 needs --one-based"
-            )
 
 
 @contextmanager

@@ -44,6 +44,24 @@ def pascal(args: Any) -> None:
     config.set_defaults(args)
 
 
+def lpsi(args: Any) -> None:
+    """Gate the heads of the two bottom layers, and tie them in the two top ones."""
+    lower = range(1, min(2, args.encoder_layers, args.decoder_layers) + 1)
+    upper = range(args.decoder_layers - len(lower) + 1, args.decoder_layers + 1)
+    _prefer(
+        args,
+        distance_layers=",".join(map(str, lower)),
+        distance_sync_layers=",".join(map(str, upper)),
+    )
+    config.set_defaults(args)
+
+
+def local_attention(args: Any) -> None:
+    """Let the heads of the two bottom encoder layers see two words to either side."""
+    _prefer(args, local_layers="1,2" if args.encoder_layers > 1 else "1")
+    config.set_defaults(args)
+
+
 def lisa(args: Any) -> None:
     """Put one LISA head into the bottom layer of the encoder."""
     _prefer(args, encoder_dependency_layer=1, encoder_parser="lisa")
@@ -60,6 +78,8 @@ SYSTEMS: dict[str, Callable[[Any], None]] = {
     "syntax_transformer": plain,
     "transformer_dbsa": dbsa,
     "transformer_syncattn": syncattn,
+    "transformer_lpsi": lpsi,
+    "transformer_local_attn": local_attention,
     "transformer_pascal": pascal,
     "transformer_lisa": lisa,
     "transformer_sh": sennrich_haddow,

@@ -74,6 +74,32 @@ class SyntaxConfig(FairseqDataclass):
         default=0.0,
         metadata={"help": "probability of not scaling a token's scores, in training"},
     )
+    distance_layers: str = field(
+        default="",
+        metadata={
+            "help": "layers of encoder and decoder whose heads are gated by syntactic distances, "
+            "such as 1,2 (none)"
+        },
+    )
+    distance_look_back: int = field(
+        default=5, metadata={"help": "how many words before it a distance is measured from"}
+    )
+    gate_temperature: float = field(
+        default=1.0, metadata={"help": "how steeply gates open and shut"}
+    )
+    distance_sync_layers: str = field(
+        default="",
+        metadata={
+            "help": "decoder layers whose cross-attention ties the distances of both sides, one "
+            "for each of the gated layers, in order (none)"
+        },
+    )
+    local_layers: str = field(
+        default="", metadata={"help": "encoder layers whose heads see a window only (none)"}
+    )
+    local_window: int = field(
+        default=2, metadata={"help": "how many words that window has to either side"}
+    )
     source_label_dim: int = field(
         default=0,
         metadata={
@@ -107,23 +133,25 @@ def aligning_layer(layers: int) -> int:
     return min(layers, max(layers - 1, 2))
 
 
-def pascal_layers(cfg: Any) -> list[int]:
-    """Return the encoder layers with parent-scaled heads, from 1.
+def layers_of(cfg: Any, option: str, *sides: str) -> list[int]:
+    """Return the layers, from 1 and from the bottom, that an option such as ``1,2`` names.
 
     Raises:
-        ValueError: the option holds something else, or layers that the encoder lacks.
+        ValueError: it names something else, or layers that one of these sides lacks.
     """
-    layers = str(cfg.pascal_layers).replace(",", " ").split()
-    if not all(layer.isdigit() and 1 <= int(layer) <= cfg.encoder.layers for layer in layers):
-        raise ValueError(
-            f"--pascal-layers {cfg.pascal_layers}: the encoder has layers 1 to {cfg.encoder.layers}"
-        )
-    return [int(layer) for layer in layers]
+    value = str(getattr(cfg, option))
+    for side in sides:
+        highest = getattr(cfg, side).layers
+        if not all(n.isdigit() and 1 <= int(n) <= highest for n in value.split(",") if value):
+            raise ValueError(
+                f"--{option.replace('_', '-')} {value}: the {side} has layers 1 to {highest}"
+            )
+    return sorted({int(n) for n in value.split(",") if value})
 
 
 def pascal_heads(cfg: Any, layer: int) -> int:
     """Return the number of parent-scaled heads of an encoder layer, counted from 1."""
-    if layer not in pascal_layers(cfg):
+    if layer not in layers_of(cfg, "pascal_layers", "encoder"):
         return 0
     heads: int = cfg.encoder.attention_heads
     taken = cfg.dependency_heads if layer == cfg.encoder_dependency_layer else 0
@@ -138,8 +166,24 @@ def pascal_heads(cfg: Any, layer: int) -> int:
 
 def check(cfg: Any) -> None:
     """Raise ``ValueError`` for a layer or a number of heads that the model does not have."""
-    for layer in pascal_layers(cfg):
+    for layer in layers_of(cfg, "pascal_layers", "encoder"):
         pascal_heads(cfg, layer)
+    gated = layers_of(cfg, "distance_layers", "encoder", "decoder")
+    synchronised = layers_of(cfg, "distance_sync_layers", "decoder")
+    if synchronised and len(synchronised) != len(gated):
+        raise ValueError(
+            f"--distance-sync-layers {cfg.distance_sync_layers}: one is needed for each of "
+            f"--distance-layers {cfg.distance_layers}"
+        )
+    if both := set(gated) & set(layers_of(cfg, "local_layers", "encoder")):
+        raise ValueError(
+            f"--local-layers {cfg.local_layers}: the heads of layer {min(both)} are gated already"
+        )
+    for option, lowest in (("distance_look_back", 0), ("local_window", 0)):
+        if getattr(cfg, option) < lowest:
+            raise ValueError(
+                f"--{option.replace('_', '-')} {getattr(cfg, option)}: must be {lowest} or more"
+            )
     if cfg.pascal_std <= 0:
         raise ValueError(f"--pascal-std {cfg.pascal_std}: must be above 0")
     if not 0 <= cfg.parent_ignoring <= 1:

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ..modules import NumberedLayerDrop, ParentWeights
 from ..modules.layer_drop import bypass_encoder_layer
-from .config import pascal_layers
-from .layers import SyntaxEncoderLayer, dependencies, wrap
+from .config import layers_of
+from .layers import SyntaxEncoderLayer, attention_input, wrap
 
 
 class SyntaxTransformerEncoder(TransformerEncoderBase):
@@ -23,14 +23,15 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
         super().__init__(cfg, dictionary, embed_tokens)
         self.label_embedding: nn.Embedding | None = None
         self.dependency_layer: int = cfg.encoder_dependency_layer
-        self.pascal_layers = pascal_layers(cfg)
+        self.distance_layers = layers_of(cfg, "distance_layers", "encoder")
+        self.pascal_layers = layers_of(cfg, "pascal_layers", "encoder")
         self.parent_weights = ParentWeights(cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
         if cfg.encoder.layerdrop > 0:
             self.layers: Any = NumberedLayerDrop(
                 cfg.encoder.layerdrop,
                 [self.layers[i] for i in range(self.num_layers)],
                 bypass_encoder_layer,
-                keep=[self.dependency_layer],
+                keep=[self.dependency_layer, *self.distance_layers],
             )
 
     def add_labels(self, dictionary: Any, dim: int) -> None:
@@ -104,8 +105,16 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
 
     def dependencies(self, encoder_out: dict[str, list[Tensor]]) -> Tensor:
         """Return E, ``(B, h, S, S)``, from an output with all hiddens."""
-        return dependencies(
-            self.layers[self.dependency_layer - 1],
-            encoder_out["encoder_states"][self.dependency_layer - 1],
-            encoder_out["encoder_padding_mask"][0],
-        )
+        layer: Any = self.layers[self.dependency_layer - 1]
+        x = attention_input(layer, encoder_out["encoder_states"][self.dependency_layer - 1])
+        found: Tensor = layer.self_attn.dependencies(x, encoder_out["encoder_padding_mask"][0])
+        return found
+
+    def distances(self, encoder_out: dict[str, list[Tensor]]) -> list[Tensor]:
+        """Return e of each gated layer, ``(B, h, S)``, from an output with all hiddens."""
+        found = []
+        for number in self.distance_layers:
+            layer: Any = self.layers[number - 1]
+            x = attention_input(layer, encoder_out["encoder_states"][number - 1])
+            found.append(layer.self_attn.distances(x, encoder_out["encoder_padding_mask"][0]))
+        return found

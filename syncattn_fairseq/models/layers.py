@@ -45,37 +45,42 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
         """Build fairseq's self-attention, or the one with syntactic heads."""
-        is_dependency_layer = self.number == cfg.encoder_dependency_layer
-        parent_scaled_heads = config.pascal_heads(cfg, self.number)
-        if not (is_dependency_layer or parent_scaled_heads):
+        kinds: dict[str, Any] = _gates(cfg, self.number)
+        if self.number == cfg.encoder_dependency_layer:
+            kinds |= _dependency_heads(cfg) | {"lisa": cfg.encoder_parser == "lisa"}
+        if self.number in config.layers_of(cfg, "local_layers", "encoder"):
+            kinds["window"] = cfg.local_window
+        if scaled := config.pascal_heads(cfg, self.number):
+            kinds["parent_scaled_heads"] = scaled
+        if not kinds:
             return super().build_self_attention(embed_dim, cfg)
-        return _syntax_attention(
-            embed_dim,
-            cfg.encoder.attention_heads,
-            cfg,
-            dependency_heads=cfg.dependency_heads if is_dependency_layer else 0,
-            lisa=is_dependency_layer and cfg.encoder_parser == "lisa",
-            parent_scaled_heads=parent_scaled_heads,
-        )
+        return _syntax_attention(embed_dim, cfg.encoder.attention_heads, cfg, kinds)
 
 
 class SyntaxDecoderLayer(TransformerDecoderLayerBase):
     """fairseq's decoder layer; the ``number``-th, counted from 1, of its stack."""
 
     def __init__(self, cfg: Any, no_encoder_attn: bool, number: int) -> None:
-        self.is_dependency_layer = number == cfg.decoder_dependency_layer
+        self.number = number
+        self.shows_attention = number in config.layers_of(cfg, "distance_sync_layers", "decoder")
         self.is_backward_layer = number == cfg.sync_layer and cfg.sync_backward == "softmax"
         super().__init__(cfg, no_encoder_attn)
 
     def build_self_attention(
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> MultiheadAttention:
-        """Build fairseq's self-attention, or the one with dependency heads."""
-        if not self.is_dependency_layer:
+        """Build fairseq's self-attention, or the one with syntactic heads."""
+        kinds: dict[str, Any] = _gates(cfg, self.number)
+        if self.number == cfg.decoder_dependency_layer:
+            kinds |= _dependency_heads(cfg)
+        if not kinds:
             return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
-        return _syntax_attention(
-            embed_dim, cfg.decoder.attention_heads, cfg, dependency_heads=cfg.dependency_heads
-        )
+        return _syntax_attention(embed_dim, cfg.decoder.attention_heads, cfg, kinds)
+
+    def forward(self, *args: Any, need_attn: bool = False, **kwargs: Any) -> Any:
+        """Decode as fairseq does; show the cross-attention also where a loss looks at it."""
+        shown = need_attn or (self.shows_attention and self.training)
+        return super().forward(*args, need_attn=shown, **kwargs)
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
         """Build fairseq's cross-attention, or the one that shows its backward attention."""
@@ -93,7 +98,19 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         )
 
 
-def _syntax_attention(embed_dim: int, heads: int, cfg: Any, **kinds: Any) -> SyntaxAttention:
+def _dependency_heads(cfg: Any) -> dict[str, Any]:
+    return {"dependency_heads": cfg.dependency_heads, "key_bias": cfg.dependency_key_bias}
+
+
+def _gates(cfg: Any, number: int) -> dict[str, Any]:
+    if number not in config.layers_of(cfg, "distance_layers", "encoder", "decoder"):
+        return {}
+    return {"look_back": cfg.distance_look_back, "temperature": cfg.gate_temperature}
+
+
+def _syntax_attention(
+    embed_dim: int, heads: int, cfg: Any, kinds: dict[str, Any]
+) -> SyntaxAttention:
     return SyntaxAttention(
         embed_dim,
         heads,
@@ -101,7 +118,6 @@ def _syntax_attention(embed_dim: int, heads: int, cfg: Any, **kinds: Any) -> Syn
         self_attention=True,
         q_noise=cfg.quant_noise.pq,
         qn_block_size=cfg.quant_noise.pq_block_size,
-        key_bias=cfg.dependency_key_bias,
         **kinds,
     )
 
@@ -115,14 +131,10 @@ def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
     )
 
 
-def dependencies(
-    layer: Any, x: Tensor, padding_mask: Tensor | None, causal: bool = False
-) -> Tensor:
-    """Return the dependency heads' probabilities, ``(B, h, T, T)``, for a layer's input.
+def attention_input(layer: Any, x: Tensor) -> Tensor:
+    """Return what a layer's self-attention is given, ``(T, B, D)``, from the layer's own input.
 
-    Computed from the input, ``(T, B, D)``, and not by the layer on its way, so that gradients
-    flow whether or not the layer's activations are checkpointed.
+    What the losses look at is computed from this, and not by the layer on its way, so that
+    gradients flow whether or not the layer's activations are checkpointed.
     """
-    if layer.normalize_before:
-        x = layer.self_attn_layer_norm(x)
-    return layer.self_attn.dependencies(x, padding_mask, causal)
+    return layer.self_attn_layer_norm(x) if layer.normalize_before else x

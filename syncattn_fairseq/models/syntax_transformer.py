@@ -107,6 +107,8 @@ class SyntaxTransformerModel(TransformerModel):
             Scores ``(B, T, V)``, and fairseq's dictionary with, where there are such heads,
             ``src_dependency``, E, ``(B, h, S, S)``; ``tgt_dependency``, D, ``(B, h, T, T)``, row t
             = the head of y_t; and, for the sync loss, ``sync_attention``, D by decoder states.
+            Where distances are tied, ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and
+            ``(B, h, T)`` of each gated layer, and ``distance_attn``, C of each sync layer.
         """
         encoder_out = self.encoder(
             src_tokens, src_lengths, return_all_hiddens=True, **encoder_input
@@ -126,4 +128,7 @@ class SyntaxTransformerModel(TransformerModel):
             extra["tgt_dependency"] = self.decoder.by_predicted_token(by_state)
             if self.decoder.has_sync_layer:
                 extra["sync_attention"] = by_state
+        if "distance_attn" in extra:
+            extra["src_distances"] = self.encoder.distances(encoder_out)
+            extra["tgt_distances"] = self.decoder.distances(extra, prev_output_tokens)
         return scores, extra

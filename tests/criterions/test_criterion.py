@@ -18,7 +18,8 @@ from tests.functional import reference
 from tests.models import build
 
 aten = torch.ops.aten
-SYNC = {"encoder_layers": 3, "decoder_layers": 3}
+SYNC = {"encoder_layers": 3, "decoder_layers": 3, "encoder_attention_heads": 4}
+TIED = {"distance_layers": "1,2", "distance_sync_layers": "2,3", "decoder_attention_heads": 4}
 
 
 def criterion(**options: Any) -> LabelSmoothedCrossEntropyWithSyntax:
@@ -134,9 +135,43 @@ def test_training_heads_without_parses_is_refused_with_the_way_out() -> None:
 
 def test_fairseqs_transformer_trains_with_it() -> None:
     model, sample = build.model("transformer_tiny"), batch()
+    for field in ("src_parents", "src_labels"):  # which no task gives to a model that has no use
+        del sample["net_input"][field]
     loss, _, log = criterion(src_dep_weight=0.5, sync_weight=0.5)(model, sample)
     assert loss.item() == pytest.approx(translation_loss(model, sample).item())
     assert log["total_loss"] == log["loss"]
+
+
+@pytest.mark.parametrize("shift", [False, True])
+def test_distances_are_tied_layer_by_layer(shift: bool) -> None:
+    model = build.model("transformer_lpsi_tiny", noise=0.3, encoder_layers=3, decoder_layers=3)
+    sample = batch()
+    extra = model(**sample["net_input"])[1]
+    assert len(extra["src_distances"]) == len(extra["tgt_distances"]) == 2
+    padding = sample["target"].eq(build.PAD)
+    squared = ranked = 0.0
+    for layer in range(2):
+        e, d = extra["src_distances"][layer].mean(1), extra["tgt_distances"][layer].mean(1)
+        mapped = torch.einsum("bts,bs->bt", extra["distance_attn"][layer], e)
+        if shift:
+            d, mapped, outside = d[:, 1:], mapped[:, :-1], padding[:, 1:]
+        else:
+            outside = padding
+        squared += reference.sync_mse_loss(d, mapped, outside)
+        ranked += reference.sync_rank_loss(d, mapped, outside, margin=0.5)
+    base = translation_loss(model, sample).item()
+    for options, expected in (
+        ({"sync_mse_weight": 0.3}, 0.3 * squared),
+        ({"sync_rank_weight": 0.2}, 0.2 * ranked),
+        ({"sync_mse_weight": 0.3, "sync_rank_weight": 0.2}, 0.3 * squared + 0.2 * ranked),
+        ({}, 0.0),
+    ):
+        make = criterion(sync_margin=0.5, sync_shift=shift, **options)
+        loss, _, log = make(model, sample)
+        assert loss.item() == pytest.approx(base + expected, rel=1e-5)
+        assert [key for key in log if key.startswith("sync")] == [
+            key.replace("weight", "loss") for key in options
+        ]
 
 
 def test_logged_means_run_over_all_workers() -> None:
@@ -192,8 +227,16 @@ class NoHostSynchronisation(TorchDispatchMode):
 
 
 def test_nothing_waits_for_the_device() -> None:
-    model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
-    make = criterion(src_dep_weight=0.5, tgt_dep_weight=0.5, sync_weight=0.5, sync_without_eos=True)
+    model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC, **TIED), batch()
+    make = criterion(
+        src_dep_weight=0.5,
+        tgt_dep_weight=0.5,
+        sync_weight=0.5,
+        sync_without_eos=True,
+        sync_mse_weight=0.5,
+        sync_rank_weight=0.5,
+        sync_shift=True,
+    )
     previous = sample["net_input"].pop("prev_output_tokens")
     encoder_out = model.encoder(**sample["net_input"], return_all_hiddens=True)
     _, extra = model.decoder(previous, encoder_out=encoder_out)
@@ -201,6 +244,8 @@ def test_nothing_waits_for_the_device() -> None:
         extra["src_dependency"] = model.encoder.dependencies(encoder_out)
         extra["tgt_dependency"] = model.decoder.dependencies(extra, previous)
         extra["sync_attention"] = extra["tgt_dependency"]
+        extra["src_distances"] = model.encoder.distances(encoder_out)
+        extra["tgt_distances"] = model.decoder.distances(extra, previous)
         for term in make.terms:
             assert term.applies(extra, sample)
             term(extra, sample, 9)
@@ -214,15 +259,29 @@ def test_nothing_waits_for_the_device() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("backward", ["transpose", "softmax"])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {"sync_backward": "transpose"},
+        {"sync_backward": "softmax"},
+        {"encoder_parser": "lisa", "pascal_layers": "1,2", "source_label_dim": 5},
+        TIED,
+    ],
+    ids=str,
+)
 def test_half_precision_gives_nearly_the_same_and_finite_gradients(
-    dtype: torch.dtype, backward: str
+    dtype: torch.dtype, kinds: dict[str, Any]
 ) -> None:
-    make = criterion(src_dep_weight=0.5, tgt_dep_weight=0.5, sync_weight=0.5)
-    options = {**SYNC, "sync_backward": backward, "dropout": 0.0}
+    make = criterion(
+        src_dep_weight=0.5,
+        tgt_dep_weight=0.5,
+        sync_weight=0.5,
+        sync_mse_weight=0.5,
+        sync_rank_weight=0.1,
+    )
     values = []
     for narrow in (torch.float32, dtype):
-        model = build.model("transformer_syncattn_tiny", noise=0.03, **options)
+        model = build.model("transformer_syncattn_tiny", noise=0.03, dropout=0.0, **SYNC, **kinds)
         model = model.to(narrow).train()
         loss, _, log = make(model, batch())
         loss.backward()

@@ -12,6 +12,7 @@ from syncattn_fairseq.evaluation.alignment import (
     alignment_error_rate,
     read_alignments,
     word_links,
+    write_alignments,
 )
 
 links = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
@@ -100,6 +101,14 @@ def test_read_alignments(tmp_path: Path) -> None:
     assert read_alignments(path, one_based=True)[0] == [{(0, 0)}, set(), {(0, 1)}]
 
 
+def test_talp_differs_from_pharaoh_in_its_mark_and_its_first_number(tmp_path: Path) -> None:
+    pharaoh, talp = tmp_path / "pharaoh", tmp_path / "talp"
+    pharaoh.write_text("0-0 1?2 12-3\n\n4?0\n", encoding="utf-8")
+    talp.write_text("1-1 2p3 13-4\n\n5p1\n", encoding="utf-8")
+    assert read_alignments(talp, one_based=True) == read_alignments(pharaoh)
+    assert read_alignments(pharaoh)[1] == [{(1, 2)}, set(), {(4, 0)}]
+
+
 @pytest.mark.parametrize(
     ("line", "message"), [("1-1 a-2", "'a-2' is not a link"), ("0-1", "'0-1' counts from 0")]
 )
@@ -108,3 +117,18 @@ def test_bad_alignments_name_the_line(tmp_path: Path, line: str, message: str) -
     path.write_text(f"1-1\n{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match=f"gold:2: {message}"):
         read_alignments(path, one_based=True)
+
+
+def test_write_alignments(tmp_path: Path) -> None:
+    path = tmp_path / "links"
+    write_alignments(path, [{(10, 0), (2, 1), (2, 0)}, set()])
+    assert path.read_text(encoding="utf-8") == "2-0 2-1 10-0\n\n"
+
+
+@given(st.lists(links))
+def test_what_is_written_can_be_read(
+    tmp_path_factory: pytest.TempPathFactory, corpus: list[set[Link]]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "links"
+    write_alignments(path, corpus)
+    assert read_alignments(path) == (corpus, [set()] * len(corpus))

@@ -35,11 +35,24 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "pascal, self": {"arch": "transformer_pascal_tiny", "pascal_parents": "self"},
     "lisa": {"arch": "transformer_lisa_tiny"},
     "labels": {"arch": "transformer_sh_tiny"},
+    "lpsi": {"arch": "transformer_lpsi_tiny", **SYNC},
+    "lpsi, without positions": {
+        "arch": "transformer_lpsi_tiny",
+        "no_token_positional_embeddings": True,
+        "gate_temperature": 3.0,
+        **SYNC,
+    },
+    "local": {"arch": "transformer_local_attn_tiny", "local_window": 1},
     "all at once": {
         "arch": "transformer_syncattn_tiny",
         "encoder_parser": "lisa",
         "pascal_layers": "1,3",
         "source_label_dim": 5,
+        "distance_layers": "1,2",
+        "distance_sync_layers": "2,3",
+        "local_layers": "3",
+        "decoder_attention_heads": 4,
+        "encoder_attention_heads": 4,
         **SYNC,
     },
 }
@@ -70,6 +83,8 @@ def test_no_system_adds_parameters_but_u() -> None:
         ("transformer_syncattn_tiny", 2 * 32 * 32),
         ("transformer_lisa_tiny", 32 * 32),
         ("transformer_pascal_tiny", 0),
+        ("transformer_local_attn_tiny", 0),
+        ("transformer_lpsi_tiny", 2 * 2 * 2 * (6 * 32 + 1)),  # sides, layers, heads: W and b
         ("transformer_sh_tiny", 10 * (build.LABELS + 4)),
     ):
         added = sum(p.numel() for p in build.model(arch).parameters()) - plain
@@ -102,6 +117,11 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(
                 extra["tgt_dependency"][b, :, :last, :last],
                 alone_extra["tgt_dependency"][0, :, :last, :last],
             )
+        for kind, inside in (("src_distances", columns), ("tgt_distances", slice(0, T))):
+            for layer, distances in enumerate(extra.get(kind, [])):
+                same(distances[b, :, inside], alone_extra[kind][layer][0])
+        for layer, attention in enumerate(extra.get("distance_attn", [])):
+            same(attention[b, :T, columns], alone_extra["distance_attn"][layer][0])
         if "backward_attn" in extra:
             same(extra["backward_attn"][b, columns, :T], alone_extra["backward_attn"][0])
 
@@ -163,7 +183,15 @@ def test_rows_by_input_are_moved_up_by_one() -> None:
     torch.testing.assert_close(by_input["tgt_dependency"][..., :-1, :-1], predicted[..., 1:, 1:])
 
 
-@pytest.mark.parametrize("name", ["syncattn", "backward", "all at once"])
+def test_another_layers_alignment_is_whole_beside_a_backward_attention() -> None:
+    model = build.model(**VARIANTS["backward"])
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    _, extra = model(**batch, alignment_layer=2)
+    assert extra["attn"][0].shape == (1, 5, 6)
+    assert "backward_attn" not in extra
+
+
+@pytest.mark.parametrize("name", ["syncattn", "backward", "lpsi", "all at once"])
 def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
     gradients = []
     for checkpointed in (False, True):
@@ -175,6 +203,8 @@ def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
         loss = scores.square().mean() + sum(
             extra[key].square().sum() for key in EXTRAS if key in extra
         )
+        for key in ("src_distances", "tgt_distances", "distance_attn"):
+            loss = loss + sum(tensor.square().sum() for tensor in extra.get(key, []))
         (loss + extra["attn"][0].square().sum()).backward()
         gradients.append({n: p.grad for n, p in model.named_parameters()})
     for parameter, gradient in gradients[0].items():
@@ -234,6 +264,16 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ),
         ({"pascal_std": 0.0}, "--pascal-std 0.0"),
         ({"parent_ignoring": 1.5}, "--parent-ignoring 1.5"),
+        ({"distance_layers": "2,3"}, "--distance-layers 2,3: the encoder has layers 1 to 2"),
+        (
+            {"distance_layers": "1,2", "distance_sync_layers": "2"},
+            "--distance-sync-layers 2: one is needed for each of --distance-layers 1,2",
+        ),
+        (
+            {"distance_layers": "1", "local_layers": "1,2"},
+            "--local-layers 1,2: the heads of layer 1",
+        ),
+        ({"local_window": -1}, "--local-window -1: must be 0 or more"),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
     ],
 )
@@ -255,6 +295,13 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     pascal = build.model("transformer_pascal", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
     heads = [getattr(layer.self_attn, "parent_scaled_heads", 0) for layer in pascal.encoder.layers]
     assert heads == [7, 0, 0, 0, 0, 0]
+    lpsi = build.model("transformer_lpsi", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    assert lpsi.encoder.distance_layers == lpsi.decoder.distance_layers == [1, 2]
+    assert lpsi.decoder.distance_sync_layers == [5, 6]
+    assert lpsi.encoder.layers[0].self_attn.gates.weight.shape == (8, 6, 2)
+    local = build.model("transformer_local_attn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    windows = [getattr(layer.self_attn, "window", None) for layer in local.encoder.layers]
+    assert windows == [2, 2, None, None, None, None]
     lisa = build.model("transformer_lisa", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
     assert lisa.encoder.layers[0].self_attn.lisa
     assert (lisa.encoder.dependency_layer, lisa.decoder.dependency_layer) == (1, 0)

@@ -13,7 +13,12 @@ D, H = 12, 3
 
 
 def make(
-    heads: int = 1, key_bias: bool = False, lisa: bool = False, scaled: int = 0
+    heads: int = 1,
+    key_bias: bool = False,
+    lisa: bool = False,
+    scaled: int = 0,
+    look_back: int | None = None,
+    window: int | None = None,
 ) -> SyntaxAttention:
     torch.manual_seed(1)
     attention = SyntaxAttention(
@@ -24,6 +29,8 @@ def make(
         lisa=lisa,
         key_bias=key_bias,
         parent_scaled_heads=scaled,
+        look_back=look_back,
+        window=window,
     )
     for parameter in attention.parameters():
         nn.init.normal_(parameter, std=0.5)
@@ -54,8 +61,23 @@ def slow(
             scores = reference.biaffine_scores(q, k, u, None if bias is None else bias[h])
         probabilities = torch.zeros(len(x), len(x)).double()
         for t, row in enumerate(scores):
-            seen = t + 1 if causal else len(x)
-            probabilities[t, :seen] = torch.tensor(reference.softmax(row[:seen])).double()
+            between = attention.between.start <= h < attention.between.stop
+            columns = range(t + 1) if causal else range(len(x))
+            if between and attention.window is not None:
+                columns = [i for i in columns if abs(i - t) <= attention.window]
+            weights = torch.tensor(
+                reference.softmax([row[i] for i in columns]), dtype=torch.float64
+            )
+            if between and attention.gates is not None:
+                own = h - attention.between.start
+                gates = attention.gates
+                distances = reference.syntactic_distances(
+                    k, gates.weight[own], gates.bias[own].item()
+                )
+                opened = reference.distance_gates(distances, gates.temperature, causal)[t]
+                weights = weights * torch.tensor([opened[i] for i in columns], dtype=torch.float64)
+                weights = weights / weights.sum()
+            probabilities[t, list(columns)] = weights
         contexts.append(probabilities @ v)
         first = probabilities if first is None else first
     out = attention.out_proj
@@ -180,7 +202,12 @@ KINDS = [
     {"heads": 1, "scaled": 2, "key_bias": True},
     {"heads": 1, "lisa": True},
     {"heads": 2, "lisa": True, "scaled": 1, "key_bias": True},
+    {"heads": 0, "look_back": 5},
+    {"heads": 1, "look_back": 2, "scaled": 1},
+    {"heads": 0, "window": 1},
+    {"heads": 1, "lisa": True, "window": 2, "scaled": 1},
 ]
+GATED = [{"heads": 0, "look_back": 5}, {"heads": 1, "look_back": 2}]
 PARENTS = [1.5, 1.5, 2.0, 0.5, 4.0]
 
 
@@ -217,6 +244,48 @@ def test_every_sentence_is_scaled_by_its_own_parents(kinds: dict[str, int], left
     for b, (states, own) in enumerate(sentences):
         expected, _ = slow(attention, states, False, own)
         torch.testing.assert_close(output[inside[b], b], expected)
+
+
+@pytest.mark.parametrize("kinds", GATED, ids=str)
+@torch.no_grad()
+def test_gated_heads_see_the_past_only_where_they_are_told_to(kinds: dict[str, int]) -> None:
+    attention = make(**kinds)
+    x = torch.randn(7, 1, D).double()
+    output, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(7))
+    torch.testing.assert_close(output[:, 0], slow(attention, x[:, 0], True)[0])
+
+
+@pytest.mark.parametrize("kinds", GATED, ids=str)
+@torch.no_grad()
+def test_steps_of_gated_heads_equal_the_full_pass_and_reorder(kinds: dict[str, int]) -> None:
+    attention = make(**kinds)
+    x = torch.randn(9, 3, D).double()
+    full, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(9))
+    state: dict = {}
+    order = torch.arange(3)
+    for t in range(9):
+        if t in (3, 7):
+            turn = torch.tensor([2, 0, 0])
+            attention.reorder_incremental_state(state, turn)
+            order = order[turn]
+        step = x[t : t + 1, order]
+        output, _ = attention(step, step, step, incremental_state=state, need_weights=False)
+        torch.testing.assert_close(output[0], full[t, order])
+
+
+@torch.no_grad()
+def test_distances_are_those_that_gate() -> None:
+    attention = make(heads=1, look_back=2, scaled=1)
+    x = torch.randn(5, 2, D).double()
+    padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
+    distances = attention.distances(x, padding)
+    assert distances.shape == (2, 1, 5)
+    keys = x @ attention.k_proj.weight[4:8].T + attention.k_proj.bias[4:8]
+    for b, first in ((0, 0), (1, 2)):
+        expected = reference.syntactic_distances(
+            keys[first:, b], attention.gates.weight[0], attention.gates.bias[0].item()
+        )
+        assert distances[b, 0, first:].tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("scaled", [1, 3])

@@ -1,0 +1,178 @@
+"""``syncattn-align``: word alignments of one or both directions, symmetrised, scored, written."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from tqdm import tqdm
+
+from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.subwords import SCHEMES
+from syncattn_fairseq.evaluation.alignment import (
+    Link,
+    alignment_error_rate,
+    read_alignments,
+    write_alignments,
+)
+from syncattn_fairseq.evaluation.symmetrisation import SYMMETRISATIONS
+from syncattn_fairseq.evaluation.table import text_table
+from syncattn_fairseq.evaluation.word_alignment import (
+    WordAlignment,
+    common_sentences,
+    read_word_alignments,
+)
+
+Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
+"""Links between words by the name of a system and the direction, one set per sentence."""
+
+_DIRECTIONS = ("forward", "backward")
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if not args.forward and not args.backward:
+        parser.error("give --forward or --backward, or both")
+    if not args.gold and not args.output:
+        parser.error("give --gold to score alignments, --output to write them, or both")
+    outputs = _read(args)
+    sentences = len(next(iter(outputs.values())))
+    common = common_sentences({f"--{way} {name}": found for (name, way), found in outputs.items()})
+    columns = zip(*common.values(), strict=True)
+    links = {key: [a.links for a in column] for key, column in zip(outputs, columns, strict=True)}
+    for name, way, _ in args.output:
+        if way not in _ways(links, name):
+            known = ", ".join(_ways(links, name))
+            raise DataError(
+                f"--output {name} {way}: "
+                + (f"choose one of {known}" if known else f"no alignment is named {name}")
+            )
+    table = _table(links, *_gold(args, sentences, common)) if args.gold else ""
+    for name, way, path in args.output:
+        written = dict(zip(common, _combine(links, name, way), strict=True))
+        write_alignments(path, (written.get(index, set()) for index in range(sentences)))
+    if table:
+        print(f"{table}\n\nAER, precision and recall in %, over {len(common)} sentences")
+    if len(common) < sentences:
+        print(
+            f"left out: {sentences - len(common)} of {sentences} sentences, where an unknown "
+            "subword hides where words begin"
+        )
+
+
+def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment | None]]:
+    """Read every output, by its name and direction."""
+    outputs: dict[tuple[str, str], list[WordAlignment | None]] = {}
+    for direction in _DIRECTIONS:
+        for name, path in getattr(args, direction):
+            if (name, direction) in outputs:
+                raise DataError(f"--{direction} {name}: give each name once")
+            backward = direction == "backward"
+            outputs[name, direction] = read_word_alignments(path, args.subwords, backward)
+    return outputs
+
+
+def _gold(
+    args: argparse.Namespace, sentences: int, common: Mapping[int, Sequence[WordAlignment]]
+) -> tuple[list[set[Link]], list[set[Link]]]:
+    """Read the sure and the possible links of the common sentences."""
+    sure, possible = read_alignments(args.gold, args.one_based)
+    if len(sure) != sentences:
+        raise DataError(f"{args.gold}: {len(sure)} lines, but {sentences} decoded sentences")
+    for index, (alignment, *_) in common.items():
+        try:
+            alignment.check_gold(sure[index] | possible[index])
+        except DataError as error:
+            raise DataError(f"{args.gold}:{index + 1}: {error}") from None
+    return [sure[index] for index in common], [possible[index] for index in common]
+
+
+def _names(links: Links) -> list[str]:
+    return list(dict.fromkeys(name for name, _ in links))
+
+
+def _ways(links: Links, name: str) -> list[str]:
+    """List the directions of a system and, if it has both, what can be made of them."""
+    ways = [direction for direction in _DIRECTIONS if (name, direction) in links]
+    return [*ways, *SYMMETRISATIONS] if len(ways) == 2 else ways
+
+
+def _combine(links: Links, name: str, way: str) -> list[set[Link]]:
+    if way in _DIRECTIONS:
+        return links[name, way]
+    forward, backward = (links[name, direction] for direction in _DIRECTIONS)
+    pairs = zip(forward, tqdm(backward, f"{name} {way}", disable=None, leave=False), strict=True)
+    return [SYMMETRISATIONS[way](*pair) for pair in pairs]
+
+
+def _table(links: Links, sure: Sequence[set[Link]], possible: Sequence[set[Link]]) -> str:
+    rows = [["alignment", "AER", "precision", "recall", "links"]]
+    for name in _names(links):
+        for way in _ways(links, name):
+            hypothesis = _combine(links, name, way)
+            score = alignment_error_rate(sure, possible, hypothesis)
+            numbers = (score.aer, score.precision, score.recall)
+            percent = (f"{100 * number:.2f}" for number in numbers)
+            rows.append([f"{name} {way}", *percent, str(sum(map(len, hypothesis)))])
+    return text_table(rows)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="syncattn-align",
+        description="Score and write the word alignments that models printed with fairseq-generate "
+        "--score-reference --print-alignment, without --remove-bpe. Of models of both directions "
+        "also what is made of the two: " + ", ".join(SYMMETRISATIONS) + ".",
+    )
+    parser.add_argument(
+        "--forward",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="output of a model from source to target; once for each system or layer",
+    )
+    parser.add_argument(
+        "--backward",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="output of a model from target to source on the same sentences; with the NAME of a "
+        "--forward, both are symmetrised",
+    )
+    parser.add_argument(
+        "--gold",
+        metavar="FILE",
+        help="gold alignments of words, source-target, for AER: i-j sure; i?j (Pharaoh) or ipj "
+        "(talp) possible",
+    )
+    parser.add_argument(
+        "--one-based",
+        action="store_true",
+        help="--gold counts from 1, as talp files do as a rule, not from 0",
+    )
+    parser.add_argument(
+        "--output",
+        nargs=3,
+        action="append",
+        default=[],
+        metavar=("NAME", "ALIGNMENT", "FILE"),
+        help="write the links of words, 0-based i-j, one line per sentence, empty where one is "
+        "left out; ALIGNMENT: forward, backward or what is made of both, such as "
+        "grow-diag-final-and-moses",
+    )
+    parser.add_argument(
+        "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""``syncattn-trees``: bracketing scores of trees, with baselines beside them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.data.binary_trees import (
+    balanced,
+    left_branching,
+    random_tree,
+    right_branching,
+)
+from syncattn_fairseq.data.brackets import Tree, read_trees
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.files import replacing
+from syncattn_fairseq.evaluation.bracketing import BracketingScore, score_trees
+from syncattn_fairseq.evaluation.table import text_table
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="syncattn-trees", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    scoring = commands.add_parser(
+        "score",
+        help="compare trees with gold trees, without labels",
+        description="Compare trees with gold trees, without labels. Each file has one tree per "
+        "line in the brackets of the Penn Treebank. Every bracket has a label, be it a dummy, and "
+        "every word is in a bracket of its own: (X (X the) (X man)).",
+    )
+    scoring.add_argument(
+        "--gold",
+        required=True,
+        metavar="FILE",
+        help="an empty line or (()) leaves the sentence out",
+    )
+    scoring.add_argument(
+        "--system",
+        required=True,
+        action="append",
+        nargs=2,
+        metavar=("NAME", "FILE"),
+        help="trees over as many words as those of the gold trees; once per system",
+    )
+    scoring.add_argument("--seed", type=int, default=1, help="of the random trees (default: 1)")
+    scoring.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of table")
+    return parser
+
+
+def _score(args: argparse.Namespace) -> None:
+    gold = list(read_trees(args.gold))
+    if not any(gold):
+        raise DataError(f"{args.gold}: no gold tree; give one tree per line")
+    systems: dict[str, BracketingScore] = {}
+    for name, path in args.system:
+        if name in systems:
+            raise DataError(f"--system {name}: give each name once")
+        systems[name] = score_trees(list(read_trees(path)), gold, path)
+    baselines = {
+        name: score_trees([tree and build(list(tree.leaves())) for tree in gold], gold)
+        for name, build in _baselines(args.seed).items()
+    }
+    document = {
+        kind: {name: score.as_dict() for name, score in scores.items()}
+        for kind, scores in (("systems", systems), ("baselines", baselines))
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if args.json == "-":
+        sys.stdout.write(text)
+        return
+    if args.json:
+        with replacing(Path(args.json)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    print(_table(systems, baselines, args.seed))
+
+
+def _baselines(seed: int) -> dict[str, Callable[[Sequence[str]], Tree]]:
+    generator = Random(seed)
+    return {
+        "left-branching": left_branching,
+        "right-branching": right_branching,
+        "balanced": balanced,
+        "random": lambda words: random_tree(words, generator),
+    }
+
+
+def _table(
+    systems: Mapping[str, BracketingScore], baselines: Mapping[str, BracketingScore], seed: int
+) -> str:
+    rows = [["system", "evalb P", "evalb R", "evalb F1", "sentence F1"]]
+    for name, score in (*systems.items(), *baselines.items()):
+        brackets = score.evalb.brackets
+        fractions = brackets.precision, brackets.recall, brackets.f1, score.sentence.f1
+        rows.append([name, *(f"{100 * fraction:.2f}" for fraction in fractions)])
+    counted = baselines["random"]
+    notes = [
+        f"evalb: all brackets of {counted.evalb.sentences} sentences together, those of the whole "
+        "sentence and of one word too; with punctuation",
+        f"sentence F1: mean over the {len(counted.sentence.brackets)} sentences of two words or "
+        "more; spans of several words but not of all, each once; without punctuation",
+        "both without labels and parts of speech",
+        f"random: every split drawn uniformly, seed {seed}",
+    ]
+    if counted.left_out:
+        notes.append(f"{counted.left_out} sentences left out, which have no gold tree")
+    return "\n".join([text_table(rows), "", *notes])
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    {"score": _score}[args.command](args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Binary trees over words: induced from syntactic distances, and baselines to hold against them.
+
+Every bracket has the label ``LABEL``, that of a single word as well: ``(X (X the) (X man))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from .brackets import Tree
+from .errors import DataError
+
+LABEL = "X"
+"""Of constituents without category and of words without part of speech."""
+
+
+def tree_from_distances(distances: Sequence[float], words: Sequence[str]) -> Tree:
+    """Split the words again and again where the distance is largest, leftmost on ties.
+
+    From LPSI (Harada and Watanabe, ACL-IJCNLP SRW 2021).
+
+    Args:
+        distances: ``distances[i]`` is the gap before word i. The first one plays no role.
+        words: the leaves, at least one.
+
+    Raises:
+        DataError: there are not as many distances as words, or none.
+    """
+    if len(distances) != len(words):
+        raise DataError(f"{len(distances)} distances for {len(words)} words")
+    return _split(words, lambda start, end: max(range(start + 1, end), key=distances.__getitem__))
+
+
+def left_branching(words: Sequence[str]) -> Tree:
+    """Make a tree in which every constituent ends in a single word: ``((a b) c)``."""
+    return _split(words, lambda _, end: end - 1)
+
+
+def right_branching(words: Sequence[str]) -> Tree:
+    """Make a tree in which every constituent begins with a single word: ``(a (b c))``."""
+    return _split(words, lambda start, _: start + 1)
+
+
+def balanced(words: Sequence[str]) -> Tree:
+    """Split in the middle; the right part has one word more where the number of words is odd."""
+    return _split(words, lambda start, end: (start + end) // 2)
+
+
+def random_tree(words: Sequence[str], generator: Random) -> Tree:
+    """Split anywhere with the same probability, at every node anew.
+
+    This draws from all binary trees, but not each with the same probability.
+    """
+    return _split(words, lambda start, end: generator.randrange(start + 1, end))
+
+
+def _split(words: Sequence[str], split: Callable[[int, int], int]) -> Tree:
+    """Build a tree top-down. ``split(start, end)`` is the first word of the right part."""
+    if not words:
+        raise DataError("no words to build a tree over")
+    root = Tree(LABEL, [])
+    agenda = [(root, 0, len(words))]
+    while agenda:
+        node, start, end = agenda.pop()
+        if end - start == 1:
+            node.children.append(words[start])
+            continue
+        middle = split(start, end)
+        left, right = Tree(LABEL, []), Tree(LABEL, [])
+        node.children += [left, right]
+        agenda += [(right, middle, end), (left, start, middle)]
+    return root

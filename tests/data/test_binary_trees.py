@@ -1,0 +1,141 @@
+"""Binary trees against recursive ones, and read back from their brackets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.binary_trees import (
+    balanced,
+    left_branching,
+    random_tree,
+    right_branching,
+    tree_from_distances,
+)
+from syncattn_fairseq.data.brackets import Tree, parse_tree
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.linearise import linearise
+
+sentences = st.lists(st.text("ab|", min_size=1, max_size=2) | st.sampled_from("()"), min_size=1)
+BASELINES: dict[str, Callable[[Sequence[str]], Tree]] = {
+    "left": left_branching,
+    "right": right_branching,
+    "balanced": balanced,
+    "random": lambda words: random_tree(words, Random(1)),
+}
+
+
+def draw(node: Tree | str) -> str:
+    """Write a tree without labels."""
+    if isinstance(node, str):
+        return node
+    assert node.label == "X"
+    if isinstance(node.children[0], str):
+        (word,) = map(draw, node.children)
+        return word
+    left, right = map(draw, node.children)
+    return f"({left} {right})"
+
+
+def slow(distances: list[float], words: list[str]) -> str:
+    if len(words) == 1:
+        return words[0]
+    gaps = distances[1:]
+    split = 1 + gaps.index(max(gaps))
+    return f"({slow(distances[:split], words[:split])} {slow(distances[split:], words[split:])})"
+
+
+def mirrored(node: Tree | str) -> str:
+    if isinstance(node, str):
+        return node
+    parts = [mirrored(child) for child in reversed(node.children)]
+    return f"({parts[0]} {parts[1]})" if len(parts) > 1 else parts[0]
+
+
+@given(sentences, st.data())
+def test_distances_split_top_down_at_the_largest(words: list[str], data: st.DataObject) -> None:
+    size = len(words)
+    few_values = st.sampled_from([-1.0, -0.5, 0.25, 1.0])  # so that there are ties
+    distances = data.draw(
+        st.lists(few_values, min_size=size, max_size=size)
+        | st.lists(st.floats(-1, 1), min_size=size, max_size=size)
+    )
+    assert draw(tree_from_distances(distances, words)) == slow(distances, words)
+
+
+@pytest.mark.parametrize(
+    ("distances", "tree"),
+    [
+        ([9, 1, 3, 2], "((a b) (c d))"),
+        ([0, 3, 2, 1], "(a (b (c d)))"),
+        ([0, 1, 2, 3], "(((a b) c) d)"),
+        ([0, 1, 1, 1], "(a (b (c d)))"),
+        ([0, 1, 2, 2], "((a b) (c d))"),
+    ],
+)
+def test_distances_by_hand(distances: list[float], tree: str) -> None:
+    assert draw(tree_from_distances(distances, "abcd")) == tree
+
+
+@pytest.mark.parametrize(
+    ("name", "trees"),
+    [
+        ("left", ["a", "(a b)", "((a b) c)", "(((a b) c) d)", "((((a b) c) d) e)"]),
+        ("right", ["a", "(a b)", "(a (b c))", "(a (b (c d)))", "(a (b (c (d e))))"]),
+        ("balanced", ["a", "(a b)", "(a (b c))", "((a b) (c d))", "((a b) (c (d e)))"]),
+    ],
+)
+def test_baselines_by_hand(name: str, trees: list[str]) -> None:
+    for size, tree in enumerate(trees, 1):
+        assert draw(BASELINES[name]("abcde"[:size])) == tree
+
+
+@given(sentences, st.sampled_from(list(BASELINES)))
+def test_every_tree_is_binary_and_read_back_from_its_brackets(words: list[str], name: str) -> None:
+    tree = BASELINES[name](words)
+    assert list(tree.leaves()) == words
+    assert draw(tree).count("(") - words.count("(") == len(words) - 1
+    assert parse_tree(" ".join(linearise(tree, words))) == tree
+
+
+@given(sentences)
+def test_left_branching_is_right_branching_in_the_mirror(words: list[str]) -> None:
+    assert draw(left_branching(words)) == mirrored(right_branching(words[::-1]))
+
+
+def test_every_split_of_a_random_tree_has_the_same_chance() -> None:
+    generator = Random(1)
+    drawn = Counter(draw(random_tree("abcd", generator)) for _ in range(6000))
+    # The first split is one of three; those off the middle leave two more ways each.
+    expected = {
+        "(a (b (c d)))": 1000,
+        "(a ((b c) d))": 1000,
+        "((a b) (c d))": 2000,
+        "((a (b c)) d)": 1000,
+        "(((a b) c) d)": 1000,
+    }
+    assert drawn == {tree: pytest.approx(count, rel=0.1) for tree, count in expected.items()}
+
+
+def test_the_seed_makes_the_tree() -> None:
+    draws = {draw(random_tree("x" * 40, Random(seed))) for seed in (1, 1, 2)}
+    assert len(draws) == 2
+
+
+def test_long_sentences() -> None:
+    words = [str(word) for word in range(2000)]
+    for distances in (range(2000), range(2000, 0, -1)):
+        assert list(tree_from_distances(distances, words).leaves()) == words
+    assert list(left_branching(words).leaves()) == list(right_branching(words).leaves()) == words
+
+
+def test_distances_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(DataError, match="3 distances for 2 words"):
+        tree_from_distances([1, 2, 3], ["a", "b"])
+    with pytest.raises(DataError, match="no words"):
+        tree_from_distances([], [])
