@@ -22,6 +22,7 @@ SYSTEMS = {
     "transformer again": "transformer{}",
     "transformer_dbsa": "transformer_dbsa{}",
     "transformer_syncattn": "transformer_syncattn{}",
+    "transformer_lpsi": "transformer_lpsi{}",
     "transformer_pascal": "transformer_pascal{}",
     "transformer_lisa": "transformer_lisa{}",
     "transformer_sh": "transformer_sh{}",

@@ -33,7 +33,7 @@ def make_update(
     criterion: Any
     if name.startswith("transformer_"):
         criterion = LabelSmoothedCrossEntropyWithSyntax(
-            task, False, 0.1, 0.5, 0.5, "tokens", 0.5, False
+            task, False, 0.1, 0.5, 0.5, "tokens", 0.5, False, 0.01, 0.01
         )
     else:
         criterion = LabelSmoothedCrossEntropyCriterion(task, False, 0.1)

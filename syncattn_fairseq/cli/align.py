@@ -74,7 +74,8 @@ def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment 
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            outputs[name, direction] = read_word_alignments(path, args.subwords, backward)
+            for layer, found in read_word_alignments(path, args.subwords, backward).items():
+                outputs[name if layer is None else f"{name} layer {layer}", direction] = found
     return outputs
 
 
@@ -127,7 +128,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="syncattn-align",
         description="Score and write the word alignments that models printed with fairseq-generate "
-        "--score-reference --print-alignment, without --remove-bpe. Of models of both directions "
+        "--score-reference --print-alignment, without --remove-bpe; with --print-layer-alignments, "
+        "those of every decoder layer, named NAME layer 1 and so on. Of models of both directions "
         "also what is made of the two: " + ", ".join(SYMMETRISATIONS) + ".",
     )
     parser.add_argument(

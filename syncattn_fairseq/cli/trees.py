@@ -1,4 +1,4 @@
-"""``syncattn-trees``: bracketing scores of trees, with baselines beside them."""
+"""``syncattn-trees``: trees from syntactic distances, and bracketing scores of trees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.cli.common import command, positive
 from syncattn_fairseq.data.binary_trees import (
     balanced,
     left_branching,
@@ -18,14 +18,40 @@ from syncattn_fairseq.data.binary_trees import (
 )
 from syncattn_fairseq.data.brackets import Tree, read_trees
 from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import replacing
+from syncattn_fairseq.data.files import read_lines, replacing
+from syncattn_fairseq.data.linearise import linearise
+from syncattn_fairseq.data.subwords import SCHEMES, detect_scheme
 from syncattn_fairseq.evaluation.bracketing import BracketingScore, score_trees
+from syncattn_fairseq.evaluation.fairseq_output import read_decoded
+from syncattn_fairseq.evaluation.induction import SIDES, induced_tree
 from syncattn_fairseq.evaluation.table import text_table
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="syncattn-trees", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
+    inducing = commands.add_parser(
+        "induce",
+        help="make binary trees of the distances that a model printed",
+        description="Make binary trees of the syntactic distances that fairseq-generate "
+        "--score-reference --print-distances, without --remove-bpe, has printed.",
+    )
+    inducing.add_argument("--decoded", required=True, metavar="FILE", help="what it printed")
+    inducing.add_argument(
+        "--side", choices=SIDES, default="hypothesis", help="whose trees (default: hypothesis)"
+    )
+    inducing.add_argument(
+        "--layer", type=positive, metavar="N", help="whose distances, from 1 (default: the highest)"
+    )
+    inducing.add_argument(
+        "--text",
+        metavar="FILE",
+        help="words of that side, one sentence per line, to restore those unknown to the model",
+    )
+    inducing.add_argument(
+        "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
+    )
+    inducing.add_argument("--output", required=True, type=Path, metavar="FILE", help="trees")
     scoring = commands.add_parser(
         "score",
         help="compare trees with gold trees, without labels",
@@ -50,6 +76,27 @@ def _parser() -> argparse.ArgumentParser:
     scoring.add_argument("--seed", type=int, default=1, help="of the random trees (default: 1)")
     scoring.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of table")
     return parser
+
+
+def _induce(args: argparse.Namespace) -> None:
+    decoded = read_decoded(args.decoded)
+    texts = list(read_lines(args.text)) if args.text else [None] * len(decoded)
+    if len(texts) != len(decoded):
+        raise DataError(f"{args.text}: {len(texts)} lines, but {len(decoded)} decoded sentences")
+    scheme = args.subwords or detect_scheme(
+        text for s in decoded for text in (s.source, s.hypothesis)
+    )
+    blank = 0
+    with replacing(args.output) as path, path.open("w", encoding="utf-8") as file:
+        for number, (sentence, text) in enumerate(zip(decoded, texts, strict=True), 1):
+            words = None if text is None else text.split()
+            try:
+                tree = induced_tree(sentence, args.side, scheme, args.layer, words)
+            except DataError as error:
+                raise DataError(f"{args.decoded}: sentence {number}: {error}") from None
+            blank += tree is None
+            file.write(" ".join(linearise(tree, tree.leaves())) + "\n" if tree else "\n")
+    print(f"{args.output}: {len(decoded) - blank} trees, {blank} empty lines")
 
 
 def _score(args: argparse.Namespace) -> None:
@@ -115,7 +162,7 @@ def _table(
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    {"score": _score}[args.command](args)
+    {"induce": _induce, "score": _score}[args.command](args)
 
 
 if __name__ == "__main__":

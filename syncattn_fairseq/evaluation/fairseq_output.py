@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.files import read_lines
 from syncattn_fairseq.evaluation.alignment import Link
 
-_LINE = re.compile(r"([SHDA]|X(?=-\d+\t(?:source|hypothesis)\tword\t))-(\d+)\t(.*)")
+_LINE = re.compile(
+    r"([SHDAL]|X(?=-\d+\t(?:source|hypothesis)\t(?:word|distance-\d+)\t))-(\d+)\t(.*)"
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class DecodedSentence:
     hypothesis_heads: list[int] | None = None
     links: set[Link] | None = None
     """A- line: source and target positions of linked subwords, 0-based."""
+    layer_links: dict[int, set[Link]] = field(default_factory=dict)
+    """L- lines: the same for each decoder layer, from 1."""
+    source_distances: dict[int, list[float]] = field(default_factory=dict)
+    """X- lines: syntactic distances of the source's subwords, for each gated layer, from 1."""
+    hypothesis_distances: dict[int, list[float]] = field(default_factory=dict)
 
 
 def read_decoded(path: str | Path) -> list[DecodedSentence]:
@@ -49,12 +56,15 @@ def read_decoded(path: str | Path) -> list[DecodedSentence]:
             continue
         kind, sentence, value = match[1], int(match[2]), match[3]
         if kind == "X":
-            side, _, value = value.split("\t")
-            kind = f"X {side}"
+            side, level, value = value.split("\t")
+            kind = f"X {side} {level}"
+        elif kind == "L":
+            layer, _, value = value.partition("\t")
+            kind = f"L {layer}"
         known = fields.setdefault(sentence, {})
         if kind not in known:
             try:
-                known[kind] = _PARSERS.get(kind[0], str)(value)
+                known[kind] = _parser(kind)(value)
             except ValueError as error:
                 raise DataError(f"{path}:{number}: {error}") from None
         elif kind == "S" or latest[kind] != sentence:
@@ -79,10 +89,17 @@ def _sentence(known: dict[str, Any]) -> DecodedSentence:
         hypothesis=known["H"],
         translation=known.get("D", known["H"]),
         source=known.get("S", ""),
-        source_heads=known.get("X source"),
-        hypothesis_heads=known.get("X hypothesis"),
+        source_heads=known.get("X source word"),
+        hypothesis_heads=known.get("X hypothesis word"),
         links=known.get("A"),
+        layer_links=_by_layer(known, "L "),
+        source_distances=_by_layer(known, "X source distance-"),
+        hypothesis_distances=_by_layer(known, "X hypothesis distance-"),
     )
+
+
+def _by_layer(known: dict[str, Any], prefix: str) -> dict[int, Any]:
+    return {int(k.removeprefix(prefix)): v for k, v in known.items() if k.startswith(prefix)}
 
 
 def _scored_text(value: str) -> str:
@@ -108,9 +125,14 @@ def _links(value: str) -> set[Link]:
         ) from None
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "H": _scored_text,
-    "D": _scored_text,
-    "A": _links,
-    "X": _integers,
-}
+def _numbers(value: str) -> list[float]:
+    try:
+        return [float(token) for token in value.split()]
+    except ValueError:
+        raise ValueError(f"expected distances, got {value[:60]!r}") from None
+
+
+def _parser(kind: str) -> Callable[[str], Any]:
+    if kind.startswith("X"):
+        return _integers if kind.endswith("word") else _numbers
+    return {"H": _scored_text, "D": _scored_text, "A": _links, "L": _links}.get(kind[0], str)

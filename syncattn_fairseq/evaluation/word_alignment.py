@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from syncattn_fairseq.data.errors import DataError
@@ -84,8 +84,8 @@ def hides_words(text: str, words: int, scheme: str, true_words: int | None = Non
 
 def read_word_alignments(
     path: str | Path, scheme: str | None = None, backward: bool = False
-) -> list[WordAlignment | None]:
-    """Read the alignments that a decoder printed with ``--print-alignment``.
+) -> dict[int | None, list[WordAlignment | None]]:
+    """Read the alignments that a decoder printed.
 
     Args:
         path: its output, in subwords.
@@ -93,21 +93,30 @@ def read_word_alignments(
         backward: the decoder translates from what we call target to what we call source.
 
     Returns:
-        One per sentence, None where an unknown subword hides where words begin.
+        One per sentence, None where an unknown subword hides where words begin. Those of
+        ``--print-layer-alignments`` come by the number of the layer, that of ``--print-alignment``
+        as None.
 
     Raises:
         DataError: the file cannot be understood, or a sentence has no links.
     """
     decoded = read_decoded(path)
     scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
-    alignments: list[WordAlignment | None] = []
+    layers = sorted({layer for sentence in decoded for layer in sentence.layer_links})
+    chosen: list[int | None] = [*layers]
+    if not layers or any(sentence.links is not None for sentence in decoded):
+        chosen.insert(0, None)
+    found: dict[int | None, list[WordAlignment | None]] = {layer: [] for layer in chosen}
     for number, sentence in enumerate(decoded, 1):
-        try:
-            alignment = word_alignment(sentence, scheme)
-        except DataError as error:
-            raise DataError(f"{path}: sentence {number}: {error}") from None
-        alignments.append(alignment.reversed() if alignment and backward else alignment)
-    return alignments
+        for layer, alignments in found.items():
+            if layer is not None:
+                sentence = replace(sentence, links=sentence.layer_links.get(layer))
+            try:
+                alignment = word_alignment(sentence, scheme)
+            except DataError as error:
+                raise DataError(f"{path}: sentence {number}: {error}") from None
+            alignments.append(alignment.reversed() if alignment and backward else alignment)
+    return found
 
 
 def common_sentences(

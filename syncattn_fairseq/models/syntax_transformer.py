@@ -128,7 +128,7 @@ class SyntaxTransformerModel(TransformerModel):
             extra["tgt_dependency"] = self.decoder.by_predicted_token(by_state)
             if self.decoder.has_sync_layer:
                 extra["sync_attention"] = by_state
-        if "distance_attn" in extra:
+        if "distance_attn" in extra or (self.encoder.distance_layers and not self.training):
             extra["src_distances"] = self.encoder.distances(encoder_out)
             extra["tgt_distances"] = self.decoder.distances(extra, prev_output_tokens)
         return scores, extra

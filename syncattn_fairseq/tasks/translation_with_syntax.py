@@ -23,8 +23,8 @@ from ..data.dataset import SyntaxPairDataset, Unparsed, load_marks
 from ..data.errors import DataError
 from ..data.fields import NOTHING
 from ..data.labels import dictionary_path, load_dictionary
+from .analysis_printer import AnalysisPrinter
 from .input_parses import InputParses
-from .parse_printer import ParsePrinter
 
 
 @dataclass
@@ -59,6 +59,14 @@ class TranslationWithSyntaxConfig(TranslationConfig):
             "help": "print the heads of each source and hypothesis (X- lines; with --results-path "
             "to parses-SUBSET.txt there)"
         },
+    )
+    print_distances: bool = field(
+        default=False,
+        metadata={"help": "print the syntactic distances of each source and hypothesis likewise"},
+    )
+    print_layer_alignments: bool = field(
+        default=False,
+        metadata={"help": "print the links of every decoder layer likewise (L- lines)"},
     )
     gold_source_heads: bool = field(
         default=False,
@@ -254,7 +262,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         prefix_tokens: Tensor | None = None,
         constraints: Any = None,
     ) -> list[list[dict[str, Any]]]:
-        """Translate a batch; print its parses if they are asked for."""
+        """Translate a batch; print its parses and the like if they are asked for."""
         net_input = sample["net_input"]
         if self.batches_read:  # of fairseq-interactive, which hands on the tokens alone
             batch = self.batches_read.popleft()
@@ -266,22 +274,28 @@ class TranslationWithSyntaxTask(TranslationTask):
         hypotheses: list[list[dict[str, Any]]] = super().inference_step(
             generator, models, sample, prefix_tokens, constraints
         )
-        if self.cfg.print_parses:
-            with self._parse_output() as output:
+        if self.cfg.print_parses or self.cfg.print_distances or self.cfg.print_layer_alignments:
+            with self._analysis_output() as output:
                 # A reference that is forced is one hypothesis, whatever --nbest says.
                 for n in range(min(self.nbest, max(map(len, hypotheses)))):
                     best = [h[min(n, len(h) - 1)]["tokens"] for h in hypotheses]
-                    self.parse_printer.print(models, net_input, sample["id"], best, output)
+                    self.printer.print(models, net_input, sample["id"], best, output)
         return hypotheses
 
     @cached_property
-    def parse_printer(self) -> ParsePrinter:
-        """What prints parses."""
-        return ParsePrinter(self.source_dictionary, self.target_dictionary)
+    def printer(self) -> AnalysisPrinter:
+        """What prints parses, distances and links."""
+        return AnalysisPrinter(
+            self.source_dictionary,
+            self.target_dictionary,
+            self.cfg.print_parses,
+            self.cfg.print_distances,
+            self.cfg.print_layer_alignments,
+        )
 
     @contextmanager
-    def _parse_output(self) -> Iterator[TextIO]:
-        """Open what parses are printed to: standard output, or a file beside fairseq's own."""
+    def _analysis_output(self) -> Iterator[TextIO]:
+        """Open what they are printed to: standard output, or a file beside fairseq's own."""
         if self.cfg.results_path is None:
             yield sys.stdout
             return

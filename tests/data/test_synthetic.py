@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from syncattn_fairseq.data.brackets import parse_tree
 from syncattn_fairseq.data.synthetic import lexicon
 from syncattn_fairseq.data.synthetic.corpus import MAX_WORDS, generate
 from syncattn_fairseq.data.synthetic.grammar import Grammar
@@ -93,6 +94,15 @@ def test_trees_are_projective_and_brackets_hold_the_words(seed: int) -> None:
             assert tuple(zip(sentence.upos, sentence.words, strict=True)) == tuple(leaves)
             assert sentence.tree.count("(") == sentence.tree.count(")")
             assert sentence.tree.startswith("(S ") and "()" not in sentence.tree
+
+
+def test_every_bracket_holds_a_word(pairs: list[SentencePair]) -> None:
+    """A German verb phrase whose one verb stands elsewhere leaves no empty bracket behind."""
+    for pair in pairs:
+        for sentence in (pair.source, pair.target):
+            tree = parse_tree(sentence.tree)
+            assert tree is not None
+            assert tuple(tree.leaves()) == sentence.words
 
 
 def test_every_word_is_linked_unless_it_is_a_german_comma(pairs: list[SentencePair]) -> None:

@@ -47,6 +47,19 @@ def test_best_hypotheses_in_the_order_of_the_corpus(tmp_path: Path) -> None:
     ]
 
 
+def test_distances_and_links_of_layers(tmp_path: Path) -> None:
+    [sentence] = read_decoded(
+        write(
+            tmp_path / "out",
+            "X-0\tsource\tdistance-1\t0.5 -0.25\nX-0\tsource\tdistance-2\t0 1\n"
+            "X-0\thypothesis\tdistance-2\t1\nL-0\t1\t0-0\nL-0\t3\t1-0\nH-0\t-1\ta\n",
+        )
+    )
+    assert sentence.source_distances == {1: [0.5, -0.25], 2: [0, 1]}
+    assert sentence.hypothesis_distances == {2: [1]}
+    assert sentence.layer_links == {1: {(0, 0)}, 3: {(1, 0)}}
+
+
 def test_plain_text(tmp_path: Path) -> None:
     sentences = read_decoded(write(tmp_path / "out", "a dog\n\nS-1 trains\n"))
     assert [s.translation for s in sentences] == ["a dog", "", "S-1 trains"]
@@ -62,6 +75,8 @@ def test_plain_text(tmp_path: Path) -> None:
         ("H-0\ta\n", "out:1: expected a score"),
         ("H-0\t-1\ta\nA-0\t0.1,0.9 0.2,0.8\n", "out:2: expected links like 3-4"),
         ("H-0\t-1\ta\nX-0\tsource\tword\t1 x\n", "out:2: expected heads, got '1 x'"),
+        ("H-0\t-1\ta\nX-0\tsource\tdistance-1\t1 x\n", "out:2: expected distances, got '1 x'"),
+        ("H-0\t-1\ta\nL-0\t1\t1:1\n", "out:2: expected links like 3-4"),
     ],
 )
 def test_broken_output(tmp_path: Path, text: str, message: str) -> None:

@@ -66,9 +66,18 @@ def write(folder: Path, text: str) -> Path:
 def test_read(tmp_path: Path) -> None:
     path = write(tmp_path, PRINTED)
     forward = WordAlignment({(0, 0)}, (2, 1))
-    assert read_word_alignments(path) == [forward, None]
-    assert read_word_alignments(path, backward=True) == [forward.reversed(), None]
-    assert read_word_alignments(path, "none")[1] == WordAlignment({(0, 0)}, (1, 1))
+    assert read_word_alignments(path) == {None: [forward, None]}
+    assert read_word_alignments(path, backward=True) == {None: [forward.reversed(), None]}
+    assert read_word_alignments(path, "none")[None][1] == WordAlignment({(0, 0)}, (1, 1))
+
+
+def test_layers_are_read_one_by_one(tmp_path: Path) -> None:
+    layers = "L-0\t1\t1-0\nL-1\t1\t0-0\nL-0\t2\t0-0\nL-1\t2\t0-0\n"
+    found = read_word_alignments(write(tmp_path, PRINTED + layers), "subword_nmt")
+    forward, last = WordAlignment({(0, 0)}, (2, 1)), WordAlignment({(1, 0)}, (2, 1))
+    assert found == {None: [forward, None], 1: [last, None], 2: [forward, None]}
+    only = PRINTED.replace("A-", "P-") + layers
+    assert list(read_word_alignments(write(tmp_path, only), "subword_nmt")) == [1, 2]
 
 
 def test_read_names_the_sentence(tmp_path: Path) -> None:

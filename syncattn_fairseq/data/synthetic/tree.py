@@ -138,7 +138,8 @@ def _linearise(root: Phrase) -> tuple[Sentence, dict[Token, int]]:
     def brackets(node: Node) -> str:
         if isinstance(node, Token):
             return f"({node.upos} {node.word})" if node in positions else ""
-        return f"({node.category} {' '.join(filter(None, map(brackets, node.children)))})"
+        inside = " ".join(filter(None, map(brackets, node.children)))
+        return f"({node.category} {inside})" if inside else ""  # all its words stand elsewhere
 
     sentence = Sentence(
         tuple(token.word for token in tokens),

@@ -1,0 +1,66 @@
+"""Trees over words, from the syntactic distances that a decoder printed of subwords (LPSI)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+
+from ..data.binary_trees import tree_from_distances
+from ..data.brackets import Tree
+from ..data.errors import DataError
+from ..data.subwords import join_subwords, word_starts
+from .fairseq_output import DecodedSentence
+
+SIDES = ("source", "hypothesis")
+
+
+def induced_tree(
+    sentence: DecodedSentence,
+    side: str,
+    scheme: str,
+    layer: int | None = None,
+    words: Sequence[str] | None = None,
+) -> Tree | None:
+    """Split a sentence again and again where the distance is largest.
+
+    The gap before a word is the gap before its first subword; gaps inside words play no role.
+
+    Args:
+        sentence: what was printed with ``--print-distances``, in subwords.
+        side: ``source`` or ``hypothesis``.
+        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`).
+        layer: whose distances, from 1; None: the highest that has any.
+        words: the words as they are, to restore what is unknown to the model; None: those that the
+            subwords make.
+
+    Returns:
+        None for an empty sentence, and where an unknown subword hides the words.
+
+    Raises:
+        DataError: there are no such distances, or words are not those of the sentence.
+    """
+    text = getattr(sentence, side).split()
+    by_layer: dict[int, list[float]] = getattr(sentence, f"{side}_distances")
+    if not by_layer:
+        raise DataError(f"no distances of the {side}; decode with --print-distances")
+    if layer is not None and layer not in by_layer:
+        known = ", ".join(map(str, by_layer))
+        raise DataError(f"no distances of layer {layer}; there are those of {known}")
+    distances = by_layer[max(by_layer) if layer is None else layer]
+    if len(distances) != len(text):
+        raise DataError(
+            f"{len(distances)} distances for {len(text)} subwords; leave --remove-bpe out"
+        )
+    gaps = list(compress(distances, word_starts(text, scheme)))
+    plain = join_subwords(text, scheme)
+    if words is not None and len(words) != len(plain):
+        if "<unk>" in plain:
+            return None
+        raise DataError(f"{len(plain)} words, but {len(words)} in the text")
+    leaves = [_escaped(word) for word in (plain if words is None else words)]
+    return tree_from_distances(gaps, leaves) if leaves else None
+
+
+def _escaped(word: str) -> str:
+    """Write parentheses as the Penn Treebank does."""
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")

@@ -1,0 +1,198 @@
+"""What the heads of a model say about sources and hypotheses, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import torch
+from fairseq.data import data_utils
+from torch import Tensor
+
+from ..data.subwords import detect_scheme, word_heads, word_lengths
+
+
+@dataclass
+class AnalysisPrinter:
+    """Prints lines for each hypothesis, told apart by the columns behind its number.
+
+    ::
+
+        X-12  source      subword     1 1 1      the subword that each attends to most, from 0
+        X-12  source      word        2 0        the same between words, from 1, 0 = root
+        X-12  hypothesis  subword     0 0 1
+        X-12  hypothesis  word        0 1
+        X-12  source      distance-1  0.2 -0.1   syntactic distances of layer 1, mean over heads
+        L-12  6           0-0 1-0                links of decoder layer 6, source-target, from 0
+
+    A word's head is the word that its final subword attends to (rule ``chain``); a word that
+    attends to itself is a root. Nothing keeps the heads from forming a cycle. The distance of a
+    hypothesis's token is that of the state that reads it. A link leads from each target token to
+    the source token that the layer's cross-attention, averaged over heads, attends to most.
+
+    Args:
+        src_dict: dictionary of the source.
+        tgt_dict: dictionary of the target.
+        parses: print heads.
+        distances: print distances.
+        layer_alignments: print links.
+    """
+
+    src_dict: Any
+    tgt_dict: Any
+    parses: bool = False
+    distances: bool = False
+    layer_alignments: bool = False
+
+    def __post_init__(self) -> None:
+        self.src_scheme = detect_scheme(self.src_dict.symbols)
+        self.tgt_scheme = detect_scheme(self.tgt_dict.symbols)
+
+    @torch.no_grad()
+    def print(
+        self,
+        models: Sequence[Any],
+        net_input: dict[str, Tensor],
+        ids: Tensor,
+        hypotheses: Sequence[Tensor],
+        output: TextIO,
+    ) -> None:
+        """Force one hypothesis per sentence through the models, and print what they say.
+
+        Args:
+            models: an ensemble; what their heads say is averaged.
+            net_input: ``src_tokens``, ``src_lengths`` and what else the encoder takes.
+            ids: ``(B,)`` numbers of the sentences.
+            hypotheses: tokens of each, with the end of sentence.
+            output: where to.
+
+        Raises:
+            ValueError: no model has heads of the kind that is asked for.
+        """
+        forced = _Forced(models, net_input, hypotheses, self.tgt_dict)
+        numbers = ids.tolist()
+        lines: list[list[str]] = [[] for _ in numbers]
+        if self.parses:
+            self._parses(forced, lines)
+        if self.distances:
+            self._distances(forced, lines)
+        if self.layer_alignments:
+            self._links(forced, lines)
+        for number, found in zip(numbers, lines, strict=True):
+            for line in found:
+                kind, _, rest = line.partition("\t")
+                print(f"{kind}-{number}\t{rest}", file=output)
+
+    def _parses(self, forced: _Forced, lines: list[list[str]]) -> None:
+        found = False
+        for side, key, tokens, dictionary, scheme in (
+            ("source", "src_dependency", forced.source, self.src_dict, self.src_scheme),
+            ("hypothesis", "tgt_dependency", forced.target, self.tgt_dict, self.tgt_scheme),
+        ):
+            attention = forced.mean([extra[key].mean(1) for extra in forced.extras if key in extra])
+            if attention is None:
+                continue
+            found = True
+            for row, heads in enumerate(forced.most_attended(attention, tokens, tokens)):
+                words = [dictionary[token] for token in tokens[row][forced.inside(tokens)[row]]]
+                by_word = word_heads(heads, word_lengths(words, scheme))
+                lines[row].append(f"X\t{side}\tsubword\t{_joined(heads)}")
+                lines[row].append(f"X\t{side}\tword\t{_joined(by_word)}")
+        if not found:
+            raise ValueError("--print-parses: the model has no dependency heads")
+
+    def _distances(self, forced: _Forced, lines: list[list[str]]) -> None:
+        extras = [extra for extra in forced.extras if "src_distances" in extra]
+        if not extras:
+            raise ValueError("--print-distances: the model measures no syntactic distances")
+        for side, key, tokens in (
+            ("source", "src_distances", forced.source),
+            ("hypothesis", "tgt_distances", forced.target),
+        ):
+            inside = forced.inside(tokens)
+            for index, layer in enumerate(forced.distance_layers()):
+                mean = forced.mean([extra[key][index].mean(1) for extra in extras])
+                assert mean is not None
+                if side == "hypothesis":  # state t + 1 reads what state t has predicted
+                    mean = mean.roll(-1, 1)
+                for row, values in enumerate(mean):
+                    numbers = (f"{value:.4f}" for value in values[inside[row]].tolist())
+                    lines[row].append(f"X\t{side}\tdistance-{layer}\t{_joined(numbers)}")
+
+    def _links(self, forced: _Forced, lines: list[list[str]]) -> None:
+        for number, attention in enumerate(forced.cross_attention(), 1):
+            attended = forced.most_attended(attention, forced.target, forced.source)
+            for row, sources in enumerate(attended):
+                links = (f"{source}-{target}" for target, source in enumerate(sources))
+                lines[row].append(f"L\t{number}\t{_joined(links)}")
+
+
+class _Forced:
+    """Hypotheses that are forced through models."""
+
+    def __init__(
+        self,
+        models: Sequence[Any],
+        net_input: dict[str, Tensor],
+        hypotheses: Sequence[Tensor],
+        dictionary: Any,
+    ) -> None:
+        pad, eos = dictionary.pad(), dictionary.eos()
+        self.special = (pad, eos)
+        self.models = models
+        self.source = net_input["src_tokens"]
+        self.target = data_utils.collate_tokens(list(hypotheses), pad, eos)
+        self.input = {k: v for k, v in net_input.items() if k != "prev_output_tokens"}
+        self.input["prev_output_tokens"] = data_utils.collate_tokens(
+            list(hypotheses), pad, eos, move_eos_to_beginning=True
+        )
+        self.extras = [model(features_only=True, **self.input)[1] for model in models]
+
+    def inside(self, tokens: Tensor) -> Tensor:
+        """Tell the tokens of the sentences from padding and the end of sentence."""
+        pad, eos = self.special
+        return tokens.ne(pad) & tokens.ne(eos)
+
+    def distance_layers(self) -> list[int]:
+        """Return the numbers of the layers that measure distances."""
+        named = (getattr(model.encoder, "distance_layers", []) for model in self.models)
+        return next(filter(None, named), [])
+
+    @staticmethod
+    def mean(values: Sequence[Tensor]) -> Tensor | None:
+        """Average over models; None if none has a say."""
+        return torch.stack(list(values)).mean(0) if values else None
+
+    def most_attended(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[list[int]]:
+        """Return where each token of each sentence attends to most.
+
+        Positions count the tokens of the sentence, without padding and the end of sentence, which
+        attend to nothing here and are attended to by nothing.
+
+        Args:
+            attention: ``(B, R, C)``.
+            rows: the tokens that attend, ``(B, R)``.
+            columns: the tokens that are attended to, ``(B, C)``.
+        """
+        outside = ~self.inside(columns)
+        position = (~outside).cumsum(1) - 1
+        best = position.gather(1, attention.masked_fill(outside.unsqueeze(1), -1.0).argmax(-1))
+        return [row[inside].tolist() for row, inside in zip(best, self.inside(rows), strict=True)]
+
+    def cross_attention(self) -> list[Tensor]:
+        """Return each decoder layer's, ``(B, T, S)``, by one pass for each."""
+        layers = []
+        for layer in range(min(model.decoder.num_layers for model in self.models)):
+            extras = [
+                model(features_only=True, alignment_layer=layer, **self.input)[1]
+                for model in self.models
+            ]
+            mean = self.mean([extra["attn"][0] for extra in extras])
+            assert mean is not None
+            layers.append(mean)
+        return layers
+
+
+def _joined(values: Any) -> str:
+    return " ".join(map(str, values))
