@@ -24,11 +24,15 @@ class SyntaxConfig(FairseqDataclass):
     dependency_key_bias: bool = field(
         default=False, metadata={"help": "add a bias for each key to the bi-affine scores"}
     )
-    encoder_parser: ChoiceEnum(["biaffine", "lisa"]) = field(  # type: ignore[valid-type]
+    encoder_parser: ChoiceEnum(["biaffine", "lisa", "dot"]) = field(  # type: ignore[valid-type]
         default="biaffine",
         metadata={
-            "help": "the encoder's dependency heads: DBSA's bi-affine form, or LISA's parser"
+            "help": "the encoder's dependency heads: DBSA's bi-affine form, LISA's parser, or "
+            "ordinary heads"
         },
+    )
+    decoder_parser: ChoiceEnum(["biaffine", "dot"]) = field(  # type: ignore[valid-type]
+        default="biaffine", metadata={"help": "the decoder's dependency heads likewise"}
     )
     tgt_dependency_rows: ChoiceEnum(["predicted", "input"]) = field(  # type: ignore[valid-type]
         default="predicted",

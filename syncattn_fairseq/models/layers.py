@@ -47,7 +47,7 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
         """Build fairseq's self-attention, or the one with syntactic heads."""
         kinds: dict[str, Any] = _gates(cfg, self.number)
         if self.number == cfg.encoder_dependency_layer:
-            kinds |= _dependency_heads(cfg) | {"lisa": cfg.encoder_parser == "lisa"}
+            kinds |= _dependency_heads(cfg, cfg.encoder_parser)
         if self.number in config.layers_of(cfg, "local_layers", "encoder"):
             kinds["window"] = cfg.local_window
         if scaled := config.pascal_heads(cfg, self.number):
@@ -72,7 +72,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         """Build fairseq's self-attention, or the one with syntactic heads."""
         kinds: dict[str, Any] = _gates(cfg, self.number)
         if self.number == cfg.decoder_dependency_layer:
-            kinds |= _dependency_heads(cfg)
+            kinds |= _dependency_heads(cfg, cfg.decoder_parser)
         if not kinds:
             return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
         return _syntax_attention(embed_dim, cfg.decoder.attention_heads, cfg, kinds)
@@ -98,8 +98,12 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         )
 
 
-def _dependency_heads(cfg: Any) -> dict[str, Any]:
-    return {"dependency_heads": cfg.dependency_heads, "key_bias": cfg.dependency_key_bias}
+def _dependency_heads(cfg: Any, parser: str) -> dict[str, Any]:
+    return {
+        "dependency_heads": cfg.dependency_heads,
+        "parser": parser,
+        "key_bias": cfg.dependency_key_bias,
+    }
 
 
 def _gates(cfg: Any, number: int) -> dict[str, Any]:

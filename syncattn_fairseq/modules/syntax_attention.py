@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..functional import biaffine_scores, parent_scaled_scores, parser_scores
+from ..functional._numerics import widen
 from .biaffine_query import BiaffineQuery
 from .distance_gates import DistanceGates
 
@@ -18,9 +20,9 @@ class SyntaxAttention(MultiheadAttention):
     """fairseq's multi-head self-attention with syntactic heads among its heads.
 
     The first heads are dependency heads, parsers whose attention is trained on parses: bi-affine
-    (DBSA, SyncAttn Eq. 4) or LISA's. The last heads are parent-scaled (PASCAL Eq. 1-2): they are
-    given the parse. Those between are gated by syntactic distances (LPSI Eq. 4-6), or see a window
-    only, or are ordinary.
+    (DBSA, SyncAttn Eq. 4) or LISA's; or ordinary ones that a loss looks at. The last heads are
+    parent-scaled (PASCAL Eq. 1-2): they are given the parse. Those between are gated by syntactic
+    distances (LPSI Eq. 4-6), or see a window only, or are ordinary.
 
     Bi-affine heads live in the query projection and leave fairseq's code, and its fused kernel, as
     they are. The probabilities of dependency heads are computed apart by :meth:`dependencies`, for
@@ -28,8 +30,9 @@ class SyntaxAttention(MultiheadAttention):
 
     Args:
         dependency_heads: how many heads, counted from the first, are parsers.
-        lisa: they are LISA's parsers. Encoder only, as are parent-scaled heads and windows.
-        key_bias: add a bias for each key to the parsers' scores.
+        parser: what they are: ``biaffine``, ``lisa`` or, ordinary, ``dot``. LISA's are for the
+            encoder only, as are parent-scaled heads and windows.
+        key_bias: add a bias for each key to the parsers' scores; not to those of ordinary heads.
         parent_scaled_heads: how many heads, counted from the last, are parent-scaled.
         look_back: of the distances (M); None for no gates.
         temperature: of the gates (τ).
@@ -41,7 +44,7 @@ class SyntaxAttention(MultiheadAttention):
         self,
         *args: Any,
         dependency_heads: int = 0,
-        lisa: bool = False,
+        parser: str = "biaffine",
         key_bias: bool = False,
         parent_scaled_heads: int = 0,
         look_back: int | None = None,
@@ -51,11 +54,11 @@ class SyntaxAttention(MultiheadAttention):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.dependency_heads = dependency_heads
-        self.lisa = lisa
+        self.parser = parser
         self.parent_scaled_heads = parent_scaled_heads
         self.window = window
         self.between = slice(dependency_heads, self.num_heads - parent_scaled_heads)
-        if dependency_heads:
+        if dependency_heads and parser != "dot":
             self.q_proj: Any = BiaffineQuery(self.q_proj, dependency_heads, self.head_dim, key_bias)
         heads = self.between.stop - self.between.start
         self.gates = None
@@ -79,9 +82,14 @@ class SyntaxAttention(MultiheadAttention):
         Returns:
             ``(B, h, T, T)`` probabilities in float32 (or wider), row = dependent.
         """
-        query, key = self._project(x, self.q_proj.linear), self._project(x, self.k_proj)
-        score = parser_scores if self.lisa else biaffine_scores
-        scores = score(query, key, self.q_proj.biaffine_weight, self.q_proj.biaffine_bias)
+        key = self._project(x, self.k_proj)
+        if self.parser == "dot":
+            query = widen(self._project(x, self.q_proj))
+            scores = query @ widen(key).transpose(-1, -2) / math.sqrt(self.head_dim)
+        else:
+            score = parser_scores if self.parser == "lisa" else biaffine_scores
+            query = self._project(x, self.q_proj.linear)
+            scores = score(query, key, self.q_proj.biaffine_weight, self.q_proj.biaffine_bias)
         if causal:
             future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
             scores = scores.masked_fill(future, torch.finfo(scores.dtype).min)
@@ -123,7 +131,9 @@ class SyntaxAttention(MultiheadAttention):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend; where every head is as fairseq has it, as fairseq does."""
         # Bi-affine heads are ordinary ones with another query, unless they are told where to look.
-        apart = self.dependency_heads > 0 and (self.lisa or self.gold_parents is not None)
+        apart = self.dependency_heads > 0 and (
+            self.parser == "lisa" or self.gold_parents is not None
+        )
         restricted = self.gates is not None or self.window is not None
         if not (apart or restricted or self.parent_scaled_heads):
             return super().forward(

@@ -35,6 +35,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "pascal, self": {"arch": "transformer_pascal_tiny", "pascal_parents": "self"},
     "lisa": {"arch": "transformer_lisa_tiny"},
     "labels": {"arch": "transformer_sh_tiny"},
+    "sync loss on ordinary heads": {
+        "arch": "transformer_syncattn_tiny",
+        "encoder_parser": "dot",
+        "decoder_parser": "dot",
+        "dependency_heads": 2,
+        **SYNC,
+    },
     "lpsi": {"arch": "transformer_lpsi_tiny", **SYNC},
     "lpsi, without positions": {
         "arch": "transformer_lpsi_tiny",
@@ -289,7 +296,7 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     assert [aligning_layer(layers) for layers in (1, 2, 3, 6)] == [1, 2, 2, 5]
     iwslt = build.model("transformer_dbsa_iwslt_de_en", encoder_layers=1, decoder_layers=2)
     attention = iwslt.encoder.layers[0].self_attn
-    assert not attention.lisa and not attention.parent_scaled_heads
+    assert (attention.parser, attention.parent_scaled_heads) == ("biaffine", 0)
     assert (attention.embed_dim, attention.num_heads) == (512, 4)
     assert iwslt.encoder.layers[0].fc1.out_features == 1024
     pascal = build.model("transformer_pascal", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
@@ -303,7 +310,7 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     windows = [getattr(layer.self_attn, "window", None) for layer in local.encoder.layers]
     assert windows == [2, 2, None, None, None, None]
     lisa = build.model("transformer_lisa", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    assert lisa.encoder.layers[0].self_attn.lisa
+    assert lisa.encoder.layers[0].self_attn.parser == "lisa"
     assert (lisa.encoder.dependency_layer, lisa.decoder.dependency_layer) == (1, 0)
     sh = build.model("transformer_sh", encoder_layers=1, decoder_layers=1)
     assert sh.encoder.label_embedding.embedding_dim == 10

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from fairseq.modules import MultiheadAttention
@@ -15,7 +17,7 @@ D, H = 12, 3
 def make(
     heads: int = 1,
     key_bias: bool = False,
-    lisa: bool = False,
+    parser: str = "biaffine",
     scaled: int = 0,
     look_back: int | None = None,
     window: int | None = None,
@@ -26,7 +28,7 @@ def make(
         H,
         self_attention=True,
         dependency_heads=heads,
-        lisa=lisa,
+        parser=parser,
         key_bias=key_bias,
         parent_scaled_heads=scaled,
         look_back=look_back,
@@ -43,14 +45,15 @@ def slow(
     """One sentence (T, D) without padding: output (T, D) and the first head's probabilities."""
     d, contexts, first = D // H, [], None
     for h in range(H):
-        parser = attention.q_proj if h < attention.dependency_heads else None
+        own = h < attention.dependency_heads and attention.parser != "dot"
+        parser = attention.q_proj if own else None
         q_linear = getattr(attention.q_proj, "linear", attention.q_proj)
         rows = slice(h * d, (h + 1) * d)
         q, k, v = (
             x @ linear.weight[rows].T + linear.bias[rows]
             for linear in (q_linear, attention.k_proj, attention.v_proj)
         )
-        if parser is not None and attention.lisa:
+        if parser is not None and attention.parser == "lisa":
             q, k = reference.leaky_relu(q), reference.leaky_relu(k)
         if h >= H - attention.parent_scaled_heads:
             assert parents is not None
@@ -69,10 +72,10 @@ def slow(
                 reference.softmax([row[i] for i in columns]), dtype=torch.float64
             )
             if between and attention.gates is not None:
-                own = h - attention.between.start
+                place = h - attention.between.start
                 gates = attention.gates
                 distances = reference.syntactic_distances(
-                    k, gates.weight[own], gates.bias[own].item()
+                    k, gates.weight[place], gates.bias[place].item()
                 )
                 opened = reference.distance_gates(distances, gates.temperature, causal)[t]
                 weights = weights * torch.tensor([opened[i] for i in columns], dtype=torch.float64)
@@ -200,12 +203,13 @@ KINDS = [
     {"heads": 0, "scaled": 3},
     {"heads": 1, "scaled": 1},
     {"heads": 1, "scaled": 2, "key_bias": True},
-    {"heads": 1, "lisa": True},
-    {"heads": 2, "lisa": True, "scaled": 1, "key_bias": True},
+    {"heads": 1, "parser": "lisa"},
+    {"heads": 2, "parser": "lisa", "scaled": 1, "key_bias": True},
+    {"heads": 1, "parser": "dot", "scaled": 1},
     {"heads": 0, "look_back": 5},
     {"heads": 1, "look_back": 2, "scaled": 1},
     {"heads": 0, "window": 1},
-    {"heads": 1, "lisa": True, "window": 2, "scaled": 1},
+    {"heads": 1, "parser": "lisa", "window": 2, "scaled": 1},
 ]
 GATED = [{"heads": 0, "look_back": 5}, {"heads": 1, "look_back": 2}]
 PARENTS = [1.5, 1.5, 2.0, 0.5, 4.0]
@@ -213,7 +217,7 @@ PARENTS = [1.5, 1.5, 2.0, 0.5, 4.0]
 
 @pytest.mark.parametrize("kinds", KINDS, ids=str)
 @torch.no_grad()
-def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, int]) -> None:
+def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, Any]) -> None:
     attention = make(**kinds)
     x = torch.randn(5, 1, D).double()
     attention.parent_weights = parent_gaussian(torch.tensor([PARENTS]).double(), 5)
@@ -227,7 +231,7 @@ def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, int]) -> None:
 @pytest.mark.parametrize("kinds", KINDS, ids=str)
 @pytest.mark.parametrize("left", [False, True])
 @torch.no_grad()
-def test_every_sentence_is_scaled_by_its_own_parents(kinds: dict[str, int], left: bool) -> None:
+def test_every_sentence_is_scaled_by_its_own_parents(kinds: dict[str, Any], left: bool) -> None:
     """Two sentences of 5 and 3 tokens, padded to 6: each is as it is alone."""
     attention = make(**kinds)
     nan = float("nan")
@@ -248,7 +252,7 @@ def test_every_sentence_is_scaled_by_its_own_parents(kinds: dict[str, int], left
 
 @pytest.mark.parametrize("kinds", GATED, ids=str)
 @torch.no_grad()
-def test_gated_heads_see_the_past_only_where_they_are_told_to(kinds: dict[str, int]) -> None:
+def test_gated_heads_see_the_past_only_where_they_are_told_to(kinds: dict[str, Any]) -> None:
     attention = make(**kinds)
     x = torch.randn(7, 1, D).double()
     output, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(7))
@@ -257,7 +261,7 @@ def test_gated_heads_see_the_past_only_where_they_are_told_to(kinds: dict[str, i
 
 @pytest.mark.parametrize("kinds", GATED, ids=str)
 @torch.no_grad()
-def test_steps_of_gated_heads_equal_the_full_pass_and_reorder(kinds: dict[str, int]) -> None:
+def test_steps_of_gated_heads_equal_the_full_pass_and_reorder(kinds: dict[str, Any]) -> None:
     attention = make(**kinds)
     x = torch.randn(9, 3, D).double()
     full, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(9))
