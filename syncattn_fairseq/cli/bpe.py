@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
-from syncattn_fairseq.cli.common import command
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.cli.common import add_texts, command, rewrite_texts
 from syncattn_fairseq.data.files import replacing
 from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, read_sentences
 
@@ -27,16 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument("--type", choices=MODEL_TYPES, default="bpe")
     apply = commands.add_parser("apply", help="cut tokenised text into pieces")
     apply.add_argument("--model", type=Path, required=True, metavar="PREFIX.model")
-    apply.add_argument(
-        "--input", nargs="+", type=Path, metavar="FILE", help="default: standard input"
-    )
-    apply.add_argument(
-        "--output",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="one for each input; default: standard output",
-    )
+    add_texts(apply)
     return parser
 
 
@@ -47,17 +38,7 @@ def _learn(args: argparse.Namespace) -> None:
 
 
 def _apply(args: argparse.Namespace) -> None:
-    if args.output is None:
-        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-        for source in args.input or [0]:
-            sys.stdout.writelines(_pieces(args.model, source))
-        return
-    inputs = args.input or [0]
-    if len(inputs) != len(args.output):
-        raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
-    for source, output in zip(inputs, args.output, strict=True):
-        with replacing(output) as path, path.open("w", encoding="utf-8") as file:
-            file.writelines(_pieces(args.model, source))
+    rewrite_texts(args, partial(_pieces, args.model))
 
 
 def _pieces(model: Path, source: Path | int) -> Iterator[str]:

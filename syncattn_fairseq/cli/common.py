@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import functools
+import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.files import replacing
 
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
@@ -23,6 +27,55 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
         return 0
 
     return main
+
+
+def publish(numbers: Any, table: str, json_file: str | None) -> None:
+    """Print a table; also write its numbers as JSON if a file is named, or print them for ``-``."""
+    document = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
+    if json_file == "-":
+        sys.stdout.write(document)
+        return
+    if json_file:
+        with replacing(Path(json_file)) as temporary:
+            temporary.write_text(document, encoding="utf-8")
+    print(table)
+
+
+def add_texts(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a command that rewrites texts line by line."""
+    parser.add_argument(
+        "--input", nargs="+", type=Path, metavar="FILE", help="default: standard input"
+    )
+    parser.add_argument(
+        "--output",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="one for each input; default: standard output",
+    )
+
+
+def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:
+    """Write what ``lines`` makes of each input; a file appears whole or not at all.
+
+    Args:
+        args: holds what `add_texts` has added.
+        lines: from a file, or 0 for standard input, to lines with their ends.
+
+    Raises:
+        DataError: there are not as many outputs as inputs.
+    """
+    inputs = args.input or [0]
+    if args.output is None:
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+        for source in inputs:
+            sys.stdout.writelines(lines(source))
+        return
+    if len(inputs) != len(args.output):
+        raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
+    for source, output in zip(inputs, args.output, strict=True):
+        with replacing(output) as path, path.open("w", encoding="utf-8") as file:
+            file.writelines(lines(source))
 
 
 def positive(value: str) -> int:

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.cli.common import add_texts, command, rewrite_texts
 from syncattn_fairseq.data.binarise import POLICIES
 from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines, replacing
+from syncattn_fairseq.data.files import read_lines
 from syncattn_fairseq.data.multitask import (
     TRANSLATE,
     Dependencies,
@@ -70,16 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     tagging = commands.add_parser(
         "tag", help=f"put {TRANSLATE} before each sentence of a source side, to translate it"
     )
-    tagging.add_argument(
-        "--input", nargs="+", type=Path, metavar="FILE", help="default: standard input"
-    )
-    tagging.add_argument(
-        "--output",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="one for each input; default: standard output",
-    )
+    add_texts(tagging)
     return parser
 
 
@@ -97,17 +88,7 @@ def _mix(args: argparse.Namespace) -> None:
 
 
 def _tag(args: argparse.Namespace) -> None:
-    inputs = args.input or [0]
-    if args.output is None:
-        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-        for source in inputs:
-            sys.stdout.writelines(tag(line, TRANSLATE) + "\n" for line in read_lines(source))
-        return
-    if len(inputs) != len(args.output):
-        raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
-    for source, output in zip(inputs, args.output, strict=True):
-        with replacing(output) as path, path.open("w", encoding="utf-8") as file:
-            file.writelines(tag(line, TRANSLATE) + "\n" for line in read_lines(source))
+    rewrite_texts(args, lambda source: (tag(line, TRANSLATE) + "\n" for line in read_lines(source)))
 
 
 @command

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
-from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.cli.common import command, publish
 from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import replacing
 from syncattn_fairseq.data.parses import read_heads
 from syncattn_fairseq.data.subwords import SCHEMES
 from syncattn_fairseq.evaluation.alignment import read_alignments
@@ -31,14 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
     scores = _score(args)
     numbers = {name: score.as_dict() for name, score in scores.items()}
-    document = json.dumps({"systems": numbers}, indent=2, ensure_ascii=False) + "\n"
-    if args.json == "-":
-        sys.stdout.write(document)
-        return
-    if args.json:
-        with replacing(Path(args.json)) as temporary:
-            temporary.write_text(document, encoding="utf-8")
-    print(report(scores))
+    publish({"systems": numbers}, report(scores), args.json)
 
 
 def _score(args: argparse.Namespace) -> dict[str, SystemScore]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from syncattn_fairseq.cli.common import command, positive
+from syncattn_fairseq.cli.common import command, positive, publish
 from syncattn_fairseq.data.binary_trees import (
     balanced,
     left_branching,
@@ -116,14 +115,7 @@ def _score(args: argparse.Namespace) -> None:
         kind: {name: score.as_dict() for name, score in scores.items()}
         for kind, scores in (("systems", systems), ("baselines", baselines))
     }
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    if args.json == "-":
-        sys.stdout.write(text)
-        return
-    if args.json:
-        with replacing(Path(args.json)) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    print(_table(systems, baselines, args.seed))
+    publish(document, _table(systems, baselines, args.seed), args.json)
 
 
 def _baselines(seed: int) -> dict[str, Callable[[Sequence[str]], Tree]]:
