@@ -16,7 +16,7 @@ recipe=(--label-smoothing 0.1 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0
     --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.05 --max-tokens 1024
     --max-update 850 --validate-interval-updates 425 --no-epoch-checkpoints
     --log-format simple --log-interval 100)
-# name | architecture and options; a name with a blank would be two
+# name|architecture and options
 systems=(
     "Transformer|syntax_transformer"
     "PASCAL|transformer_pascal"
