@@ -192,7 +192,7 @@ class Checkout:
 
     def install(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
         process = self.start(*arguments, **environment)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
 
@@ -268,7 +268,7 @@ def test_moved_checkout_is_rebuilt(checkout: Checkout) -> None:
 def test_two_installs_at_once_make_one_venv(checkout: Checkout) -> None:
     processes = [checkout.start(), checkout.start()]
     for process in processes:
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         assert process.returncode == 0
     assert checkout.calls.read_text().count("-m venv") == 1
 

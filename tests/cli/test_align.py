@@ -53,7 +53,7 @@ def rows(output: str) -> dict[str, list[str]]:
 def test_table_of_the_real_command(files: Path) -> None:
     command = [sys.executable, "-m", "syncattn_fairseq.cli.align", *BOTH, "--gold", "gold"]
     environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0].split() == [
         *("alignment", "AER", "precision", "recall", "links")

@@ -45,7 +45,7 @@ def run(arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "syncattn_fairseq.cli.score", *shlex.split(arguments)]
     environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
     environment.pop("SACREBLEU_SEED", None)
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_table_of_the_real_command(files: Path) -> None:
