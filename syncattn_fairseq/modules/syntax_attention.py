@@ -164,6 +164,7 @@ class SyntaxAttention(MultiheadAttention):
         distances = None
         if incremental_state is not None:
             key, value, distances = self._remember(key, value, incremental_state)
+            padding_mask = None  # of the last token; what was decoded has none
         elif self.gates is not None:
             distances = self.gates(key[:, self.between], padding_mask)
         mask = _additive(padding_mask, attn_mask, query.dtype)
