@@ -27,14 +27,13 @@ systems=(
     "random-tree|transformer_pascal --pascal-parents random"
     "LISA|transformer_lisa --src-dep-weight 1"
     "Multi-Task|syntax_transformer"
-    "Multi-Task-twice|syntax_transformer --max-update 1700" # as many translations as the others see
     "S&H|transformer_sh"
 )
 
 one() { # one NAME SEED ARCH [OPTION...]: train and decode one system with one seed
     local name=$1 seed=$2 arch=$3 data=$work/bin
     shift 3
-    case $name in Multi-Task*) data=$work/bin-multitask ;; esac
+    [ "$name" != Multi-Task ] || data=$work/bin-multitask
     train "$name-$seed" "$arch" --seed "$seed" "$@"
     translate "$name-$seed" --batch-size 100 $([ "$name" != LISA ] || echo --print-parses)
     if [ "$name" = LISA ]; then # the upper bound: what a perfect parser would change

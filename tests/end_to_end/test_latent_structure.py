@@ -88,9 +88,3 @@ def test_trees_and_alignments_come_of_what_is_printed(
     assert align.main([*arguments, "--subwords", "sentencepiece"]) == 0
     table = capsys.readouterr().out
     assert [f"LPSI layer {n} forward" in table for n in (1, 2, 3)] == [True] * 3
-
-
-def test_a_model_without_distances_says_so(data: Path, syncattn: Path) -> None:
-    checkpoint = syncattn / "checkpoint_best.pt"
-    output = generate(data, checkpoint, "--print-distances", fails=True)
-    assert "--print-distances: the model measures no syntactic distances" in output

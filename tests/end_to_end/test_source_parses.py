@@ -98,10 +98,6 @@ def test_without_parses_translation_stops_unless_told_not_to(
 ) -> None:
     output = generate(unparsed, reading, fails=True)
     assert "test has no source heads, which the model reads; binarise it with syncatt" in output
-    output = interactive(unparsed, reading, source, fails=True)
-    assert "input: 10 of 10 sentences have no parse, which the model reads" in output
-    assert "--source-parser stanza:LANG" in output
-
     ignoring = hypotheses(generate(unparsed, reading, "--missing-parses=ignore"))
     assert ignoring != hypotheses(batched)
     output = interactive(unparsed, reading, source, "--missing-parses=ignore")
@@ -121,22 +117,12 @@ def test_one_sentence_without_a_parse_is_named(
         "input: 1 of 10 sentences have no parse, which the model reads; the first is num" in output
     )
     assert "number 4" in output
+    assert "--source-parser stanza:LANG" in output
 
 
 def test_training_without_parses_stops_at_once(unparsed: Path, tmp_path: Path) -> None:
     output = train(unparsed, tmp_path, "transformer_pascal", "--max-update=1", fails=True)
     assert "has no source heads, which the model reads" in output
-    output = train(unparsed, tmp_path, "transformer_sh", "--max-update=1", fails=True)
-    assert "has no source labels, which the model reads" in output
-
-
-def test_a_random_tree_is_the_same_in_every_batch(data: Path, tmp_path: Path) -> None:
-    options = ("--pascal-parents=random", "--max-update=3", "--validate-interval=9")
-    train(data, tmp_path, "transformer_pascal", *options)
-    checkpoint = tmp_path / "checkpoint_last.pt"
-    together = hypotheses(generate(data, checkpoint, "--batch-size=64"))
-    assert together == hypotheses(generate(data, checkpoint, "--batch-size=1"))
-    assert len(together) == TEST
 
 
 def test_controls_that_read_no_parse_need_none(unparsed: Path, tmp_path: Path) -> None:

@@ -119,7 +119,6 @@ def test_two_processes_are_one_with_twice_the_update_frequency(data: Path, tmp_p
         ("transformer_tiny", ["--src-dep-weight=0"]),
         ("transformer_dbsa", ["--encoder-layerdrop=0.3", "--decoder-layerdrop=0.3"]),
         ("transformer_syncattn", ["--checkpoint-activations", "--sync-backward=softmax"]),
-        ("transformer_lpsi", ["--sync-mse-weight=0.01", "--sync-rank-weight=0.01", "--sync-shift"]),
         ("transformer_local_attn", ["--no-token-positional-embeddings"]),
         ("transformer_dbsa", ["--num-workers=2", "--left-pad-source", "--truncate-source"]),
     ],

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+import torch
+
+from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
+from tests.models import build
+
+
+def printed(arch: str, **kinds: bool) -> list[list[str]]:
+    words = build.dictionary()
+    source, target = build.sentences([3, 2]), build.sentences([2, 4], seed=1)
+    batch, output = build.net_input(source, target), io.StringIO()
+    AnalysisPrinter(words, words, **kinds).print(
+        [build.model(arch)], batch, torch.tensor([5, 7]), target, output
+    )
+    return [line.split("\t") for line in output.getvalue().splitlines()]
+
+
+def test_distances_are_those_of_the_states_that_read_a_token() -> None:
+    lines = printed("transformer_lpsi_tiny", distances=True)
+    assert [line[:3] for line in lines] == [
+        [f"X-{number}", side, f"distance-{layer}"]
+        for number in (5, 7)
+        for side in ("source", "hypothesis")
+        for layer in (1, 2)
+    ]
+    model = build.model("transformer_lpsi_tiny")
+    source, target = build.sentences([3, 2]), build.sentences([2, 4], seed=1)
+    _, extra = model(**build.net_input(source, target))
+    expected = extra["tgt_distances"][0][1].mean(0)[1:5]  # states 1 to 4 read the four tokens
+    values = [float(value) for value in lines[6][3].split()]
+    assert values == pytest.approx(expected.tolist(), abs=1e-4)
+
+
+def test_every_layer_has_its_links() -> None:
+    lines = printed("syntax_transformer_tiny", layer_alignments=True)
+    assert [line[:2] for line in lines] == [["L-5", "1"], ["L-5", "2"], ["L-7", "1"], ["L-7", "2"]]
+    assert [link.split("-")[1] for link in lines[2][2].split()] == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("parses", "--print-parses: the model has no dependency heads"),
+        ("distances", "--print-distances: the model measures no syntactic distances"),
+    ],
+)
+def test_a_model_without_such_heads_says_so(kind: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        printed("syntax_transformer_tiny", **{kind: True})
