@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -196,8 +197,17 @@ def test_numbers_of_buckets_are_refused_before_they_crash(data: Path, tmp_path: 
     assert "--num-batch-buckets: fairseq's bucketing needs numpy < 2" in output
 
 
+@pytest.fixture(scope="module")
+def on_the_command_line(data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """The losses of two updates."""
+    arguments = ("transformer_syncattn", "--max-update=2", *STRAIGHT[1:])
+    return losses(train(data, tmp_path_factory.mktemp("cli"), *arguments))
+
+
 @pytest.mark.parametrize("precision", ["bf16=false", "bf16=true"])
-def test_hydra_trains_the_same_model(data: Path, tmp_path: Path, precision: str) -> None:
+def test_hydra_trains_the_same_model(
+    data: Path, tmp_path: Path, on_the_command_line: list[Any], precision: str
+) -> None:
     (tmp_path / "syncattn.yaml").write_text(
         f"""
         common: {{user_dir: {commands.PLUGIN}, cpu: true, seed: 1, log_format: json,
@@ -223,9 +233,6 @@ def test_hydra_trains_the_same_model(data: Path, tmp_path: Path, precision: str)
         f"common.{precision}",
         cwd=tmp_path,  # hydra leaves its log where it is started
     )
-    expected = losses(
-        train(data, tmp_path / "cli", "transformer_syncattn", "--max-update=2", *STRAIGHT[1:])
-    )
     tolerance = 2e-3 if precision == "bf16=false" else 0.05
     steps = [
         json.loads(line.split("[train_inner][INFO] - ")[1])
@@ -233,7 +240,7 @@ def test_hydra_trains_the_same_model(data: Path, tmp_path: Path, precision: str)
         if "[train_inner]" in line
     ]
     assert len(steps) == 2
-    for step, (loss, total) in zip(steps, expected, strict=True):
+    for step, (loss, total) in zip(steps, on_the_command_line, strict=True):
         assert float(step["loss"]) == pytest.approx(loss, abs=tolerance)
         assert float(step["total_loss"]) == pytest.approx(total, abs=tolerance)
     assert commands.lines(commands.generate(data, tmp_path / "checkpoint_last.pt"), "H")
