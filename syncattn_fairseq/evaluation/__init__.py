@@ -1,1 +1,1 @@
-"""Measures of translations, dependency heads and word alignments."""
+"""Measures of translations, dependency heads, trees and word alignments."""
