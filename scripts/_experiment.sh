@@ -47,6 +47,20 @@ binarise() {
     touch "$work/bin/.done"
 }
 
+built_in_corpus() { # built_in_corpus RECIPE_OPTION...: the small experiment's settings, corpus and subwords
+    source=en target=de words=$work/words
+    size=(--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
+        --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings)
+    recipe=(--label-smoothing 0.1 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.003
+        --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.05 --max-tokens 1024
+        --max-update 850 --validate-interval-updates 425 --no-epoch-checkpoints
+        --log-format simple --log-interval 100 "$@")
+    mkdir -p "$work"
+    [ -e "$words/test.align" ] || run "$work/corpus.log" syncattn-corpus "$words"
+    segment 5000
+    binarise
+}
+
 side_by_side() { # side_by_side COMMAND...: start a shell function, as many at once as there are cores
     while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do wait -n; done
     "$@" &
@@ -78,6 +92,6 @@ force() { # force NAME [OPTION...]: the references through the model, for alignm
     shift
     [ ! -e "$folder/.forced" ] || return 0
     run "$folder/forced.txt" fairseq-generate "${data:-$work/bin}" "${plugin[@]}" -s "$source" -t "$target" \
-        --path "$folder/checkpoint_best.pt" --score-reference --print-alignment "$@"
+        --path "$folder/checkpoint_best.pt" --score-reference "$@"
     touch "$folder/.forced"
 }

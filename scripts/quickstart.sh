@@ -9,21 +9,11 @@ use_venv
 source "$root/scripts/_experiment.sh"
 
 began=$SECONDS
-work=${WORK:-$root/quickstart} source=en target=de words=$work/words
-size=(--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
-    --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings)
-recipe=(--label-smoothing 0.1 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.003
-    --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.05 --max-tokens 1024 --seed "${SEED:-1}"
-    --max-update 850 --validate-interval-updates 425 --no-epoch-checkpoints
-    --log-format simple --log-interval 100)
-mkdir -p "$work"
+work=${WORK:-$root/quickstart}
 
-say "An English-German corpus with gold heads and word alignments"
-[ -e "$words/test.align" ] || run "$work/corpus.log" syncattn-corpus "$words"
+say "An English-German corpus with gold heads and word alignments, in subwords and binarised"
+built_in_corpus --seed "${SEED:-1}"
 head -n 1 "$words/train.en" "$words/train.de"
-say "Subwords, and heads of subwords beside the binarised text"
-segment 5000
-binarise
 say "Train and decode three systems side by side"
 export OMP_NUM_THREADS=$((cores > 3 ? cores / 3 : 1)) # models this small gain little from a second thread
 systems=(syntax_transformer transformer_dbsa transformer_syncattn) jobs=()
@@ -31,7 +21,7 @@ for system in "${systems[@]}"; do
     (
         train "$system" "$system"
         translate "$system" --batch-size 100
-        force "$system" --batch-size 100 $([ "$system" = syntax_transformer ] || echo --print-parses)
+        force "$system" --batch-size 100 --print-alignment $([ "$system" = syntax_transformer ] || echo --print-parses)
     ) &
     jobs+=($!)
 done

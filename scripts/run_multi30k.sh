@@ -47,7 +47,7 @@ for system; do
     say "Train and decode: $system"
     train "$system" "$system"
     translate "$system" --batch-size 100
-    force "$system" --batch-size 100 $([ "$system" = syntax_transformer ] || echo --print-parses)
+    force "$system" --batch-size 100 --print-alignment $([ "$system" = syntax_transformer ] || echo --print-parses)
     systems+=(--system "$system" "$work/$system/translations.txt" "$work/$system/forced.txt")
 done
 

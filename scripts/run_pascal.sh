@@ -3,19 +3,12 @@
 # does the parse help, beyond the temperature and the locality that come with it?
 #
 #   SEEDS   of the trainings ("1 2 3")
-#   WORK    where everything that is made goes (pascal/)
+#   WORK    where everything that is made goes (runs/pascal/)
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv
 source "$root/scripts/_experiment.sh"
 
-work=${WORK:-$root/pascal} source=en target=de words=$work/words
-seeds=${SEEDS:-1 2 3}
-size=(--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
-    --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings)
-recipe=(--label-smoothing 0.1 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 0.003
-    --lr-scheduler inverse_sqrt --warmup-updates 200 --dropout 0.05 --max-tokens 1024
-    --max-update 850 --validate-interval-updates 425 --no-epoch-checkpoints
-    --log-format simple --log-interval 100)
+work=${WORK:-$root/runs/pascal} seeds=${SEEDS:-1 2 3}
 # name|architecture and options
 systems=(
     "Transformer|syntax_transformer"
@@ -58,11 +51,8 @@ mix() { # the corpus of Multi-Task: translations and linearised parses of the so
     touch "$work/bin-multitask/.done"
 }
 
-mkdir -p "$work"
 say "An English-German corpus with gold parses, and the mix for Multi-Task"
-[ -e "$words/test.align" ] || run "$work/corpus.log" syncattn-corpus "$words"
-segment 5000
-binarise
+built_in_corpus
 mix
 
 say "Train and decode ${#systems[@]} systems with seeds $seeds, $cores at a time"

@@ -47,12 +47,10 @@ def pascal(args: Any) -> None:
 def lpsi(args: Any) -> None:
     """Gate the heads of the two bottom layers, and tie them in the two top ones."""
     lower = range(1, min(2, args.encoder_layers, args.decoder_layers) + 1)
-    upper = range(args.decoder_layers - len(lower) + 1, args.decoder_layers + 1)
-    _prefer(
-        args,
-        distance_layers=",".join(map(str, lower)),
-        distance_sync_layers=",".join(map(str, upper)),
-    )
+    _prefer(args, distance_layers=",".join(map(str, lower)))
+    gated = len(args.distance_layers.split(","))
+    upper = range(args.decoder_layers - gated + 1, args.decoder_layers + 1)
+    _prefer(args, distance_sync_layers=",".join(map(str, upper)))
     config.set_defaults(args)
 
 

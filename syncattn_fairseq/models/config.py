@@ -183,10 +183,10 @@ def check(cfg: Any) -> None:
         raise ValueError(
             f"--local-layers {cfg.local_layers}: the heads of layer {min(both)} are gated already"
         )
-    for option, lowest in (("distance_look_back", 0), ("local_window", 0)):
-        if getattr(cfg, option) < lowest:
+    for option in ("distance_look_back", "local_window"):
+        if getattr(cfg, option) < 0:
             raise ValueError(
-                f"--{option.replace('_', '-')} {getattr(cfg, option)}: must be {lowest} or more"
+                f"--{option.replace('_', '-')} {getattr(cfg, option)}: must be 0 or more"
             )
     if cfg.pascal_std <= 0:
         raise ValueError(f"--pascal-std {cfg.pascal_std}: must be above 0")
