@@ -1,7 +1,8 @@
 """Print the means of systems over several seeds, and the lowest and highest.
 
-Usage: ``python scripts/mean_of_seeds.py scores-1.json scores-2.json ...``, files that
-``syncattn-score --json`` wrote, each with the same systems.
+Usage: ``python scripts/mean_of_seeds.py scores-1.json scores-2.json ...``, files that one of
+``syncattn-score``, ``syncattn-align`` and ``syncattn-trees score`` wrote with ``--json``, each with
+the same systems.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ MEASURES: dict[str, Callable[[dict[str, Any]], float]] = {
     "UAS source": lambda scores: 100 * scores["source_attachment"]["uas"],
     "UAS target": lambda scores: 100 * scores["target_attachment"]["uas"],
     "AER": lambda scores: 100 * scores["alignment"]["aer"],
+    "AER forward": lambda scores: 100 * scores["forward"]["aer"],
+    "evalb F1": lambda scores: 100 * scores["evalb"]["f1"],
+    "sentence F1": lambda scores: 100 * scores["sentence"]["f1"],
 }
 
 
@@ -37,13 +41,14 @@ def measure(scores: dict[str, Any], name: str) -> float | None:
     """Return one number of one system, None if it was not measured."""
     try:
         return MEASURES[name](scores)
-    except TypeError:  # null in the place of the measure
+    except (KeyError, TypeError):  # not of this command; null in the place of the measure
         return None
 
 
 def main(paths: Sequence[str]) -> None:
     """Print the table."""
-    seeds = [json.loads(Path(path).read_text(encoding="utf-8"))["systems"] for path in paths]
+    documents = [json.loads(Path(path).read_text(encoding="utf-8")) for path in paths]
+    seeds = [{**found["systems"], **found.get("baselines", {})} for found in documents]
     columns = {
         column: {system: spread([measure(s[system], column) for s in seeds]) for system in seeds[0]}
         for column in MEASURES

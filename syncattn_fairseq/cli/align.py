@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tqdm import tqdm
 
-from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.cli.common import command, publish
 from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.subwords import SCHEMES
 from syncattn_fairseq.evaluation.alignment import (
@@ -28,6 +28,9 @@ from syncattn_fairseq.evaluation.word_alignment import (
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
+
+Scores: TypeAlias = dict[str, dict[str, dict[str, Any]]]
+"""AER, precision, recall and the number of links, by system and direction."""
 
 _DIRECTIONS = ("forward", "backward")
 
@@ -53,17 +56,13 @@ def main(argv: Sequence[str] | None = None) -> None:
                 f"--output {name} {way}: "
                 + (f"choose one of {known}" if known else f"no alignment is named {name}")
             )
-    table = _table(links, *_gold(args, sentences, common)) if args.gold else ""
+    scores = _scores(links, *_gold(args, sentences, common)) if args.gold else {}
     for name, way, path in args.output:
         written = dict(zip(common, _combine(links, name, way), strict=True))
         write_alignments(path, (written.get(index, set()) for index in range(sentences)))
-    if table:
-        print(f"{table}\n\nAER, precision and recall in %, over {len(common)} sentences")
-    if len(common) < sentences:
-        print(
-            f"left out: {sentences - len(common)} of {sentences} sentences, where an unknown "
-            "subword hides where words begin"
-        )
+    left_out = sentences - len(common)
+    document = {"systems": scores, "sentences": len(common), "left_out": left_out}
+    publish(document, _report(scores, len(common), left_out), args.json)
 
 
 def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment | None]]:
@@ -94,10 +93,6 @@ def _gold(
     return [sure[index] for index in common], [possible[index] for index in common]
 
 
-def _names(links: Links) -> list[str]:
-    return list(dict.fromkeys(name for name, _ in links))
-
-
 def _ways(links: Links, name: str) -> list[str]:
     """List the directions of a system and, if it has both, what can be made of them."""
     ways = [direction for direction in _DIRECTIONS if (name, direction) in links]
@@ -112,16 +107,34 @@ def _combine(links: Links, name: str, way: str) -> list[set[Link]]:
     return [SYMMETRISATIONS[way](*pair) for pair in pairs]
 
 
-def _table(links: Links, sure: Sequence[set[Link]], possible: Sequence[set[Link]]) -> str:
-    rows = [["alignment", "AER", "precision", "recall", "links"]]
-    for name in _names(links):
+def _scores(links: Links, sure: Sequence[set[Link]], possible: Sequence[set[Link]]) -> Scores:
+    scores: Scores = {}
+    for name in dict.fromkeys(name for name, _ in links):
+        scores[name] = {}
         for way in _ways(links, name):
             hypothesis = _combine(links, name, way)
             score = alignment_error_rate(sure, possible, hypothesis)
-            numbers = (score.aer, score.precision, score.recall)
-            percent = (f"{100 * number:.2f}" for number in numbers)
-            rows.append([f"{name} {way}", *percent, str(sum(map(len, hypothesis)))])
-    return text_table(rows)
+            scores[name][way] = {**vars(score), "links": sum(map(len, hypothesis))}
+    return scores
+
+
+def _report(scores: Scores, sentences: int, left_out: int) -> str:
+    rows = [["alignment", "AER", "precision", "recall", "links"]]
+    for name, ways in scores.items():
+        for way, score in ways.items():
+            percent = (f"{100 * score[part]:.2f}" for part in ("aer", "precision", "recall"))
+            rows.append([f"{name} {way}", *percent, str(score["links"])])
+    parts = []
+    if scores:
+        parts.append(
+            f"{text_table(rows)}\n\nAER, precision and recall in %, over {sentences} sentences"
+        )
+    if left_out:
+        parts.append(
+            f"left out: {left_out} of {sentences + left_out} sentences, where an unknown subword "
+            "hides where words begin"
+        )
+    return "\n".join(parts)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -170,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
         "left out; ALIGNMENT: forward, backward or what is made of both, such as "
         "grow-diag-final-and-moses",
     )
+    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     parser.add_argument(
         "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
     )

@@ -38,7 +38,8 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
     if json_file:
         with replacing(Path(json_file)) as temporary:
             temporary.write_text(document, encoding="utf-8")
-    print(table)
+    if table:
+        print(table)
 
 
 def add_texts(parser: argparse.ArgumentParser) -> None:

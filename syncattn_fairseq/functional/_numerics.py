@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -9,3 +11,16 @@ from torch import Tensor
 def widen(x: Tensor) -> Tensor:
     """Return ``x`` in float32 if it is narrower, and as it is otherwise."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def dot_products(query: Tensor, key: Tensor) -> Tensor:
+    """Return the scores of ordinary attention, Q Kᵀ / sqrt(d).
+
+    Args:
+        query: Q, ``(..., T, d)``.
+        key: K, ``(..., S, d)``.
+
+    Returns:
+        ``(..., T, S)``, in float32 or wider.
+    """
+    return widen(query) @ widen(key).transpose(-1, -2) / math.sqrt(query.size(-1))

@@ -7,12 +7,10 @@ SRW 2021, in which :math:`A[t, j]` is the probability that the head of token t i
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
-from ._numerics import widen
+from ._numerics import dot_products, widen
 
 
 def biaffine_scores(
@@ -32,10 +30,9 @@ def biaffine_scores(
     Returns:
         ``(..., T, S)`` scores; their softmax over the last dimension is A.
     """
-    query, key, weight = widen(query), widen(key), widen(weight)
-    scores = (query @ weight) @ key.transpose(-1, -2) / math.sqrt(query.size(-1))
+    scores = dot_products(widen(query) @ widen(weight), key)
     if key_bias is not None:
-        scores = scores + (key @ widen(key_bias).unsqueeze(-1)).transpose(-1, -2)
+        scores = scores + (widen(key) @ widen(key_bias).unsqueeze(-1)).transpose(-1, -2)
     return scores
 
 

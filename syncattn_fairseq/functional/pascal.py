@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor
 
-from ._numerics import widen
+from ._numerics import dot_products, widen
 
 
 def parent_scaled_scores(query: Tensor, key: Tensor, parent_weights: Tensor) -> Tensor:
@@ -27,8 +27,7 @@ def parent_scaled_scores(query: Tensor, key: Tensor, parent_weights: Tensor) -> 
     Returns:
         N, ``(..., T, T)``, to be masked and normalised.
     """
-    scores = widen(query) @ widen(key).transpose(-1, -2) / math.sqrt(query.size(-1))
-    return scores * parent_weights
+    return dot_products(query, key) * parent_weights
 
 
 def parent_gaussian(parents: Tensor, length: int, std: float = 1.0) -> Tensor:

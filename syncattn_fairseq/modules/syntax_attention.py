@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..functional import biaffine_scores, parent_scaled_scores, parser_scores
-from ..functional._numerics import widen
+from ..functional._numerics import dot_products
 from .biaffine_query import BiaffineQuery
 from .distance_gates import DistanceGates
 
@@ -84,8 +83,7 @@ class SyntaxAttention(MultiheadAttention):
         """
         key = self._project(x, self.k_proj)
         if self.parser == "dot":
-            query = widen(self._project(x, self.q_proj))
-            scores = query @ widen(key).transpose(-1, -2) / math.sqrt(self.head_dim)
+            scores = dot_products(self._project(x, self.q_proj), key)
         else:
             score = parser_scores if self.parser == "lisa" else biaffine_scores
             query = self._project(x, self.q_proj.linear)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TextIO
 
 import torch
@@ -147,7 +148,11 @@ class _Forced:
         self.input["prev_output_tokens"] = data_utils.collate_tokens(
             list(hypotheses), pad, eos, move_eos_to_beginning=True
         )
-        self.extras = [model(features_only=True, **self.input)[1] for model in models]
+
+    @cached_property
+    def extras(self) -> list[dict[str, Any]]:
+        """What each model says of its heads."""
+        return [model(features_only=True, **self.input)[1] for model in self.models]
 
     def inside(self, tokens: Tensor) -> Tensor:
         """Tell the tokens of the sentences from padding and the end of sentence."""
@@ -181,14 +186,21 @@ class _Forced:
         return [row[inside].tolist() for row, inside in zip(best, self.inside(rows), strict=True)]
 
     def cross_attention(self) -> list[Tensor]:
-        """Return each decoder layer's, ``(B, T, S)``, by one pass for each."""
+        """Return each decoder layer's, ``(B, T, S)``, by one pass of the decoder for each."""
+        encoder_input = {k: v for k, v in self.input.items() if k != "prev_output_tokens"}
+        encoded = [model.encoder(**encoder_input) for model in self.models]
         layers = []
         for layer in range(min(model.decoder.num_layers for model in self.models)):
-            extras = [
-                model(features_only=True, alignment_layer=layer, **self.input)[1]
-                for model in self.models
+            attention = [
+                model.decoder(
+                    self.input["prev_output_tokens"],
+                    encoder_out=encoder_out,
+                    features_only=True,
+                    alignment_layer=layer,
+                )[1]["attn"][0]
+                for model, encoder_out in zip(self.models, encoded, strict=True)
             ]
-            mean = self.mean([extra["attn"][0] for extra in extras])
+            mean = self.mean(attention)
             assert mean is not None
             layers.append(mean)
         return layers

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -82,6 +83,17 @@ def test_each_direction_alone(files: Path, capsys: pytest.CaptureFixture[str]) -
     assert found["back backward"][0] == "14.29"
     assert main([*BOTH[3:], "--gold", "gold"]) == 0
     assert list(rows(capsys.readouterr().out)) == ["base backward"]
+
+
+def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*BOTH, "--gold", "gold", "--json", "scores.json"]) == 0
+    assert rows(capsys.readouterr().out)["base union"][0] == "10.00"
+    assert main([*BOTH, "--gold", "gold", "--json", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document == json.loads((files / "scores.json").read_text())
+    assert (document["sentences"], document["left_out"]) == (2, 0)
+    expected = {"aer": 0.1, "precision": 5 / 6, "recall": 1.0, "links": 6}
+    assert document["systems"]["base"]["union"] == pytest.approx(expected)
 
 
 def test_talp_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
