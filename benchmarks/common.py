@@ -85,6 +85,7 @@ def make_batch(
     longest = mean_length + 2
     count = max_tokens // (longest + 1)
     lengths = torch.randint(mean_length - 2, longest + 1, (2, count), generator=generator)
+    lengths[0] = lengths[0].sort(descending=True).values  # as fairseq's batches are
     sides = [
         [
             torch.cat(

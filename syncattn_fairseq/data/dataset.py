@@ -24,6 +24,7 @@ from .controls import CONTROLS
 from .errors import DataError
 from .fields import NOTHING, SourceFields
 from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks, spread_over_subwords
+from .tree_distances import subword_tree_distances
 
 
 class SyntaxPairDataset(BaseWrapperDataset):
@@ -36,6 +37,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
     * ``src_parents`` (B, S): the middle of the parent word, NaN = none; the end of a sentence that
       has a parse is its own parent. In float64: fairseq halves float32, and bfloat16 cannot count;
     * ``src_labels`` (B, S): indices of dependency labels;
+    * ``src_tree_distances`` (B, S, S): edges between the words of each two tokens;
     * ``gold_src_parents``: the ``src_parents`` of the losses.
 
     Args:
@@ -59,6 +61,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         super().__init__(pairs)
         self.heads = {"source": src_heads, "target": tgt_heads}
         self.src_labels = src_labels if fields.labels else None
+        self.fields = fields
         self.rule = fields.rule()
         self.scaled_parents = fields.scaled_parents()
         self.control = CONTROLS.get(self.scaled_parents or "")
@@ -91,7 +94,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
 
     def unparsed(self) -> list[int]:
         """List the sentences without the parse or labels that the encoder reads."""
-        read = ["source_marks"] if self.scaled_parents else []
+        read = ["source_marks"] if self.fields.reads_heads() else []
         if self.src_labels is not None:
             read.append("source_labels")
         items = (self[index] for index in range(len(self)))
@@ -121,6 +124,9 @@ class SyntaxPairDataset(BaseWrapperDataset):
             batch["src_parents"] = parents_from_marks(marks, self.rule)
             if self.gold:
                 net_input["gold_src_parents"] = batch["src_parents"]
+            if self.fields.tree_distances:
+                ends = tokens.eq(pairs.src_dict.eos())
+                net_input["src_tree_distances"] = subword_tree_distances(marks, ends)
             if self.control is not None:
                 marks = padded("control_marks", tokens, left)
             if self.scaled_parents is not None:

@@ -16,17 +16,26 @@ class SourceFields:
         scaling: whose parents its parent-scaled heads are given, as ``net_input.src_parents``:
             ``parse``, or the controls ``shuffled`` and ``random`` (:mod:`.controls`).
         labels: its embedding reads dependency labels, ``net_input.src_labels``.
+        tree_distances: its attention to the source reads ``net_input.src_tree_distances``.
     """
 
     rules: frozenset[str] = frozenset()
     scaling: frozenset[str] = frozenset()
     labels: bool = False
+    tree_distances: bool = False
 
     def __or__(self, other: SourceFields) -> SourceFields:
         """Unite the wishes of two models."""
         return SourceFields(
-            self.rules | other.rules, self.scaling | other.scaling, self.labels or other.labels
+            self.rules | other.rules,
+            self.scaling | other.scaling,
+            self.labels or other.labels,
+            self.tree_distances or other.tree_distances,
         )
+
+    def reads_heads(self) -> bool:
+        """Whether decoding needs the source's heads."""
+        return bool(self.scaling) or self.tree_distances
 
     def rule(self) -> str:
         """Return the rule of the labels of dependency heads; of several, the first by name."""

@@ -6,7 +6,8 @@ One file per paper, its equations in the paper's order and symbols:
 * :mod:`.syncattn` -- synchronous syntactic attention (Deguchi et al., ACL-IJCNLP SRW 2021);
 * :mod:`.lpsi` -- latent phrase structure (Harada and Watanabe, ACL-IJCNLP SRW 2021);
 * :mod:`.pascal` -- parent-scaled self-attention (Bugliarello and Okazaki, ACL 2020);
-* :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018).
+* :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018);
+* :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018).
 
 Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
 ``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
@@ -24,20 +25,38 @@ from .lpsi import (
     syntactic_distances,
 )
 from .pascal import parent_gaussian, parent_scaled_scores
+from .sdatt import (
+    additive_scores,
+    distances_from,
+    flexible_attention,
+    local_attention,
+    predicted_position,
+    syntax_directed_attention,
+    syntax_directed_scores,
+    tree_distances,
+)
 from .syncattn import project_attention, sync_attention_loss
 
 __all__ = [
+    "additive_scores",
     "biaffine_scores",
     "dependency_loss",
     "distance_gates",
+    "distances_from",
+    "flexible_attention",
     "gated_attention",
+    "local_attention",
     "parent_gaussian",
     "parent_scaled_scores",
     "parser_scores",
+    "predicted_position",
     "project_attention",
     "project_distances",
     "sync_attention_loss",
     "sync_mse_loss",
     "sync_rank_loss",
     "syntactic_distances",
+    "syntax_directed_attention",
+    "syntax_directed_scores",
+    "tree_distances",
 ]

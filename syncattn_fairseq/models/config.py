@@ -111,6 +111,19 @@ class SyntaxConfig(FairseqDataclass):
             "(S&H has 10; 0 = none)"
         },
     )
+    cross_attention_tree_window: int = field(
+        default=0,
+        metadata={
+            "help": "how many edges of the source's dependency tree syntax-directed heads of the "
+            "cross-attention see to any side of the word that they expect (SDAtt has 4; 0 = none)"
+        },
+    )
+    cross_attention_tree_layer: int = field(
+        default=0, metadata={"help": "decoder layer with these heads (0 = the top one)"}
+    )
+    cross_attention_tree_heads: int = field(
+        default=0, metadata={"help": "how many there are (0 = half of the layer's heads)"}
+    )
     alignment_layer: int = field(
         default=0,
         metadata={
@@ -120,9 +133,9 @@ class SyntaxConfig(FairseqDataclass):
     )
 
 
-def set_defaults(args: Any) -> None:
-    """Give ``args`` every option of :class:`SyntaxConfig` that it lacks."""
-    for option in fields(SyntaxConfig):
+def set_defaults(args: Any, config: type[FairseqDataclass] = SyntaxConfig) -> None:
+    """Give ``args`` the default of every option that it lacks."""
+    for option in fields(config):
         if getattr(args, option.name, None) is None and not option.name.startswith("_"):
             setattr(args, option.name, option.default)
 
@@ -151,6 +164,18 @@ def layers_of(cfg: Any, option: str, *sides: str) -> list[int]:
                 f"--{option.replace('_', '-')} {value}: the {side} has layers 1 to {highest}"
             )
     return sorted({int(n) for n in value.split(",") if value})
+
+
+def tree_layer(cfg: Any) -> int:
+    """Return the decoder layer, from 1, with syntax-directed cross-attention; 0 = none."""
+    if not cfg.cross_attention_tree_window:
+        return 0
+    return cfg.cross_attention_tree_layer or cfg.decoder.layers
+
+
+def tree_heads(cfg: Any) -> int:
+    """Return the number of its syntax-directed heads."""
+    return cfg.cross_attention_tree_heads or max(1, cfg.decoder.attention_heads // 2)
 
 
 def pascal_heads(cfg: Any, layer: int) -> int:
@@ -183,7 +208,7 @@ def check(cfg: Any) -> None:
         raise ValueError(
             f"--local-layers {cfg.local_layers}: the heads of layer {min(both)} are gated already"
         )
-    for option in ("distance_look_back", "local_window"):
+    for option in ("distance_look_back", "local_window", "cross_attention_tree_window"):
         if getattr(cfg, option) < 0:
             raise ValueError(
                 f"--{option.replace('_', '-')} {getattr(cfg, option)}: must be 0 or more"
@@ -208,12 +233,22 @@ def check(cfg: Any) -> None:
             raise ValueError(
                 f"--dependency-heads {cfg.dependency_heads}: the {side} has {heads} heads a layer"
             )
-    for option in ("sync_layer", "alignment_layer"):
+    for option in ("sync_layer", "alignment_layer", "cross_attention_tree_layer"):
         if not 0 <= getattr(cfg, option) <= cfg.decoder.layers:
             raise ValueError(
                 f"--{option.replace('_', '-')} {getattr(cfg, option)}: "
                 f"the decoder has layers 1 to {cfg.decoder.layers}"
             )
+    if not 0 <= cfg.cross_attention_tree_heads <= cfg.decoder.attention_heads:
+        raise ValueError(
+            f"--cross-attention-tree-heads {cfg.cross_attention_tree_heads}: the decoder has "
+            f"{cfg.decoder.attention_heads} heads a layer"
+        )
+    if cfg.sync_layer and cfg.sync_backward == "softmax" and cfg.sync_layer == tree_layer(cfg):
+        raise ValueError(
+            f"--cross-attention-tree-layer {tree_layer(cfg)}: not in the sync layer where "
+            "--sync-backward is softmax; choose another"
+        )
     if cfg.sync_layer and not (cfg.encoder_dependency_layer and cfg.decoder_dependency_layer):
         raise ValueError(
             "--sync-layer ties the dependency heads of encoder and decoder: "

@@ -10,7 +10,7 @@ from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
 from ..modules.layer_drop import NumberedLayerDrop, bypass_decoder_layer
-from .config import aligning_layer, layers_of
+from .config import aligning_layer, layers_of, tree_layer
 from .layers import SyntaxDecoderLayer, attention_input, wrap
 
 
@@ -40,6 +40,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         self.shown_attention: dict[int, Tensor] = {}
         for number in self.distance_sync_layers:
             self.layers[number - 1].register_forward_hook(partial(self._keep_attention, number))
+        self.tree_layer = tree_layer(cfg)
         self.has_sync_layer = bool(cfg.sync_layer)
         self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
         self.rows_predict: bool = cfg.tgt_dependency_rows == "predicted"
@@ -94,6 +95,9 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         if both_shown:
             cross_attention = self.layers[self.alignment_layer - 1].encoder_attn
             cross_attention.target_padding_mask = prev_output_tokens.eq(self.padding_idx)
+        if self.tree_layer and encoder_out is not None:
+            [distances] = encoder_out["src_tree_distances"]
+            self.layers[self.tree_layer - 1].encoder_attn.tree_distances = distances
         features, extra = super().extract_features(
             prev_output_tokens,
             encoder_out,

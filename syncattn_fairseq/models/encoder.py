@@ -24,6 +24,7 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
         self.label_embedding: nn.Embedding | None = None
         self.dependency_layer: int = cfg.encoder_dependency_layer
         self.distance_layers = layers_of(cfg, "distance_layers", "encoder")
+        self.reads_trees = cfg.cross_attention_tree_window > 0
         self.pascal_layers = layers_of(cfg, "pascal_layers", "encoder")
         self.parent_weights = ParentWeights(cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
         if cfg.encoder.layerdrop > 0:
@@ -61,6 +62,7 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
         token_embeddings: Tensor | None = None,
         src_parents: Tensor | None = None,
         src_labels: Tensor | None = None,
+        src_tree_distances: Tensor | None = None,
         gold_src_parents: Tensor | None = None,
     ) -> dict[str, list[Tensor]]:
         """Encode as fairseq does; what a model of this kind does not read is ignored.
@@ -73,11 +75,13 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
             src_parents: ``(B, S)`` columns in floating point, NaN = none, for the parent-scaled
                 heads.
             src_labels: ``(B, S)`` indices of dependency labels.
+            src_tree_distances: ``(B, S, S)`` edges between the words of each two tokens, for the
+                syntax-directed heads of the decoder; handed on under the same name.
             gold_src_parents: ``(B, S)`` columns, -1 = none, for the dependency heads to attend to
                 in place of what they predict. For analysis.
 
         Raises:
-            ValueError: the model reads parents or labels, and there are none.
+            ValueError: the model reads parents, labels or distances, and there are none.
         """
         if self.dependency_layer:
             self.layers[self.dependency_layer - 1].self_attn.gold_parents = gold_src_parents
@@ -90,6 +94,17 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
         out: dict[str, list[Tensor]] = super().forward(
             src_tokens, src_lengths, return_all_hiddens, token_embeddings
         )
+        if self.reads_trees:
+            out["src_tree_distances"] = [required_distances(src_tree_distances)]
+        return out
+
+    def reorder_encoder_out(
+        self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
+    ) -> dict[str, list[Tensor]]:
+        """Put the sentences in another order, as fairseq does."""
+        out: dict[str, list[Tensor]] = super().reorder_encoder_out(encoder_out, new_order)
+        for distances in encoder_out.get("src_tree_distances", []):
+            out["src_tree_distances"] = [distances.index_select(0, new_order)]
         return out
 
     def _embed_with_labels(
@@ -118,3 +133,17 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
             x = attention_input(layer, encoder_out["encoder_states"][number - 1])
             found.append(layer.self_attn.distances(x, encoder_out["encoder_padding_mask"][0]))
         return found
+
+
+def required_distances(src_tree_distances: Tensor | None) -> Tensor:
+    """Return the distances that a model reads.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if src_tree_distances is None:
+        raise ValueError(
+            "the model's attention to the source needs net_input.src_tree_distances; "
+            "--task translation_with_syntax supplies them"
+        )
+    return src_tree_distances

@@ -13,7 +13,7 @@ from fairseq.modules.transformer_layer import (
 )
 from torch import Tensor, nn
 
-from ..modules import BackwardCrossAttention, SyntaxAttention
+from ..modules import BackwardCrossAttention, SyntaxAttention, TreeCrossAttention
 from . import config
 
 #: Copies of weights that official fairseq 0.12.2 hands, in evaluation, to a PyTorch kernel.
@@ -83,19 +83,23 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         return super().forward(*args, need_attn=shown, **kwargs)
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
-        """Build fairseq's cross-attention, or the one that shows its backward attention."""
-        if not self.is_backward_layer:
-            return super().build_encoder_attention(embed_dim, cfg)
-        return BackwardCrossAttention(
-            embed_dim,
-            cfg.decoder.attention_heads,
-            kdim=cfg.encoder.embed_dim,
-            vdim=cfg.encoder.embed_dim,
-            dropout=cfg.attention_dropout,
-            encoder_decoder_attention=True,
-            q_noise=self.quant_noise,
-            qn_block_size=self.quant_noise_block_size,
-        )
+        """Build fairseq's cross-attention, or the one that is backward or syntax-directed too."""
+        options = {
+            "kdim": cfg.encoder.embed_dim,
+            "vdim": cfg.encoder.embed_dim,
+            "dropout": cfg.attention_dropout,
+            "encoder_decoder_attention": True,
+            "q_noise": self.quant_noise,
+            "qn_block_size": self.quant_noise_block_size,
+        }
+        heads = cfg.decoder.attention_heads
+        if self.is_backward_layer:
+            return BackwardCrossAttention(embed_dim, heads, **options)
+        if self.number == config.tree_layer(cfg):
+            options["tree_heads"] = config.tree_heads(cfg)
+            options["tree_window"] = cfg.cross_attention_tree_window
+            return TreeCrossAttention(embed_dim, heads, **options)
+        return super().build_encoder_attention(embed_dim, cfg)
 
 
 def _dependency_heads(cfg: Any, parser: str) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class SyntaxTransformerModel(TransformerModel):
             rules=frozenset([rule] if encoder.dependency_layer else []),
             scaling=frozenset([encoder.parent_weights.parents] if reads_parents else []),
             labels=encoder.label_embedding is not None,
+            tree_distances=encoder.reads_trees,
         )
 
     @classmethod

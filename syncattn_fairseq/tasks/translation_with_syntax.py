@@ -145,7 +145,7 @@ class TranslationWithSyntaxTask(TranslationTask):
                 )
             return Unparsed(pairs.src_sizes - 1)
 
-        src_heads = load("heads", source, needed=bool(self.fields.scaling))
+        src_heads = load("heads", source, needed=self.fields.reads_heads())
         if self.cfg.gold_source_heads and src_heads is None:
             raise DataError(
                 f"{folder}: {split} has no source heads for --gold-source-heads; "

@@ -136,6 +136,25 @@ def test_every_subword_has_its_words_label(left_pad: bool) -> None:
     assert dataset.unparsed() == [2]
 
 
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad: bool) -> None:
+    trees = SourceFields(tree_distances=True)
+    dataset = SyntaxPairDataset(pairs(left_pad, False), MARKS, fields=trees)
+    batch = dataset.collater([dataset[i] for i in range(4)])
+    distances = batch["net_input"]["src_tree_distances"]
+    assert distances.shape == (4, 6, 6)
+    for row, number in enumerate(batch["id"].tolist()):
+        alone = dataset.collater([dataset[number]])["net_input"]["src_tree_distances"][0]
+        first = 6 - len(alone) if left_pad else 0
+        columns = slice(first, first + len(alone))
+        assert torch.equal(distances[row, columns, columns], alone)
+    # Words 1 and 3 hang from word 2, of two subwords; so does the end of the sentence.
+    alone = dataset.collater([dataset[0]])["net_input"]["src_tree_distances"][0]
+    assert alone[0].tolist() == [0, 1, 1, 2, 2]
+    assert alone[2].tolist() == [1, 0, 0, 1, 1]
+    assert dataset.unparsed() == [2]
+
+
 def test_only_what_the_encoder_reads_can_be_missing() -> None:
     scaling = SourceFields(scaling=frozenset(["parse"]))
     assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).unparsed() == [2]

@@ -22,6 +22,14 @@ SMALL = [
     "--share-all-embeddings",
 ]
 
+SMALL_RNN = [
+    "--encoder-embed-dim=32",
+    "--encoder-hidden-size=24",
+    "--decoder-embed-dim=32",
+    "--decoder-hidden-size=32",
+    "--share-all-embeddings",
+]
+
 
 def start(command: str, *arguments: object, cwd: Path | None = None) -> subprocess.Popen[str]:
     """Start a command of the environment that runs the tests."""
@@ -56,6 +64,7 @@ def run(
 
 def training(data: Path | str, save_dir: Path, arch: str, *options: object) -> list[object]:
     """Arguments of ``fairseq-train``; later options override earlier ones."""
+    small = SMALL_RNN if arch.startswith("rnn") else SMALL
     return [
         data,
         f"--user-dir={PLUGIN}",
@@ -72,7 +81,7 @@ def training(data: Path | str, save_dir: Path, arch: str, *options: object) -> l
         "--log-format=json",
         "--log-interval=1",
         f"--save-dir={save_dir}",
-        *SMALL,
+        *small,
         *options,
     ]
 

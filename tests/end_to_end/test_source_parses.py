@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.data.parsers import open_parser
+from syncattn_fairseq.parsing.parser import open_parser
 from tests.end_to_end.commands import generate, hypotheses, interactive, logged, train
 from tests.end_to_end.conftest import TEST
 
 
 @pytest.fixture(scope="module")
 def reading(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint with parent-scaled heads, labels in its embedding and a LISA head."""
+    """A checkpoint with every kind of heads that reads or learns the parse, and with labels."""
     folder = tmp_path_factory.mktemp("reading")
     output = train(
         data,
@@ -24,6 +24,7 @@ def reading(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--source-label-dim=5",
         "--encoder-dependency-layer=2",
         "--encoder-parser=lisa",
+        "--cross-attention-tree-window=2",
         "--src-dep-weight=1",
         "--max-update=60",
     )

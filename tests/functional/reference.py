@@ -146,3 +146,56 @@ def sync_rank_loss(distances: Tensor, projected: Tensor, padding: Tensor, margin
                     sign = (d[i] > d[j]) - (d[i] < d[j])
                     total += max(0.0, margin - sign * (p[i] - p[j]))
     return total
+
+
+def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> list:
+    q, k, v = query.tolist(), key.tolist(), weight.tolist()
+    return [[sum(v[n] * math.tanh(qi[n] + kj[n]) for n in range(len(v))) for kj in k] for qi in q]
+
+
+def local_attention(scores: list[float], position: float, half_window: int) -> list[float]:
+    variance = (half_window / 2) ** 2
+    return [
+        weight * math.exp(-((j - position) ** 2) / (2 * variance))
+        if abs(j - position) <= half_window
+        else 0.0
+        for j, weight in enumerate(softmax(scores))
+    ]
+
+
+def flexible_attention(
+    scores: list[float], position: float, sharpness: float, half_window: int
+) -> list[float]:
+    variance = (half_window / 2) ** 2
+    return softmax(
+        [score - sharpness * (j - position) ** 2 / (2 * variance) for j, score in enumerate(scores)]
+    )
+
+
+def tree_distances(parents: list[int]) -> list[list[int]]:
+    """Walk from every word along the edges, breadth first."""
+    neighbours: dict[int, set[int]] = {word: set() for word in range(len(parents))}
+    for word, parent in enumerate(parents):
+        if word != parent:
+            neighbours[word].add(parent)
+            neighbours[parent].add(word)
+    rows = []
+    for start in neighbours:
+        found, border = {start: 0}, [start]
+        while border:
+            word = border.pop(0)
+            for other in neighbours[word] - found.keys():
+                found[other] = found[word] + 1
+                border.append(other)
+        rows.append([found[word] for word in neighbours])
+    return rows
+
+
+def syntax_directed_attention(scores: list[float], distances: list[int], n: int) -> list[float]:
+    near = [j for j, distance in enumerate(distances) if distance <= n]
+    variance = (n / 2) ** 2
+    if not near:
+        return [0.0] * len(scores)
+    weights = softmax([scores[j] * math.exp(-(distances[j] ** 2) / (2 * variance)) for j in near])
+    by_word = dict(zip(near, weights, strict=True))
+    return [by_word.get(j, 0.0) for j in range(len(scores))]

@@ -54,6 +54,7 @@ def net_input(
     source: list[Tensor], target: list[Tensor], left_pad_source: bool = True
 ) -> dict[str, Tensor]:
     tokens = data_utils.collate_tokens(source, PAD, left_pad=left_pad_source)
+    distances = torch.zeros(*tokens.shape, tokens.size(1), dtype=torch.int16)
     parents, labels = torch.full(tokens.shape, float("nan")).double(), tokens.clone()
     for row, sentence in enumerate(source):
         size = len(sentence)
@@ -62,11 +63,14 @@ def net_input(
         middles = sentence * 7 % (2 * size - 2) / 2
         middles[-1] = size - 1
         parents[row, first : first + size] = middles + first
+        columns = slice(first, first + size)
+        distances[row, columns, columns] = (sentence - sentence.unsqueeze(1)).abs().short() % 6
         labels[row, first : first + size - 1] = 4 + sentence[:-1] % LABELS
     return {
         "src_tokens": tokens,
         "src_parents": parents,
         "src_labels": labels,
+        "src_tree_distances": distances,
         "src_lengths": torch.tensor([len(s) for s in source]),
         "prev_output_tokens": data_utils.collate_tokens(
             target, PAD, EOS, move_eos_to_beginning=True

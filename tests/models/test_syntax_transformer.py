@@ -50,7 +50,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
         **SYNC,
     },
     "local": {"arch": "transformer_local_attn_tiny", "local_window": 1},
+    "tree window": {"arch": "syntax_transformer_tiny", "cross_attention_tree_window": 3},
+    "tree window, lower layer, all heads": {
+        "arch": "syntax_transformer_tiny",
+        "cross_attention_tree_window": 2,
+        "cross_attention_tree_layer": 1,
+        "cross_attention_tree_heads": 2,
+    },
     "all at once": {
+        "cross_attention_tree_window": 2,
         "arch": "transformer_syncattn_tiny",
         "encoder_parser": "lisa",
         "pascal_layers": "1,3",

@@ -1,0 +1,187 @@
+r"""Syntax-directed attention: the source seen from one word, as far as the dependency tree says.
+
+Chen, Wang, Utiyama, Sumita and Zhao, *Syntax-Directed Attention for Neural Machine Translation*,
+AAAI 2018, and the attentions that it is compared with. :math:`s'_i` is the state that asks,
+:math:`h_j` the annotation of source word j, and :math:`p_i` the source position that a state
+expects to translate.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ._numerics import widen
+
+
+def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    r"""Score every source word (SDAtt Eq. 2).
+
+    .. math:: e_{ij} = v \cdot \tanh(U s'_i + W h_j)
+
+    Args:
+        query: :math:`U s'_i`, ``(..., T, a)``.
+        key: :math:`W h_j`, ``(..., S, a)``.
+        weight: v, ``(a)``.
+
+    Returns:
+        e, ``(..., T, S)``.
+    """
+    return torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)) @ weight
+
+
+def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
+    r"""Place a state in the source (SDAtt Eq. 5).
+
+    .. math:: p_i = J \cdot \mathrm{sigmoid}(v_p \cdot \tanh(W_p s'_i))
+
+    Args:
+        activation: what the sigmoid is taken of, ``(..., T)``.
+        length: J, ``(...)``, tokens of the source.
+
+    Returns:
+        p, ``(..., T)``, between 0 and J.
+    """
+    return widen(activation).sigmoid() * length.unsqueeze(-1)
+
+
+def local_attention(scores: Tensor, position: Tensor, half_window: int = 10) -> Tensor:
+    r"""Fade the global attention out around a position (SDAtt Eq. 6).
+
+    .. math::
+        a^l_{ij} = \mathrm{softmax}_j(e_{ij})
+        \exp\left(-\frac{(j - p_i)^2}{2 \sigma^2}\right), \qquad \sigma = D / 2
+
+    for :math:`|j - p_i| \le D`, and 0 elsewhere. It is not normalised again.
+
+    Args:
+        scores: e, ``(..., S)``; minus infinity for padding.
+        position: p, ``(...)`` columns of e.
+        half_window: D.
+
+    Returns:
+        ``(..., S)``; a row sums to one at most.
+    """
+    scores = widen(scores)
+    offset = _offsets(position, scores)
+    fading = torch.exp(-(offset**2) / (2 * (half_window / 2) ** 2))
+    return scores.softmax(dim=-1) * fading.masked_fill(offset.abs() > half_window, 0.0)
+
+
+def flexible_attention(
+    scores: Tensor, position: Tensor, sharpness: Tensor, half_window: int = 10
+) -> Tensor:
+    r"""Let the state choose how narrow its window is (Shu and Nakayama, 2017).
+
+    .. math::
+        a^f_{ij} = \mathrm{softmax}_j\left(e_{ij} - g_i \frac{(j - p_i)^2}{2 \sigma^2}\right),
+        \qquad \sigma = D / 2
+
+    Args:
+        scores: e, ``(..., S)``; minus infinity for padding.
+        position: p, ``(...)`` columns of e.
+        sharpness: g, ``(...)``, between 0, a window without end, and 1.
+        half_window: D.
+
+    Returns:
+        ``(..., S)`` probabilities.
+    """
+    scores = widen(scores)
+    penalty = _offsets(position, scores) ** 2 / (2 * (half_window / 2) ** 2)
+    return (scores - sharpness.unsqueeze(-1) * penalty).softmax(dim=-1)
+
+
+def tree_distances(parents: Tensor) -> Tensor:
+    r"""Count the edges between each two words of a dependency tree (SDAtt Eq. 9).
+
+    Words i and j are as far apart as they are from the lowest word that is above both:
+    :math:`M_{ij} = \mathrm{depth}_i + \mathrm{depth}_j - 2 |\mathrm{above}_i \cap
+    \mathrm{above}_j|`, where every word is above itself and the depth of a word is the number of
+    words above it. Words of two trees are as far apart as if a word above both roots joined them.
+
+    Args:
+        parents: ``(..., T)`` integer columns; a root is its own parent.
+
+    Returns:
+        M, ``(..., T, T)`` int64.
+    """
+    length = parents.size(-1)
+    above = torch.eye(length, device=parents.device).expand(*parents.shape, length)
+    ancestor = parents
+    for _ in range((length - 1).bit_length()):  # each time twice as far up
+        reached = above.gather(-2, ancestor.unsqueeze(-1).expand_as(above))
+        above = torch.maximum(above, reached)
+        ancestor = ancestor.gather(-1, ancestor)
+    depth = above.sum(-1)
+    common = above @ above.transpose(-1, -2)
+    return (depth.unsqueeze(-1) + depth.unsqueeze(-2) - 2 * common).long()
+
+
+def distances_from(position: Tensor, distances: Tensor) -> Tensor:
+    r"""Look up how far every word is from the word at a position, :math:`M[p_i]`.
+
+    The position is rounded. Its gradient goes straight through the rounding: it is that of the
+    straight line between the rows of the two words next to it.
+
+    Args:
+        position: p, ``(..., T)`` columns; beyond the ends it is at the end.
+        distances: M, ``(..., S, S)``.
+
+    Returns:
+        ``(..., T, S)`` in floating point.
+    """
+    position = position.clamp(0, distances.size(-1) - 1)
+
+    def row(index: Tensor) -> Tensor:
+        index = index.unsqueeze(-1).expand(*index.shape, distances.size(-1))
+        return distances.gather(-2, index).to(position.dtype)
+
+    below = position.detach().floor()
+    slope = row(position.detach().ceil().long()) - row(below.long())
+    passing = (position - position.detach()).unsqueeze(-1) * slope  # 0, with a gradient
+    return row(position.detach().round().long()) + passing
+
+
+def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
+    r"""Attend to what is near in the tree (SDAtt Eq. 10-11).
+
+    .. math::
+        e^s_{ij} = e_{ij} \exp\left(-\frac{M[p_i][j]^2}{2 \sigma^2}\right), \qquad
+        a^s_{ij} = \mathrm{softmax}_{j : M[p_i][j] \le n}(e^s_{ij}), \qquad \sigma = n / 2
+
+    and 0 elsewhere. That is how the text explains Eq. 11, in which the window is
+    :math:`[p_i - n, p_i + n]`.
+
+    Args:
+        scores: e, ``(..., S)``; minus infinity for padding.
+        distances: :math:`M[p_i]`, ``(..., S)``, see :func:`distances_from`.
+        n: half the window, in edges.
+
+    Returns:
+        ``(..., S)`` probabilities; zeros where the window is empty.
+    """
+    near = syntax_directed_scores(scores, distances, n)
+    lowest = torch.finfo(near.dtype).min
+    outside = near == -torch.inf
+    return near.masked_fill(outside, lowest).softmax(dim=-1).masked_fill(outside, 0.0)
+
+
+def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
+    """Return :math:`e^s` of :func:`syntax_directed_attention`, minus infinity outside the window.
+
+    Args:
+        scores, distances, n: as there.
+
+    Returns:
+        ``(..., S)``.
+    """
+    weights = torch.exp(-(widen(distances) ** 2) / (2 * (n / 2) ** 2))
+    outside = (distances > n) | (scores == -torch.inf)
+    # Infinite scores would make the weights' gradient 0 times infinity.
+    return (widen(scores).masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
+
+
+def _offsets(position: Tensor, scores: Tensor) -> Tensor:
+    """Return :math:`j - p_i`, ``(..., S)``."""
+    columns = torch.arange(scores.size(-1), dtype=scores.dtype, device=scores.device)
+    return columns - position.unsqueeze(-1)

@@ -1,0 +1,64 @@
+"""The options of the recurrent model."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+
+ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
+
+
+@dataclass
+class SyntaxRNNConfig(FairseqDataclass):
+    """Sizes, by default those of the paper, and the attention."""
+
+    dropout: float = field(
+        default=0.1, metadata={"help": "dropout of embeddings and before the output layer"}
+    )
+    encoder_embed_dim: int = field(default=620, metadata={"help": "size of source embeddings"})
+    encoder_hidden_size: int = field(
+        default=1000, metadata={"help": "size of the encoder's state in either direction"}
+    )
+    decoder_embed_dim: int = field(default=620, metadata={"help": "size of target embeddings"})
+    decoder_hidden_size: int = field(default=1000, metadata={"help": "size of the decoder's state"})
+    share_decoder_input_output_embed: bool = field(
+        default=False, metadata={"help": "share the target embeddings with the output layer"}
+    )
+    share_all_embeddings: bool = field(
+        default=False,
+        metadata={"help": "share the embeddings of source, target and output layer"},
+    )
+    source_attention: ChoiceEnum(list(ATTENTIONS)) = field(  # type: ignore[valid-type]
+        default="global", metadata={"help": "how the decoder attends to the source"}
+    )
+    double_context: bool = field(
+        default=False, metadata={"help": "add that context to one of global attention"}
+    )
+    half_window: int = field(
+        default=10,
+        metadata={"help": "of local and flexible attention: tokens to either side (D)"},
+    )
+    tree_window: int = field(
+        default=4, metadata={"help": "of syntax-directed attention: edges to any side (n)"}
+    )
+
+
+def check(args: Any, task: Any) -> None:
+    """Raise ``ValueError`` for options that do not go together."""
+    if args.double_context and args.source_attention == "global":
+        raise ValueError(
+            "--double-context adds to global attention: choose another --source-attention"
+        )
+    if args.share_all_embeddings:
+        if task.source_dictionary != task.target_dictionary:
+            raise ValueError("--share-all-embeddings needs a joint dictionary")
+        if args.encoder_embed_dim != args.decoder_embed_dim:
+            raise ValueError(
+                f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} is not "
+                f"--decoder-embed-dim {args.decoder_embed_dim}"
+            )
+    for option in ("half_window", "tree_window"):
+        if getattr(args, option) < 1:
+            raise ValueError(
+                f"--{option.replace('_', '-')} {getattr(args, option)}: must be 1 or more"
+            )

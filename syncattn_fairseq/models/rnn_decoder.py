@@ -1,0 +1,183 @@
+"""The recurrent decoder, whose attention to the source is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairseq.models import FairseqIncrementalDecoder
+from fairseq.models.lstm import Linear
+from fairseq.modules import FairseqDropout
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..functional import additive_scores
+from ..modules import Source, gru_step
+from .rnn_encoder import MAX_POSITIONS
+
+
+class ConditionalGRUDecoder(FairseqIncrementalDecoder):
+    r"""A decoder that reads a word, looks at the source, and moves on.
+
+    .. math::
+        s'_i = \mathrm{GRU}_1(s_{i-1}, y_{i-1}), \quad c_i = \sum_j a_{ij} h_j, \quad
+        s_i = \mathrm{GRU}_2(s'_i, c_i)
+
+        P(y_i) = \mathrm{softmax}(L_o \tanh(L_w y_{i-1} + L_d s_i + L_c c_i))
+
+    (SDAtt Eq. 1-4, and 8 for syntax-directed attention). With double context, c is that of the
+    global attention, which drives the state, and :math:`L_s c^s_i` is added for the other
+    attention, made of the same scores (Eq. 13-14). The first state comes from the backward
+    encoder's last, as in Bahdanau et al. (2015).
+
+    What does not depend on the state before is computed for all steps at once: the products of
+    words and of annotations with weights, the second context and the output.
+
+    Args:
+        dictionary: of the target.
+        embed_tokens: embeddings of its tokens.
+        annotation_dim: of the encoder's annotations.
+        hidden_size: of the state.
+        attention: turns scores into the weights of the context that drives the state.
+        second_attention: that of double context; None for one context.
+        dropout: of embeddings and of what the output is made of.
+        share_embeddings: the output layer's weights are the embeddings.
+    """
+
+    num_layers = 1
+
+    def __init__(
+        self,
+        dictionary: Any,
+        embed_tokens: nn.Embedding,
+        annotation_dim: int,
+        hidden_size: int,
+        attention: nn.Module,
+        second_attention: nn.Module | None,
+        dropout: float,
+        share_embeddings: bool,
+    ) -> None:
+        super().__init__(dictionary)
+        embed_dim = embed_tokens.embedding_dim
+        self.embed_tokens = embed_tokens
+        self.dropout = FairseqDropout(dropout, module_name=type(self).__name__)
+        self.start = Linear(annotation_dim // 2, hidden_size)
+        self.read = nn.GRUCell(embed_dim, hidden_size)
+        self.move = nn.GRUCell(annotation_dim, hidden_size)
+        self.query = Linear(hidden_size, hidden_size)
+        self.key = Linear(annotation_dim, hidden_size, bias=False)
+        self.energy = nn.Parameter(torch.empty(hidden_size).uniform_(-0.1, 0.1))
+        self.attention = attention
+        self.second_attention = second_attention
+        self.from_word = Linear(embed_dim, embed_dim)
+        self.from_state = Linear(hidden_size, embed_dim, bias=False)
+        self.from_context = Linear(annotation_dim, embed_dim, bias=False)
+        self.from_second_context = None
+        if second_attention is not None:
+            self.from_second_context = Linear(annotation_dim, embed_dim, bias=False)
+        self.output_projection = Linear(embed_dim, len(dictionary), bias=False)
+        if share_embeddings:
+            self.output_projection.weight = embed_tokens.weight
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: dict[str, list[Tensor]],
+        incremental_state: Any = None,
+        features_only: bool = False,
+        **unused: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Decode.
+
+        Args:
+            prev_output_tokens: ``(B, T)``.
+            encoder_out: what the encoder returned.
+            incremental_state: of decoding step by step; only the last token is read then.
+            features_only: leave out the projection to the vocabulary.
+            unused: what fairseq passes to other decoders.
+
+        Returns:
+            Scores ``(B, T, V)``, and a dictionary with ``attn``, a list of one attention
+            ``(B, T, S)``: that which drives the state.
+        """
+        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
+        return (features if features_only else self.output_layer(features)), extra
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: dict[str, list[Tensor]],
+        incremental_state: Any = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Decode but for the projection to the vocabulary, ``(B, T, D)``."""
+        if incremental_state is not None:
+            prev_output_tokens = prev_output_tokens[:, -1:]
+        [annotations] = encoder_out["annotations"]
+        source = Source(encoder_out["padding_mask"][0], *encoder_out["tree_distances"])
+        state, keys, values = self._memory(encoder_out, incremental_state)
+        words = self.dropout(self.embed_tokens(prev_output_tokens))
+        read = F.linear(words, self.read.weight_ih, self.read.bias_ih)
+
+        # Two products with s' at once.
+        weight = torch.cat([self.query.weight, self.move.weight_hh])
+        bias = torch.cat([self.query.bias, self.move.bias_hh])
+        padding = source.padding_mask.unsqueeze(1)
+        intermediates, all_scores, all_weights, states = [], [], [], []
+        for inputs in read.unbind(1):
+            recurrent = F.linear(state, self.read.weight_hh, self.read.bias_hh)
+            intermediate = gru_step(inputs, recurrent, state)
+            query, recurrent = F.linear(intermediate, weight, bias).split(
+                [keys.size(-1), values.size(-1)], dim=-1
+            )
+            scores = additive_scores(query.unsqueeze(1), keys, self.energy)
+            scores = scores.masked_fill(padding, -torch.inf)
+            weights = self.attention(scores, intermediate.unsqueeze(1), source).to(values.dtype)
+            inputs = (weights @ values).squeeze(1) + self.move.bias_ih
+            state = gru_step(inputs, recurrent, intermediate)
+            intermediates.append(intermediate)
+            all_scores.append(scores)
+            all_weights.append(weights)
+            states.append(state)
+        if incremental_state is not None:
+            kept = {"state": state, "keys": keys, "values": values}
+            self.set_incremental_state(incremental_state, "memory", kept)
+
+        attention = torch.cat(all_weights, dim=1)
+        output = (
+            self.from_word(words)
+            + self.from_state(torch.stack(states, dim=1))
+            + self.from_context(attention @ annotations)
+        )
+        if self.second_attention is not None and self.from_second_context is not None:
+            second = self.second_attention(
+                torch.cat(all_scores, dim=1), torch.stack(intermediates, dim=1), source
+            )
+            output = output + self.from_second_context(second.to(values.dtype) @ annotations)
+        return self.dropout(torch.tanh(output)), {"attn": [attention]}
+
+    def _memory(
+        self, encoder_out: dict[str, list[Tensor]], incremental_state: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the state, and the annotations' products W h (keys) and GRU_2's (values)."""
+        kept = self.get_incremental_state(incremental_state, "memory") if incremental_state else {}
+        if kept:
+            return kept["state"], kept["keys"], kept["values"]
+        [annotations], [summary] = encoder_out["annotations"], encoder_out["summary"]
+        values = F.linear(annotations, self.move.weight_ih)
+        return torch.tanh(self.start(summary)), self.key(annotations), values
+
+    def output_layer(self, features: Tensor) -> Tensor:
+        """Project features to scores of the vocabulary."""
+        scores: Tensor = self.output_projection(features)
+        return scores
+
+    def reorder_incremental_state(self, incremental_state: Any, new_order: Tensor) -> None:
+        """Put what is kept between steps in the order of the beam."""
+        kept = self.get_incremental_state(incremental_state, "memory")
+        if kept is not None:
+            kept = {name: tensor.index_select(0, new_order) for name, tensor in kept.items()}
+            self.set_incremental_state(incremental_state, "memory", kept)
+
+    def max_positions(self) -> int:
+        """Return the greatest length of a sentence."""
+        return MAX_POSITIONS

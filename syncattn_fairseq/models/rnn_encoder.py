@@ -1,0 +1,105 @@
+"""The recurrent encoder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairseq.models import FairseqEncoder
+from fairseq.modules import FairseqDropout
+from torch import Tensor, nn
+
+from .encoder import required_distances
+
+MAX_POSITIONS = 100_000
+
+
+class BidirectionalGRUEncoder(FairseqEncoder):
+    """A bidirectional GRU: each token's annotation knows the whole sentence.
+
+    Args:
+        dictionary: of the source.
+        embed_tokens: embeddings of its tokens.
+        hidden_size: of either direction.
+        dropout: of embeddings.
+        reads_trees: the decoder asks for tree distances.
+    """
+
+    def __init__(
+        self,
+        dictionary: Any,
+        embed_tokens: nn.Embedding,
+        hidden_size: int,
+        dropout: float,
+        reads_trees: bool = False,
+    ) -> None:
+        super().__init__(dictionary)
+        self.embed_tokens = embed_tokens
+        self.dropout = FairseqDropout(dropout, module_name=type(self).__name__)
+        self.gru = nn.GRU(
+            embed_tokens.embedding_dim, hidden_size, batch_first=True, bidirectional=True
+        )
+        self.reads_trees = reads_trees
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor | None = None,
+        src_tree_distances: Tensor | None = None,
+        **unused: Tensor,
+    ) -> dict[str, list[Tensor]]:
+        """Encode.
+
+        Args:
+            src_tokens: ``(B, S)``, padded on either side.
+            src_lengths: not used; fairseq passes it.
+            src_tree_distances: ``(B, S, S)``, edges between the words of each two tokens.
+            unused: what other models read.
+
+        Returns:
+            ``annotations``, h, ``(B, S, 2 d)``; ``summary``, the backward GRU's state at the first
+            token, ``(B, d)``; ``padding_mask``, ``(B, S)``; ``tree_distances`` if they are read.
+
+        Raises:
+            ValueError: they are to be read, and there are none.
+        """
+        trees = [required_distances(src_tree_distances)] if self.reads_trees else []
+        padding_mask = src_tokens.eq(self.dictionary.pad())
+        embedded = self.dropout(self.embed_tokens(src_tokens))
+        # PyTorch's GRU wants padding on the right; nothing else here does.
+        columns = torch.arange(src_tokens.size(1), device=src_tokens.device)
+        shift = padding_mask.long().argmin(dim=1, keepdim=True)
+        packed = nn.utils.rnn.pack_padded_sequence(
+            _columns(embedded, (columns + shift) % len(columns)),
+            (~padding_mask).sum(dim=1).cpu(),
+            batch_first=True,
+            enforce_sorted=False,
+        )
+        states, last = self.gru(packed)
+        states, _ = nn.utils.rnn.pad_packed_sequence(
+            states, batch_first=True, total_length=len(columns)
+        )
+        return {
+            "annotations": [_columns(states, (columns - shift) % len(columns))],
+            "summary": [last[1]],
+            "padding_mask": [padding_mask],
+            "tree_distances": trees,
+        }
+
+    def reorder_encoder_out(
+        self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
+    ) -> dict[str, list[Tensor]]:
+        """Put the sentences in another order."""
+        return {
+            name: [tensor.index_select(0, new_order) for tensor in tensors]
+            for name, tensors in encoder_out.items()
+        }
+
+    def max_positions(self) -> int:
+        """Return the greatest length of a sentence."""
+        return MAX_POSITIONS
+
+
+def _columns(x: Tensor, index: Tensor) -> Tensor:
+    """Take each row's columns ``index``, ``(B, S)``, of ``(B, S, D)``."""
+    return x.gather(1, index.unsqueeze(-1).expand_as(x))

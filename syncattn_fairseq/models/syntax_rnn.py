@@ -1,0 +1,137 @@
+"""The recurrent model with attentions limited by position or by syntax, and its architectures."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any, cast
+
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import (
+    FairseqEncoderDecoderModel,
+    register_model,
+    register_model_architecture,
+)
+from fairseq.models.lstm import Embedding
+from omegaconf import OmegaConf
+from torch import Tensor, nn
+
+from ..data.fields import SourceFields
+from ..modules import FlexibleAttention, GlobalAttention, LocalAttention, SyntaxDirectedAttention
+from .config import set_defaults
+from .rnn_config import ATTENTIONS, SyntaxRNNConfig, check
+from .rnn_decoder import ConditionalGRUDecoder
+from .rnn_encoder import BidirectionalGRUEncoder
+
+
+@register_model("syntax_rnn")
+class SyntaxRNNModel(FairseqEncoderDecoderModel):
+    """A recurrent encoder-decoder (SDAtt): bidirectional GRU, conditional GRU."""
+
+    @classmethod
+    def add_args(cls, parser: Any) -> None:
+        """Add the options."""
+        # Architectures give the defaults, so the parser must not.
+        gen_parser_from_dataclass(parser, SyntaxRNNConfig(), delete_default=True)
+
+    @classmethod
+    def build_model(cls, args: Any, task: Any) -> SyntaxRNNModel:
+        """Build the model that ``args`` describe.
+
+        Raises:
+            ValueError: for impossible options.
+        """
+        if OmegaConf.is_config(args):
+            args = Namespace(**cast(dict[str, Any], OmegaConf.to_container(args)))
+        set_defaults(args, SyntaxRNNConfig)
+        check(args, task)
+        source, target = task.source_dictionary, task.target_dictionary
+        src_embeddings = Embedding(len(source), args.encoder_embed_dim, source.pad())
+        tgt_embeddings = src_embeddings
+        if not args.share_all_embeddings:
+            tgt_embeddings = Embedding(len(target), args.decoder_embed_dim, target.pad())
+        first, second = make_attention(args), None
+        if args.double_context:
+            first, second = GlobalAttention(), first
+        model = cls(
+            BidirectionalGRUEncoder(
+                source,
+                src_embeddings,
+                args.encoder_hidden_size,
+                args.dropout,
+                reads_trees=args.source_attention == "syntax-directed",
+            ),
+            ConditionalGRUDecoder(
+                target,
+                tgt_embeddings,
+                2 * args.encoder_hidden_size,
+                args.decoder_hidden_size,
+                first,
+                second,
+                args.dropout,
+                args.share_all_embeddings or args.share_decoder_input_output_embed,
+            ),
+        )
+        return model
+
+    @property
+    def source_fields(self) -> SourceFields:
+        """What the model wants to know about the source's parse."""
+        return SourceFields(tree_distances=self.encoder.reads_trees)
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        **encoder_input: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Run encoder and decoder with teacher forcing.
+
+        Args:
+            src_tokens: ``(B, S)``.
+            src_lengths: ``(B,)``.
+            prev_output_tokens: ``(B, T)``.
+            encoder_input: passed on to the encoder.
+
+        Returns:
+            Scores ``(B, T, V)``, and a dictionary with ``attn``; see
+            :meth:`.ConditionalGRUDecoder.forward`.
+        """
+        features_only = encoder_input.pop("features_only", False)
+        encoder_out = self.encoder(src_tokens, src_lengths, **encoder_input)
+        scores, extra = self.decoder(
+            prev_output_tokens, encoder_out=encoder_out, features_only=features_only
+        )
+        return scores, extra
+
+
+def make_attention(args: Any) -> nn.Module:
+    """Build the attention that was chosen."""
+    state_dim = args.decoder_hidden_size
+    if args.source_attention == "local":
+        return LocalAttention(state_dim, args.half_window)
+    if args.source_attention == "flexible":
+        return FlexibleAttention(state_dim, args.half_window)
+    if args.source_attention == "syntax-directed":
+        return SyntaxDirectedAttention(state_dim, args.tree_window)
+    return GlobalAttention()
+
+
+def _register(attention: str, double: bool) -> None:
+    def architecture(args: Any) -> None:
+        for name, value in (("source_attention", attention), ("double_context", double)):
+            if getattr(args, name, None) is None:
+                setattr(args, name, value)
+        set_defaults(args, SyntaxRNNConfig)
+
+    name = f"rnn_{attention.replace('-', '_')}{'_double' if double else ''}"
+    register_model_architecture("syntax_rnn", name)(architecture)
+
+
+for _attention in ATTENTIONS:
+    _register(_attention, double=False)
+    if _attention != "global":
+        _register(_attention, double=True)
+register_model_architecture("syntax_rnn", "syntax_rnn")(
+    lambda args: set_defaults(args, SyntaxRNNConfig)
+)

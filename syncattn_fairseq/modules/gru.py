@@ -1,0 +1,29 @@
+"""A gated recurrent unit whose products with weights are made elsewhere, many at a time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def gru_step(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
+    r"""Return the next state of a :class:`torch.nn.GRUCell`.
+
+    .. math::
+        r = \sigma(i_r + h_r), \quad z = \sigma(i_z + h_z), \quad n = \tanh(i_n + r h_n), \quad
+        s' = (1 - z) n + z s
+
+    Args:
+        inputs: :math:`[i_r; i_z; i_n] = W_i x + b_i`, ``(B, 3 d)``.
+        recurrent: :math:`[h_r; h_z; h_n] = W_h s + b_h`, ``(B, 3 d)``.
+        state: s, ``(B, d)``.
+
+    Returns:
+        ``(B, d)``.
+    """
+    width = state.size(-1)
+    input_gates, input_proposal = inputs.split([2 * width, width], dim=-1)
+    recurrent_gates, recurrent_proposal = recurrent.split([2 * width, width], dim=-1)
+    reset, keep = torch.sigmoid(input_gates + recurrent_gates).chunk(2, dim=-1)
+    proposed = torch.tanh(torch.addcmul(input_proposal, reset, recurrent_proposal))
+    return torch.lerp(proposed, state, keep)

@@ -1,0 +1,32 @@
+"""The recurrent model with fairseq's own commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.commands import generate, hypotheses, interactive, lines, logged, train
+from tests.end_to_end.conftest import TEST
+
+
+@pytest.fixture(scope="module")
+def rnn(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rnn")
+    output = train(data, folder, "rnn_syntax_directed_double", "--tree-window=2", "--max-update=60")
+    (folder / "log").write_text(output)
+    return folder / "checkpoint_best.pt"
+
+
+def test_it_learns(rnn: Path) -> None:
+    valid = logged((rnn.parent / "log").read_text(), "valid")
+    assert valid[-1]["valid_loss"] < valid[0]["valid_loss"]
+
+
+def test_batches_and_single_sentences_give_the_same(data: Path, text: Path, rnn: Path) -> None:
+    batched = generate(data, rnn, "--batch-size=64", "--print-alignment")
+    assert sorted(hypotheses(batched)) == list(range(TEST))
+    assert len(lines(batched, "A")) == TEST
+    source = (text / "pieces" / "test.en").read_text()
+    heads = f"--input-heads={text / 'words' / 'test.heads.en'}"
+    assert hypotheses(interactive(data, rnn, source, heads)) == hypotheses(batched)

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.functional import (
+    additive_scores,
+    distances_from,
+    flexible_attention,
+    local_attention,
+    predicted_position,
+    syntax_directed_attention,
+    tree_distances,
+)
+from tests.functional import reference
+
+lengths = st.integers(1, 9)
+windows = st.integers(1, 4)
+seeds = st.integers(0, 2**31)
+
+
+def random_parents(length: int) -> torch.Tensor:
+    """A tree whose words stand in no order: each but one hangs from one that came before."""
+    order = torch.randperm(length)
+    parents = torch.empty(length, dtype=torch.long)
+    for place, word in enumerate(order.tolist()):
+        parents[word] = order[torch.randint(0, max(place, 1), ())]
+    return parents
+
+
+def close(actual: torch.Tensor, expected: list) -> None:
+    torch.testing.assert_close(
+        actual.double(), torch.tensor(expected).double(), rtol=1e-5, atol=1e-5
+    )
+
+
+@given(lengths, st.integers(1, 5), seeds)
+def test_additive_scores_equal_the_loop(S: int, a: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    query, key, weight = torch.randn(2, 3, a), torch.randn(2, S, a), torch.randn(a)
+    scores = additive_scores(query, key, weight)
+    for b in range(2):
+        close(scores[b], reference.additive_scores(query[b], key[b], weight))
+
+
+def test_a_predicted_position_lies_in_its_sentence() -> None:
+    activation = torch.tensor([[-100.0, 0.0, 100.0]] * 2)
+    positions = predicted_position(activation, torch.tensor([4, 10]))
+    close(positions, [[0, 2, 4], [0, 5, 10]])
+
+
+@given(lengths, windows, seeds)
+def test_local_attention_equals_the_loop(S: int, D: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    scores, position = torch.randn(2, 3, S), torch.rand(2, 3) * S
+    weights = local_attention(scores, position, D)
+    for b in range(2):
+        for t in range(3):
+            place = position[b, t].item()
+            close(weights[b, t], reference.local_attention(scores[b, t].tolist(), place, D))
+
+
+def test_local_attention_is_not_normalised_again() -> None:
+    weights = local_attention(torch.zeros(4), torch.tensor(0.0), half_window=2)
+    close(weights, [0.25, 0.25 * 0.60653, 0.25 * 0.13534, 0])
+
+
+@given(lengths, windows, seeds)
+def test_flexible_attention_equals_the_loop(S: int, D: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    scores, position, sharpness = torch.randn(2, S), torch.rand(2) * S, torch.rand(2)
+    weights = flexible_attention(scores, position, sharpness, D)
+    for b in range(2):
+        row = scores[b].tolist(), position[b].item(), sharpness[b].item()
+        close(weights[b], reference.flexible_attention(*row, D))
+
+
+def test_the_figure_of_the_paper() -> None:
+    """Heads 3 3 5 5 0 9 6 9 5. The figure has a 5 where the eighth word is, and 3, apart."""
+    heads = [3, 3, 5, 5, 0, 9, 6, 9, 5]
+    parents = torch.tensor([[head - 1 if head else word for word, head in enumerate(heads)]])
+    assert tree_distances(parents)[0, 2].tolist() == [1, 1, 0, 2, 1, 3, 4, 3, 2]
+
+
+@given(st.integers(1, 20), seeds)
+def test_tree_distances_equal_the_loop(T: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    parents = torch.stack([random_parents(T) for _ in range(3)])
+    distances = tree_distances(parents)
+    assert distances.dtype == torch.int64
+    for b in range(3):
+        assert distances[b].tolist() == reference.tree_distances(parents[b].tolist())
+
+
+def test_a_chain_is_as_long_as_its_words() -> None:
+    for length in (1, 2, 3, 4, 5, 64, 65):
+        distances = tree_distances(torch.arange(-1, length - 1).clamp_min(0).unsqueeze(0))[0]
+        columns = torch.arange(length)
+        assert torch.equal(distances, (columns - columns.unsqueeze(1)).abs())
+
+
+def test_words_of_two_trees_meet_above_their_roots() -> None:
+    distances = tree_distances(torch.tensor([[0, 0, 2, 2]]))[0]
+    assert distances.tolist() == [[0, 1, 2, 3], [1, 0, 3, 4], [2, 3, 0, 1], [3, 4, 1, 0]]
+
+
+@given(lengths, windows, seeds)
+def test_syntax_directed_attention_equals_the_loop(S: int, n: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    scores, distances = torch.randn(2, 3, S), torch.randint(0, 7, (2, 3, S))
+    weights = syntax_directed_attention(scores, distances, n)
+    for b in range(2):
+        for t in range(3):
+            row = scores[b, t].tolist(), distances[b, t].tolist()
+            close(weights[b, t], reference.syntax_directed_attention(*row, n))
+    assert (weights[distances > n] == 0).all()
+
+
+def test_padding_has_no_weight_and_spoils_no_gradient() -> None:
+    scores = torch.tensor([[0.3, -torch.inf, 0.1]], dtype=torch.float64)
+    distances = torch.tensor([[0.0, 1.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    weights = syntax_directed_attention(scores, distances)
+    assert weights[0, 1] == 0 and weights.sum().item() == pytest.approx(1)
+    (weights**2).sum().backward()
+    assert distances.grad is not None and distances.grad.isfinite().all()
+    assert distances.grad[0, 2] != 0
+
+
+def test_the_row_of_the_nearest_word_and_the_slope_between_two() -> None:
+    distances = tree_distances(torch.tensor([[1, 1, 1, 2]]))
+    position = torch.tensor([[0.2, 2.7, 9.0]], requires_grad=True)
+    rows = distances_from(position, distances)
+    assert rows[0].tolist() == [distances[0, word].tolist() for word in (0, 3, 3)]
+    rows[0, :, 3].sum().backward()
+    # To word 3 it is 3 from word 0 and 2 from word 1; 1 from word 2. Beyond the end nothing pulls.
+    assert position.grad is not None and position.grad.tolist() == [[-1, -1, 0]]
+
+
+def test_half_precision_is_summed_in_float32() -> None:
+    scores, place = torch.randn(1, 5).bfloat16(), torch.tensor([2.0])
+    for weights in (
+        local_attention(scores, place),
+        flexible_attention(scores, place, torch.tensor([0.5])),
+        syntax_directed_attention(scores, torch.zeros(1, 5)),
+    ):
+        assert weights.dtype == torch.float32
+
+
+def test_gradients() -> None:
+    torch.manual_seed(0)
+
+    def inputs(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+    check = torch.autograd.gradcheck
+    position = torch.tensor([1.3, 2.6], dtype=torch.float64, requires_grad=True)
+    sharpness = torch.tensor([0.2, 0.9], dtype=torch.float64, requires_grad=True)
+    near = torch.tensor([[0, 1, 2.5, 5], [1, 0.0, 3, 9]], dtype=torch.float64, requires_grad=True)
+    assert check(additive_scores, (inputs(2, 3, 4), inputs(2, 5, 4), inputs(4)))
+    assert check(lambda a: predicted_position(a, torch.tensor([3, 5])), inputs(2, 4))
+    assert check(lambda e, p: local_attention(e, p, 2), (inputs(2, 4), position))
+    assert check(
+        lambda e, p, g: flexible_attention(e, p, g, 2), (inputs(2, 4), position, sharpness)
+    )
+    assert check(syntax_directed_attention, (inputs(2, 4), near))

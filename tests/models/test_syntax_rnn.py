@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from omegaconf import OmegaConf
+
+from syncattn_fairseq.data.fields import SourceFields
+from syncattn_fairseq.modules import Source
+from tests.models import build
+
+SIZES = {
+    "encoder_embed_dim": 12,
+    "encoder_hidden_size": 10,
+    "decoder_embed_dim": 14,
+    "decoder_hidden_size": 8,
+}
+ARCHITECTURES = [
+    "rnn_global",
+    "rnn_local",
+    "rnn_flexible",
+    "rnn_syntax_directed",
+    "rnn_local_double",
+    "rnn_flexible_double",
+    "rnn_syntax_directed_double",
+]
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def model(request: pytest.FixtureRequest) -> Any:
+    return build.model(request.param, half_window=3, tree_window=2, **SIZES).double()
+
+
+def same(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, expected, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_a_sentence_is_the_same_alone_and_in_a_batch(model: Any, left_pad: bool) -> None:
+    source, target = build.sentences([5, 2, 7]), build.sentences([3, 6, 4], seed=1)
+    scores, extra = model(**build.net_input(source, target, left_pad))
+    for b in range(3):
+        S, T = len(source[b]), len(target[b])
+        alone, alone_extra = model(**build.net_input(source[b : b + 1], target[b : b + 1]))
+        first = max(map(len, source)) - S if left_pad else 0
+        same(scores[b, :T], alone[0])
+        same(extra["attn"][0][b, :T, first : first + S], alone_extra["attn"][0][0])
+
+
+def test_step_by_step_it_is_the_same_as_all_at_once(model: Any) -> None:
+    batch = build.net_input(build.sentences([5, 3, 6]), build.sentences([6, 6, 6], seed=1))
+    scores, extra = model(**batch)
+    previous = batch.pop("prev_output_tokens")
+    encoder_out, state = model.encoder(**batch), {}
+    order, turn = torch.arange(3), torch.tensor([2, 0, 1])
+    for t in range(previous.size(1)):
+        if t:
+            model.decoder.reorder_incremental_state_scripting(state, turn)
+            encoder_out = model.encoder.reorder_encoder_out(encoder_out, turn)
+            order = order[turn]
+        step, step_extra = model.decoder(
+            previous[order, : t + 1], encoder_out=encoder_out, incremental_state=state
+        )
+        same(step[:, 0], scores[order, t])
+        same(step_extra["attn"][0][:, 0], extra["attn"][0][order, t])
+
+
+def test_it_computes_the_equations_of_the_paper(model: Any) -> None:
+    """One sentence, one step after the other, with PyTorch's own cells."""
+    batch = build.net_input(build.sentences([5]), build.sentences([4], seed=1))
+    scores, _ = model(**batch)
+    encoder, decoder = model.encoder, model.decoder
+    embedded = encoder.embed_tokens(batch["src_tokens"])
+    h, last = encoder.gru(embedded)
+    source = Source(torch.zeros(1, 6, dtype=torch.bool), batch["src_tree_distances"])
+    s = torch.tanh(decoder.start(last[1]))
+    for t, word in enumerate(batch["prev_output_tokens"][0]):
+        y = decoder.embed_tokens(word).unsqueeze(0)
+        middle = decoder.read(y, s)
+        e = torch.tanh(decoder.query(middle).unsqueeze(1) + decoder.key(h)) @ decoder.energy
+        weights = decoder.attention(e.unsqueeze(1), middle.unsqueeze(1), source)
+        context = (weights @ h)[:, 0]
+        s = decoder.move(context, middle)
+        output = decoder.from_word(y) + decoder.from_state(s) + decoder.from_context(context)
+        if decoder.second_attention is not None:
+            second = decoder.second_attention(e.unsqueeze(1), middle.unsqueeze(1), source)
+            output = output + decoder.from_second_context((second @ h)[:, 0])
+        same(scores[0, t], decoder.output_projection(torch.tanh(output))[0])
+
+
+def test_sizes_of_the_paper() -> None:
+    args = Namespace()
+    ARCH_CONFIG_REGISTRY["rnn_syntax_directed"](args)
+    assert (args.encoder_embed_dim, args.decoder_embed_dim) == (620, 620)
+    assert (args.encoder_hidden_size, args.decoder_hidden_size) == (1000, 1000)
+    assert (args.tree_window, args.half_window) == (4, 10)
+
+
+def test_a_second_context_adds_to_the_first() -> None:
+    single = build.model("rnn_global", **SIZES)
+    double = build.model("rnn_local_double", **SIZES)
+    assert double.load_state_dict(single.state_dict(), strict=False).unexpected_keys == []
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    # The state is driven by the global context, whatever the second one is.
+    same(double(**batch)[1]["attn"][0], single(**batch)[1]["attn"][0])
+    assert not torch.allclose(double(**batch)[0], single(**batch)[0])
+
+
+@pytest.mark.parametrize("attention", ["local", "flexible", "syntax_directed"])
+def test_the_expected_position_learns(attention: str) -> None:
+    model = build.model(f"rnn_{attention}", **SIZES)
+    scores, _ = model(**build.net_input(build.sentences([9, 6]), build.sentences([4, 5])))
+    scores.log_softmax(-1)[..., 3].sum().backward()
+    for parameter in model.decoder.attention.position.parameters():
+        assert parameter.grad.isfinite().all() and parameter.grad.abs().sum() > 0
+
+
+def test_shared_embeddings() -> None:
+    sizes = SIZES | {"decoder_embed_dim": 12}
+    model = build.model("rnn_global", share_all_embeddings=True, **sizes)
+    weight = model.encoder.embed_tokens.weight
+    assert weight is model.decoder.embed_tokens.weight
+    assert weight is model.decoder.output_projection.weight
+    model = build.model("rnn_global", share_decoder_input_output_embed=True, **SIZES)
+    assert model.decoder.embed_tokens.weight is model.decoder.output_projection.weight
+    assert model.encoder.embed_tokens.weight is not model.decoder.embed_tokens.weight
+
+
+def test_dropout_in_training_alone() -> None:
+    model = build.model("rnn_global", dropout=0.5, **SIZES)
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    same(model(**batch)[0], model(**batch)[0])
+    model.train()
+    assert not torch.allclose(model(**batch)[0], model(**batch)[0])
+
+
+def test_only_syntax_directed_attention_reads_trees() -> None:
+    for arch in ARCHITECTURES:
+        reads = "syntax" in arch
+        assert build.model(arch, **SIZES).source_fields == SourceFields(tree_distances=reads)
+    batch = build.net_input(build.sentences([3]), build.sentences([4]))
+    del batch["src_tree_distances"]
+    build.model("rnn_local", **SIZES)(**batch)
+    with pytest.raises(ValueError, match="needs net_input.src_tree_distances"):
+        build.model("rnn_syntax_directed", **SIZES)(**batch)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"double_context": True, "source_attention": "global"}, "choose another"),
+        ({"share_all_embeddings": True}, "--encoder-embed-dim 12 is not --decoder-embed-dim 14"),
+        ({"half_window": 0}, "--half-window 0: must be 1 or more"),
+        ({"tree_window": 0}, "--tree-window 0: must be 1 or more"),
+    ],
+)
+def test_impossible_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build.model("syntax_rnn", **SIZES, **options)
+
+
+def test_shared_embeddings_need_a_joint_dictionary() -> None:
+    task = SimpleNamespace(
+        source_dictionary=build.dictionary(), target_dictionary=build.dictionary(3)
+    )
+    with pytest.raises(ValueError, match="joint dictionary"):
+        ARCH_MODEL_REGISTRY["rnn_global"].build_model(Namespace(share_all_embeddings=True), task)
+
+
+def test_hydra_gives_a_config_in_place_of_a_namespace() -> None:
+    args = OmegaConf.create({"_name": "rnn_local_double", **SIZES})
+    OmegaConf.set_struct(args, False)
+    ARCH_CONFIG_REGISTRY["rnn_local_double"](args)
+    task = SimpleNamespace(
+        source_dictionary=build.dictionary(), target_dictionary=build.dictionary()
+    )
+    model = ARCH_MODEL_REGISTRY["rnn_local_double"].build_model(args, task)
+    assert model.decoder.second_attention is not None
