@@ -15,17 +15,30 @@ from fairseq.data import Dictionary, data_utils
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 import syncattn_fairseq  # noqa: F401  (registers the models)
+from syncattn_fairseq.functional import tree_distances
 
-#: What is compared. The second ``transformer`` shows how much of a ratio is noise.
-SYSTEMS = {
-    "transformer": "transformer{}",
-    "transformer again": "transformer{}",
-    "transformer_dbsa": "transformer_dbsa{}",
-    "transformer_syncattn": "transformer_syncattn{}",
-    "transformer_lpsi": "transformer_lpsi{}",
-    "transformer_pascal": "transformer_pascal{}",
-    "transformer_lisa": "transformer_lisa{}",
-    "transformer_sh": "transformer_sh{}",
+#: What is compared with what: fairseq's own model stands first. That it stands there twice shows
+#: how much of a ratio is noise.
+FAMILIES = {
+    "transformer": [
+        "transformer",
+        "transformer again",
+        "transformer_dbsa",
+        "transformer_syncattn",
+        "transformer_lpsi",
+        "transformer_pascal",
+        "transformer_lisa",
+        "transformer_sh",
+    ],
+    "rnn": [
+        "lstm",
+        "lstm again",
+        "rnn_global",
+        "rnn_local",
+        "rnn_flexible",
+        "rnn_syntax_directed",
+        "rnn_syntax_directed_double",
+    ],
 }
 
 
@@ -33,18 +46,48 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     """Make a parser with the options that all benchmarks have."""
     made = argparse.ArgumentParser(description=description)
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    made.add_argument("--size", default="_iwslt_de_en", choices=["", "_iwslt_de_en", "_tiny"])
+    made.add_argument("--family", default="transformer", choices=FAMILIES)
+    made.add_argument(
+        "--size",
+        default="_iwslt_de_en",
+        choices=["", "_iwslt_de_en", "_tiny"],
+        help="of Transformers; RNNs have the paper's 620/1000",
+    )
     made.add_argument("--vocabulary", type=int, default=10000)
     made.add_argument("--rounds", type=int, default=20)
     made.add_argument("--threads", type=int, default=2)
     made.add_argument(
         "--systems",
         nargs="+",
-        default=list(SYSTEMS),
-        choices=SYSTEMS,
-        help="transformer among them",
+        choices=[name for family in FAMILIES.values() for name in family],
+        help="of the family, beside fairseq's own (all)",
     )
     return made
+
+
+def systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the architecture and options of each system to compare, fairseq's own first."""
+    names = FAMILIES[args.family]
+    chosen = [name for name in names if name in (args.systems or names) or name == names[0]]
+    if args.family == "transformer":
+        return {name: (name.removesuffix(" again") + args.size, {}) for name in chosen}
+    sizes = {
+        "encoder_embed_dim": 620,
+        "encoder_hidden_size": 1000,
+        "decoder_embed_dim": 620,
+        "decoder_hidden_size": 1000,
+    }
+    lstm = {"decoder_out_embed_dim": 620, "encoder_bidirectional": True, "criterion": None}
+    return {
+        name: (name.removesuffix(" again"), sizes | (lstm if name.startswith("lstm") else {}))
+        for name in chosen
+    }
+
+
+def describe(args: argparse.Namespace) -> str:
+    """Say what models, and on what hardware."""
+    size = args.size or "base" if args.family == "transformer" else "620/1000"
+    return f"{args.family} {size}, {hardware(args)}"
 
 
 def hardware(args: argparse.Namespace) -> str:
@@ -108,6 +151,8 @@ def make_batch(
         return columns.masked_fill(tokens.eq(pad) | tokens.eq(eos), -1)
 
     src_parents = parents(src_tokens)
+    size = src_tokens.size(1)
+    trees = torch.rand(src_tokens.shape, generator=generator) * torch.arange(size)
     batch: dict[str, Any] = {
         "id": torch.arange(count),
         "nsentences": count,
@@ -117,6 +162,7 @@ def make_batch(
             "src_lengths": src_tokens.ne(pad).sum(1),
             "src_parents": src_parents.double().masked_fill(src_parents < 0, float("nan")),
             "src_labels": 4 + src_tokens % 40,
+            "src_tree_distances": tree_distances(trees.long()).short(),
             "prev_output_tokens": data_utils.collate_tokens(
                 target, pad, eos, move_eos_to_beginning=True
             ),
@@ -131,7 +177,7 @@ def make_batch(
 def net_input(model: Any, batch: dict[str, Any]) -> dict[str, Any]:
     """Return what a model is given: fairseq's own is given no syntax."""
     ours = hasattr(model, "source_fields")
-    syntax = ("src_parents", "src_labels")
+    syntax = ("src_parents", "src_labels", "src_tree_distances")
     return {k: v for k, v in batch["net_input"].items() if ours or k not in syntax}
 
 
@@ -165,14 +211,14 @@ def interleaved(
     return seconds
 
 
-def print_ratios(seconds: dict[str, list[float]], baseline: str, invert: bool = False) -> None:
-    """Print the median time and, of each round's ratio to the baseline, median and quartiles.
+def print_ratios(seconds: dict[str, list[float]], invert: bool = False) -> None:
+    """Print the median time and, of each round's ratio to the first, median and quartiles.
 
     Args:
         seconds: what :func:`interleaved` returned.
-        baseline: one of its names.
         invert: print ratios of speed, not of time.
     """
+    baseline = next(iter(seconds))
     print(f"{'model':34}{'ms':>9}{'ratio':>9}   quartiles of the ratio")
     for name, values in seconds.items():
         ratios = [a / b for a, b in zip(values, seconds[baseline], strict=True)]

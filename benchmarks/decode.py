@@ -21,10 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import common  # noqa: E402
 
 
-def make_decoder(arch: str, args: argparse.Namespace, task: Any) -> Callable[[], None]:
+def make_decoder(
+    arch: str, options: dict[str, Any], args: argparse.Namespace, task: Any
+) -> Callable[[], None]:
     """Return a function that decodes one batch."""
     device = torch.device(args.device)
-    model = common.make_model(arch, task, device).eval()
+    model = common.make_model(arch, task, device, **options).eval()
     model.prepare_for_inference_(OmegaConf.create({"generation": {"print_alignment": None}}))
     # Untrained models end sentences anywhere: all hypotheses get the same, fixed length.
     generator = SequenceGenerator(
@@ -56,16 +58,15 @@ def main() -> None:
     device = torch.device(args.device)
     task = common.make_task(args.vocabulary)
     decoders = {
-        name: make_decoder(arch.format(args.size), args, task)
-        for name, arch in common.SYSTEMS.items()
-        if name in args.systems
+        name: make_decoder(arch, options, args, task)
+        for name, (arch, options) in common.systems(args).items()
     }
     print(
         f"decode {args.batch_size} sentences of {args.length} tokens, beam {args.beam}, "
-        f"{args.size or 'base'}, {common.hardware(args)}; a ratio above 1 is faster"
+        f"{common.describe(args)}; a ratio above 1 is faster"
     )
     seconds = common.interleaved(decoders, args.rounds, device, warmup=1)
-    common.print_ratios(seconds, baseline="transformer", invert=True)
+    common.print_ratios(seconds, invert=True)
 
 
 if __name__ == "__main__":

@@ -24,14 +24,18 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
 
 
 def make_update(
-    name: str, arch: str, args: argparse.Namespace, task: Any, batches: list[dict[str, Any]]
+    arch: str,
+    options: dict[str, Any],
+    args: argparse.Namespace,
+    task: Any,
+    batches: list[dict[str, Any]],
 ) -> Callable[[], None]:
     """Return a function that makes one update on the next batch."""
     device = torch.device(args.device)
-    options = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
-    model = common.make_model(arch, task, device, **options).train()
+    dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
+    model = common.make_model(arch, task, device, **dropout, **options).train()
     criterion: Any
-    if name.startswith("transformer_"):
+    if hasattr(model, "source_fields"):
         criterion = LabelSmoothedCrossEntropyWithSyntax(
             task, False, 0.1, 0.5, 0.5, "tokens", 0.5, False, 0.01, 0.01
         )
@@ -65,12 +69,11 @@ def main() -> None:
     task = common.make_task(args.vocabulary)
     batches = [common.make_batch(task, args.max_tokens, device, seed=s) for s in range(4)]
     updates = {
-        name: make_update(name, arch.format(args.size), args, task, batches)
-        for name, arch in common.SYSTEMS.items()
-        if name in args.systems
+        name: make_update(arch, options, args, task, batches)
+        for name, (arch, options) in common.systems(args).items()
     }
-    print(f"one update, {args.size or 'base'}, {args.max_tokens} tokens, {common.hardware(args)}")
-    common.print_ratios(common.interleaved(updates, args.rounds, device), baseline="transformer")
+    print(f"one update, {args.max_tokens} tokens, {common.describe(args)}")
+    common.print_ratios(common.interleaved(updates, args.rounds, device))
 
 
 if __name__ == "__main__":

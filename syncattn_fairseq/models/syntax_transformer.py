@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..data.fields import SourceFields
 from . import config
+from .checks import check
 from .decoder import SyntaxTransformerDecoder
 from .encoder import SyntaxTransformerEncoder
 
@@ -69,7 +70,7 @@ class SyntaxTransformerModel(TransformerModel):
         cls, cfg: Any, src_dict: Any, embed_tokens: nn.Embedding
     ) -> SyntaxTransformerEncoder:
         """Build the encoder."""
-        config.check(cfg)
+        check(cfg)
         return SyntaxTransformerEncoder(cfg, src_dict, embed_tokens)
 
     @classmethod

@@ -8,9 +8,16 @@ from syncattn_fairseq.data.fields import SourceFields
 
 def test_an_ensemble_wants_what_its_models_want() -> None:
     pascal, lisa = SourceFields(scaling=frozenset(["parse"])), SourceFields(frozenset(["first"]))
-    both = pascal | SourceFields() | lisa | SourceFields(labels=True)
-    assert both == SourceFields(frozenset(["first"]), frozenset(["parse"]), labels=True)
+    rest = SourceFields(labels=True) | SourceFields(tree_distances=True)
+    both = pascal | SourceFields() | lisa | rest
+    assert both == SourceFields(frozenset(["first"]), frozenset(["parse"]), True, True)
     assert (both.rule(), both.scaled_parents()) == ("first", "parse")
+
+
+def test_who_reads_heads() -> None:
+    assert SourceFields(scaling=frozenset(["parse"])).reads_heads()
+    assert SourceFields(tree_distances=True).reads_heads()
+    assert not SourceFields(rules=frozenset(["chain"]), labels=True).reads_heads()
 
 
 def test_nothing_is_wanted_to_begin_with() -> None:

@@ -267,6 +267,17 @@ def test_hydras_configuration_builds_the_same_model() -> None:
     ("options", "message"),
     [
         ({"encoder_dependency_layer": 3}, "--encoder-dependency-layer 3: the encoder has layers"),
+        ({"cross_attention_tree_window": -1}, "--cross-attention-tree-window -1: must be 0 or"),
+        ({"cross_attention_tree_layer": 3}, "--cross-attention-tree-layer 3: the decoder has la"),
+        ({"cross_attention_tree_heads": 3}, "--cross-attention-tree-heads 3: the decoder has 2"),
+        (
+            {
+                "cross_attention_tree_window": 4,
+                "sync_layer": 2,
+                "sync_backward": "softmax",
+            },
+            "--cross-attention-tree-layer 2: not in the sync layer where --sync-backward is softm",
+        ),
         ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
         ({"dependency_heads": 3}, "--dependency-heads 3: the encoder has 2 heads"),
         ({"sync_layer": 7}, "--sync-layer 7"),
@@ -357,6 +368,9 @@ def test_what_a_model_reads_must_be_there() -> None:
         without = {name: value for name, value in batch.items() if name != field}
         with pytest.raises(ValueError, match=rf"needs? net_input\.{field}"):
             build.model(f"transformer_{arch}_tiny")(**without)
+    del batch["src_tree_distances"]
+    with pytest.raises(ValueError, match=r"needs net_input\.src_tree_distances"):
+        build.model("syntax_transformer_tiny", cross_attention_tree_window=4)(**batch)
 
 
 @pytest.mark.parametrize(
@@ -374,12 +388,30 @@ def test_what_a_model_reads_must_be_there() -> None:
         ("transformer_pascal", {"pascal_parents": "self"}, SourceFields()),
         ("transformer_pascal", {"pascal_parents": "constant"}, SourceFields()),
         ("transformer_sh", {}, SourceFields(labels=True)),
+        (
+            "syntax_transformer",
+            {"cross_attention_tree_window": 4},
+            SourceFields(tree_distances=True),
+        ),
     ],
 )
 def test_a_model_says_what_it_reads(
     arch: str, options: dict[str, str], fields: SourceFields
 ) -> None:
     assert build.model(f"{arch}_tiny", **options).source_fields == fields
+
+
+def test_half_of_the_top_layers_heads_see_the_tree() -> None:
+    sizes = {"encoder_embed_dim": 16, "encoder_ffn_embed_dim": 16, "cross_attention_tree_window": 4}
+    model = build.model("syntax_transformer", **sizes)
+    kinds = [getattr(layer.encoder_attn, "tree_heads", 0) for layer in model.decoder.layers]
+    assert kinds == [0, 0, 0, 0, 0, 4]
+
+
+def test_as_many_sync_layers_as_gated_ones_at_the_top() -> None:
+    sizes = {"encoder_embed_dim": 16, "encoder_ffn_embed_dim": 16}
+    model = build.model("transformer_lpsi", distance_layers="1,2,3", **sizes)
+    assert model.decoder.distance_sync_layers == [4, 5, 6]
 
 
 def test_labels_need_a_dictionary() -> None:
