@@ -1,7 +1,7 @@
-"""Sentences per second of beam search against fairseq's own Transformer of the same size.
+"""Sentences per second of beam search against fairseq's own model of the same size.
 
-Both models decode the same sentences to the same lengths, in turns, in one process. Usage:
-``python benchmarks/decode.py [--device cuda] [--batch-size 32] ...``.
+All models decode the same sentences to the same lengths, in turns, in one process. Usage:
+``python benchmarks/decode.py [--family rnn] [--batch-size 32] ...``.
 """
 
 from __future__ import annotations

@@ -83,7 +83,8 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         src_tokens: Tensor,
         src_lengths: Tensor,
         prev_output_tokens: Tensor,
-        **encoder_input: Any,
+        features_only: bool = False,
+        **encoder_input: Tensor,
     ) -> tuple[Tensor, dict[str, Any]]:
         """Run encoder and decoder with teacher forcing.
 
@@ -91,13 +92,13 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
             src_tokens: ``(B, S)``.
             src_lengths: ``(B,)``.
             prev_output_tokens: ``(B, T)``.
+            features_only: leave out the projection to the vocabulary.
             encoder_input: passed on to the encoder.
 
         Returns:
             Scores ``(B, T, V)``, and a dictionary with ``attn``; see
             :meth:`.ConditionalGRUDecoder.forward`.
         """
-        features_only = encoder_input.pop("features_only", False)
         encoder_out = self.encoder(src_tokens, src_lengths, **encoder_input)
         scores, extra = self.decoder(
             prev_output_tokens, encoder_out=encoder_out, features_only=features_only
