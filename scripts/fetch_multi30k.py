@@ -20,7 +20,7 @@ from urllib.request import urlopen
 from tqdm import tqdm
 
 from syncattn_fairseq.data.files import read_lines, replacing
-from syncattn_fairseq.data.parsers import Parser, open_parser
+from syncattn_fairseq.parsing.parser import Parser, open_parser
 
 SOURCE = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
 SPLITS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}

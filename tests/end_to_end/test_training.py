@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -197,43 +199,46 @@ def test_numbers_of_buckets_are_refused_before_they_crash(data: Path, tmp_path: 
     assert "--num-batch-buckets: fairseq's bucketing needs numpy < 2" in output
 
 
+CONFIG = Path(__file__).parents[2] / "configs" / "multi30k_en_de" / "syncattn.yaml"
+
+
+def overrides(data: Path, folder: Path, precision: str) -> list[str]:
+    """What makes a run of two updates on a CPU of it."""
+    return [
+        f"common.user_dir={commands.PLUGIN}",
+        *("common.fp16=false", "common.cpu=true", precision),
+        *("common.log_format=json", "common.log_interval=1"),
+        f"task.data={data}",
+        *("model.encoder_layers=2", "model.decoder_layers=2", "model.dropout=0.1"),
+        *("model.encoder_embed_dim=32", "model.encoder_ffn_embed_dim=32"),
+        *("optimization.max_update=2", "dataset.max_tokens=600", "dataset.disable_validation=true"),
+        f"checkpoint.save_dir={folder}",
+    ]
+
+
 @pytest.fixture(scope="module")
 def on_the_command_line(data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """The losses of two updates."""
-    arguments = ("transformer_syncattn", "--max-update=2", *STRAIGHT[1:])
-    return losses(train(data, tmp_path_factory.mktemp("cli"), *arguments))
+    """The losses of two updates with a config's options."""
+    changed = overrides(data, tmp_path_factory.mktemp("cli"), "common.bf16=false")
+    script = CONFIG.parents[2] / "scripts" / "config_options.py"
+    printed = subprocess.run(
+        [sys.executable, script, CONFIG, *changed], capture_output=True, text=True, check=True
+    )
+    return losses(commands.run("fairseq-train", *printed.stdout.splitlines()))
 
 
-@pytest.mark.parametrize("precision", ["bf16=false", "bf16=true"])
+@pytest.mark.parametrize("precision", ["common.bf16=false", "common.bf16=true"])
 def test_hydra_trains_the_same_model(
     data: Path, tmp_path: Path, on_the_command_line: list[Any], precision: str
 ) -> None:
-    (tmp_path / "syncattn.yaml").write_text(
-        f"""
-        common: {{user_dir: {commands.PLUGIN}, cpu: true, seed: 1, log_format: json,
-                  log_interval: 1}}
-        task: {{_name: translation_with_syntax, data: {data}}}
-        criterion: {{_name: label_smoothed_cross_entropy_with_syntax, label_smoothing: 0.1}}
-        optimizer: {{_name: adam, adam_betas: "(0.9, 0.98)"}}
-        lr_scheduler: {{_name: fixed}}
-        model: {{_name: transformer_syncattn, share_all_embeddings: true,
-                 encoder_layers: 2, decoder_layers: 2, encoder_embed_dim: 32,
-                 encoder_ffn_embed_dim: 32, encoder_attention_heads: 4,
-                 decoder_attention_heads: 4}}
-        optimization: {{max_update: 2, lr: [0.003]}}
-        dataset: {{max_tokens: 600, disable_validation: true}}
-        checkpoint: {{save_dir: {tmp_path}}}
-        hydra: {{run: {{dir: {tmp_path}/hydra}}}}
-        """
-    )
     output = commands.run(
         "fairseq-hydra-train",
-        f"--config-dir={tmp_path}",
-        "--config-name=syncattn",
-        f"common.{precision}",
+        f"--config-dir={CONFIG.parent}",
+        f"--config-name={CONFIG.stem}",
+        *overrides(data, tmp_path, precision),
         cwd=tmp_path,  # hydra leaves its log where it is started
     )
-    tolerance = 2e-3 if precision == "bf16=false" else 0.05
+    tolerance = 2e-3 if precision.endswith("false") else 0.05
     steps = [
         json.loads(line.split("[train_inner][INFO] - ")[1])
         for line in output.splitlines()

@@ -1,0 +1,69 @@
+"""Every config of configs/: what fairseq makes of its options, and the model."""
+
+from __future__ import annotations
+
+import importlib.util
+from argparse import Namespace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import torch
+from fairseq import options
+from fairseq.models import ARCH_MODEL_REGISTRY
+
+from tests.models import build
+
+ROOT = Path(__file__).parents[1]
+CONFIGS = sorted((ROOT / "configs").glob("*/[!_]*.yaml"))
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CONFIG_OPTIONS = script("config_options")
+NAMED = CONFIG_OPTIONS.NAMED
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_fairseq_reads_what_the_config_says_and_builds_the_model(path: Path) -> None:
+    config = CONFIG_OPTIONS.load(path, [f"common.user_dir={ROOT / 'syncattn_fairseq'}"])
+    parser = options.get_training_parser("translation")  # parsing adds to it
+    args = options.parse_args_and_arch(parser, list(CONFIG_OPTIONS.training_options(config)))
+    for section in config.keys() - {"defaults", "generation", "hydra"}:
+        for name, value in config[section].items():
+            option = NAMED.get(section, section) if name == "_name" else name
+            assert getattr(args, option) == value, f"{section}.{name}"
+    assert config["checkpoint"]["save_dir"] == f"checkpoints/{path.parent.name}/{path.stem}"
+
+    words = build.dictionary()
+    task = SimpleNamespace(
+        source_dictionary=words, target_dictionary=words, source_label_dictionary=words
+    )
+    with torch.device("meta"):  # without memory
+        model = ARCH_MODEL_REGISTRY[args.arch].build_model(Namespace(**vars(args)), task)
+    assert sum(p.numel() for p in model.parameters()) > 1e6
+
+
+def test_every_corpus_has_a_baseline() -> None:
+    for folder in {path.parent for path in CONFIGS}:
+        assert list(folder.glob("*transformer.yaml")), folder
+        assert (folder / "_corpus.yaml").exists()
+
+
+def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(ROOT / "configs" / "wmt18_en_tr" / "pascal.yaml")
+    CONFIG_OPTIONS.main([path, "common.fp16=false", "task.data=elsewhere", "optimization.lr=[0.1]"])
+    words = capsys.readouterr().out.splitlines()
+    assert words[0] == "elsewhere" and "--fp16" not in words
+    assert words[words.index("--lr") + 1] == "0.1"
+    assert words[words.index("--adam-betas") + 1] == "(0.9,0.98)"
+    assert words[words.index("--arch") + 1] == "transformer_pascal"
+    assert "--beam" not in words
+    CONFIG_OPTIONS.main([path, "--generate"])
+    assert capsys.readouterr().out.split() == ["--beam", "4", "--lenpen", "0.6"]
