@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
@@ -11,22 +11,21 @@ from typing import Any
 from unicodedata import normalize
 
 import numpy as np
-import torch
 from fairseq.data import Dictionary
-from fairseq.data.indexed_dataset import (
-    MMapIndexedDataset,
-    MMapIndexedDatasetBuilder,
-    data_file_path,
-    index_file_path,
-)
+from fairseq.data.indexed_dataset import index_file_path
 from tqdm import tqdm
 
 from .errors import BadParse, DataError
-from .files import read_lines, replacing, same_line_count
-from .parses import check_tree, read_heads, read_labels
-from .subwords import NO_HEAD, join_subwords, subword_marks, word_starts
+from .files import read_lines, same_line_count
+from .mmap_blocks import SizesReader, write_dataset
+from .parses import are_trees, check_tree, heads_of_lines, labels_of_lines, parse_heads
+from .subwords import CONTINUATION, NO_HEAD, join_subwords
+from .text_blocks import TextBlock
 
 POLICIES = ("stop", "drop")
+
+Lines = tuple[str, str, str]
+"""One sentence: its subwords, what is known of its words, and its words, each as a line."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +34,29 @@ class Annotation:
 
     Args:
         name: of its values, as in the names of files.
-        read: yields the values of each sentence, one per word; None where there is no parse.
-        check: raises `BadParse` for values that do not go together.
+        of_line: returns the values on a line, one per word; given also the path and the number of
+            the line, for its errors.
+        of_lines: returns those on many lines, one after the other, and how many each has.
+        check: raises `BadParse` for the values of a sentence that do not go together.
+        are_sound: tells for many sentences at once where `check` finds nothing wrong; given what
+            ``of_lines`` returns.
     """
 
     name: str
-    read: Callable[[Path], Iterator[list[Any] | None]]
-    check: Callable[[list[Any]], None] | None = None
+    of_line: Callable[[str, Path, int], list[Any]]
+    of_lines: Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]
+    check: Callable[[list[Any]], None]
+    are_sound: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-HEADS = Annotation("heads", read_heads, check_tree)
-LABELS = Annotation("labels", read_labels)
+HEADS = Annotation("heads", parse_heads, heads_of_lines, check_tree, are_trees)
+LABELS = Annotation(
+    "labels",
+    lambda line, path, number: line.split(),
+    labels_of_lines,
+    lambda labels: None,
+    lambda labels, sizes: np.full(len(sizes), True),
+)
 
 
 @dataclass
@@ -67,6 +78,21 @@ class Counts:
         why = ", ".join(f"{count} {reason}" for reason, count in self.dropped.most_common())
         line += f" ({why})" if why else ""
         return f"{line}, {self.unknown} unknown labels" if self.unknown else line
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive sentences of an annotated text.
+
+    Args:
+        text: their subwords.
+        has_parse: (sentences,) whether anything is known of a sentence's words.
+        values: (words of sentences that have a parse,) their heads or labels.
+    """
+
+    text: TextBlock
+    has_parse: np.ndarray
+    values: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -101,74 +127,88 @@ class AnnotatedText:
         """
         same_line_count(self.text, self.values, *([self.words] if self.words else []))
         counts = Counts()
-        for _, values in self._sentences(counts):
-            if tally is not None and values:
-                tally.update(values)
+        for block in self._blocks(counts):
+            if tally is not None:
+                tally.update(block.values)
         if not counts.subwords:
             raise DataError(f"{self.text}: every line is empty")
 
-    def marks(self, counts: Counts, dictionary: Dictionary | None = None) -> Iterator[list[int]]:
-        """Yield one mark per subword for each sentence.
+    def marks(
+        self, counts: Counts, dictionary: Dictionary | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield one mark per subword, and the number of subwords of each sentence, by the block.
 
         A word's first subword has its head or the index of its label, or ``NO_HEAD``; its others
         ``CONTINUATION``.
 
         Args:
-            counts: is brought up to date with every sentence.
+            counts: is brought up to date with every block.
             dictionary: of the labels; heads have none.
 
         Raises:
             DataError: naming file and line of the first fault.
         """
-        for starts, values in self._sentences(counts):
-            if values and dictionary:
+        for block in self._blocks(counts):
+            values = block.values
+            if dictionary:
                 unknown = dictionary.unk()
-                values = [dictionary.indices.get(label, unknown) for label in values]
-                counts.unknown += values.count(unknown)
-            yield subword_marks(values or repeat(NO_HEAD), starts)
+                values = np.array([dictionary.indices.get(label, unknown) for label in values])
+                counts.unknown += int((values == unknown).sum())
+            text = block.text
+            words = np.full(text.words.sum(), NO_HEAD)
+            words[np.repeat(block.has_parse, text.words)] = values
+            marks = np.full(text.subwords.sum(), CONTINUATION)
+            marks[text.starts] = words
+            yield marks, text.subwords
 
-    def _sentences(self, counts: Counts) -> Iterator[tuple[list[bool], list[Any] | None]]:
-        """Yield where words start, and what is known of the words if it fits them."""
-        words = read_lines(self.words) if self.words else repeat(None)
-        sentences = zip(
-            read_lines(self.text), self.annotation.read(self.values), words, strict=False
-        )
-        progress = tqdm(sentences, desc=self.values.name, unit=" sentences", disable=None)
-        for number, (text, values, plain) in enumerate(progress, 1):
-            subwords = text.split()
-            starts = word_starts(subwords, self.scheme)
-            size = sum(starts)
-            counts.sentences += 1
-            counts.words += size
-            counts.subwords += len(subwords)
-            if values is None:
-                counts.without_parse += size > 0
-            else:
-                try:
-                    self._check_sentence(values, size, subwords, plain)
-                except BadParse as fault:
-                    if self.on_bad_parse == "stop":
-                        raise DataError(
-                            f"{self.values}:{number}: {fault}; correct it, leave the line empty "
-                            "for no parse, or use --on-bad-parse drop"
-                        ) from None
-                    counts.dropped[fault.reason] += 1
-                    values = None
-            yield starts, values
+    def _blocks(self, counts: Counts) -> Iterator[Block]:
+        """Yield the sentences, with what is known of their words if it fits them."""
+        words = read_lines(self.words) if self.words else repeat("")
+        lines = zip(read_lines(self.text), read_lines(self.values), words, strict=False)
+        with tqdm(desc=self.values.name, unit=" sentences", disable=None) as progress:
+            for block in _cut(lines):
+                yield self._check_block(block, counts)
+                progress.update(len(block))
 
-    def _check_sentence(
-        self, values: list[Any], size: int, subwords: list[str], plain: str | None
-    ) -> None:
-        if len(values) != size:
-            name = self.annotation.name
+    def _check_block(self, lines: list[Lines], counts: Counts) -> Block:
+        texts, annotations, words = zip(*lines, strict=True)
+        text = TextBlock(texts, self.scheme)
+        values, sizes = self.annotation.of_lines(annotations)
+        has_parse = sizes > 0
+        counts.without_parse += int((~has_parse & (text.words > 0)).sum())
+        # Sentence by sentence, only those are checked that may not fit: it takes much longer.
+        fits = (sizes == text.words) & self.annotation.are_sound(values, sizes)
+        if self.words:
+            fits &= _has_words(text, words)
+        for index in np.flatnonzero(has_parse & ~fits):
+            number = counts.sentences + int(index) + 1
+            try:
+                self._check_sentence(number, *lines[index])
+            except BadParse as fault:
+                if self.on_bad_parse == "stop":
+                    raise DataError(
+                        f"{self.values}:{number}: {fault}; correct it, leave the line empty "
+                        "for no parse, or use --on-bad-parse drop"
+                    ) from None
+                counts.dropped[fault.reason] += 1
+                has_parse[index] = False
+        counts.sentences += len(lines)
+        counts.words += int(text.words.sum())
+        counts.subwords += int(text.subwords.sum())
+        return Block(text, has_parse, values[np.repeat(has_parse, sizes)])
+
+    def _check_sentence(self, number: int, text: str, line: str, plain: str) -> None:
+        name = self.annotation.name
+        values = self.annotation.of_line(line, self.values, number)
+        words = join_subwords(text.split(), self.scheme)
+        if len(values) != len(words):
             raise BadParse(
                 f"wrong number of {name}",
-                f"{len(values)} {name}, but {size} words in {self.text} ({self.scheme})",
+                f"{len(values)} {name}, but {len(words)} words in {self.text} ({self.scheme})",
             )
-        if self.annotation.check:
-            self.annotation.check(values)
-        if plain is not None:
-            self._check_words(join_subwords(subwords, self.scheme), plain)
+        self.annotation.check(values)
+        if self.words:
+            self._check_words(words, plain)
 
     def _check_words(self, joined: list[str], plain: str) -> None:
         if joined == plain.split():
@@ -189,6 +229,28 @@ class AnnotatedText:
             )
 
 
+def _cut(lines: Iterable[Lines], characters: int = 2**17) -> Iterator[list[Lines]]:
+    """Cut a corpus into blocks of about so many characters of text."""
+    block: list[Lines] = []
+    left = characters
+    for line in lines:
+        block.append(line)
+        left -= len(line[0]) + 1
+        if left <= 0:
+            yield block
+            block, left = [], characters
+    if block:
+        yield block
+
+
+def _has_words(text: TextBlock, lines: Sequence[str]) -> np.ndarray:
+    """Tell for each line whether the words of the text are for certain those of the line."""
+    plain = TextBlock(lines, "none")
+    pairs = zip(text.joined(), plain.joined(), strict=True)
+    same = [ours == theirs and "▁" not in ours for ours, theirs in pairs]
+    return (text.words == plain.words) & same
+
+
 def binarise(
     source: AnnotatedText,
     text_dataset: Path,
@@ -206,26 +268,30 @@ def binarise(
     Raises:
         DataError: for a fault in the input, or a text dataset that was not made from this text.
     """
-    dataset = MMapIndexedDataset(str(text_dataset))  # which unmaps its sizes when it goes
-    sizes = dataset.sizes
-    if len(sizes) != same_line_count(source.text, source.values):
-        raise DataError(f"{text_dataset}: {len(sizes)} sentences were binarised from {source.text}")
-    # A head is at most the number of words, that is, at most the number of subwords.
-    largest = len(dictionary) if dictionary else sizes.max()
-    dtype = np.int16 if largest <= np.iinfo(np.int16).max else np.int32
-
     counts = Counts()
-    index_path, data_path = index_file_path(str(destination)), data_file_path(str(destination))
-    # The index comes last: a dataset without it does not exist for fairseq.
-    with replacing(Path(index_path)) as index, replacing(Path(data_path)) as data:
-        builder = MMapIndexedDatasetBuilder(str(data), dtype=dtype)
-        for marks, size in zip(source.marks(counts, dictionary), sizes, strict=True):
-            if len(marks) + 1 != size:  # + 1: end of sentence
-                raise DataError(
-                    f"{source.text}:{counts.sentences}: {len(marks)} subwords here, but {size - 1} "
-                    f"in {text_dataset}; binarise the text and its {source.annotation.name} in the "
-                    "same run"
-                )
-            builder.add_item(torch.from_numpy(np.array(marks, dtype=dtype)))
-        builder.finalize(str(index))
+    with open(index_file_path(str(text_dataset)), "rb") as index:
+        sizes = SizesReader(index)
+        if sizes.sentences != same_line_count(source.text, source.values):
+            raise DataError(
+                f"{text_dataset}: {sizes.sentences} sentences were binarised from {source.text}"
+            )
+
+        def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for marks, subwords in source.marks(counts, dictionary):
+                expected = sizes.read(len(subwords)) - 1  # the end of sentence
+                wrong = np.flatnonzero(subwords != expected)
+                if len(wrong):
+                    first = wrong[0]
+                    number = counts.sentences - len(subwords) + first + 1
+                    raise DataError(
+                        f"{source.text}:{number}: {subwords[first]} subwords here, but "
+                        f"{expected[first]} in {text_dataset}; binarise the text and its "
+                        f"{source.annotation.name} in the same run"
+                    )
+                yield marks, subwords
+
+        # A head is at most the number of words, that is, at most the number of subwords.
+        largest = len(dictionary) if dictionary else sizes.largest()
+        dtype = np.int16 if largest <= np.iinfo(np.int16).max else np.int32
+        write_dataset(destination, sizes.sentences, dtype, blocks())
     return counts

@@ -34,7 +34,7 @@ def same_line_count(*paths: Path) -> int:
     Raises:
         DataError: when a file is empty or has not as many lines as the first one.
     """
-    counts = [sum(1 for _ in read_lines(path)) for path in paths]
+    counts = [_line_count(path) for path in paths]
     for path, count in zip(paths, counts, strict=True):
         if count == 0:
             raise DataError(f"{path}: the file is empty")
@@ -45,6 +45,19 @@ def same_line_count(*paths: Path) -> int:
                 "both need one line per sentence, empty lines included"
             )
     return counts[0]
+
+
+def _line_count(path: Path) -> int:
+    """Return how many lines `read_lines` yields, in half the time."""
+    count, end = 0, "\n"
+    try:
+        with open(path, encoding="utf-8") as file:
+            while text := file.read(2**20):
+                count += text.count("\n")
+                end = text[-1]
+    except UnicodeDecodeError:
+        return sum(1 for _ in read_lines(path))  # it names the line
+    return count + (end != "\n")
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
     Raises:
         ValueError: for an unknown rule.
     """
-    _check_choice("rule", rule, RULES)
+    check_choice("rule", rule, RULES)
     marks = marks.long()
     batch, length = marks.shape
     columns = torch.arange(length, device=marks.device).expand(batch, length)
@@ -150,7 +150,7 @@ def word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
     Raises:
         ValueError: for an unknown scheme.
     """
-    _check_choice("scheme", scheme, SCHEMES)
+    check_choice("scheme", scheme, SCHEMES)
     if scheme == "none" or not tokens:
         return [True] * len(tokens)
     if scheme == "subword_nmt":
@@ -219,6 +219,7 @@ def detect_scheme(texts: Iterable[str]) -> str:
     return "none"
 
 
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise ``ValueError`` for a value that is none of the choices."""
     if value not in choices:
         raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")

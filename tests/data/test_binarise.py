@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
+from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,8 +25,10 @@ from syncattn_fairseq.data.binarise import (
     Counts,
     binarise,
 )
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.data.errors import BadParse, DataError
 from syncattn_fairseq.data.labels import build_dictionary
+from syncattn_fairseq.data.parses import check_tree
+from syncattn_fairseq.data.subwords import join_subwords, subword_marks, word_starts
 
 
 def write(
@@ -211,6 +216,80 @@ def test_drop_keeps_the_sentence_without_labels(tmp_path: Path) -> None:
     assert "4 parses dropped (1 several roots, 1 cycle" in str(counts)
 
 
+def slow_fault(text: str, heads: str, words: str) -> str | None:
+    """Say what is wrong with one sentence."""
+    joined = join_subwords(text.split(), "subword_nmt")
+    numbers = [int(head) for head in heads.split()]
+    if not numbers:
+        return None
+    if len(numbers) != len(joined):
+        return "wrong number of heads"
+    try:
+        check_tree(numbers)
+    except BadParse as fault:
+        return fault.reason
+    return None if joined == words.split() else "words differ"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a b", "a@@ b c", "a  b@@", "a@@\u3000b c", "a@@ @@", "▁a b@@ c", ""]),
+            st.sampled_from(["2 0", "0 1", " 0\t1", "0 0", "2 1", "0", "0 +1", "", "1 0 0", "3 0"]),
+            st.sampled_from(["a b", "ab c", "a b@@", "a@@\u3000b c", "a  b", "a ", "", "▁a bc"]),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_the_first_fault_is_found_and_all_can_be_dropped(
+    tmp_path_factory: pytest.TempPathFactory,
+    corpus: list[tuple[str, str, str]],
+) -> None:
+    folder = tmp_path_factory.mktemp("corpus")
+    corpus = [*corpus, ("a", "0", "a")]
+    files = ["".join(line + "\n" for line in lines) for lines in zip(*corpus, strict=True)]
+    faults = [slow_fault(*lines) for lines in corpus]
+    first = next((number for number, fault in enumerate(faults, 1) if fault), None)
+    source = write(folder, *files)
+    with pytest.raises(DataError) if first else nullcontext() as error:
+        source.check()
+    assert first is None or f"train.heads.en:{first}: " in str(error.value)
+
+    dropping = replace(source, on_bad_parse="drop")
+    dropping.check()
+    marks, counts = read_back(dropping, folder)
+    assert counts.dropped == Counter(filter(None, faults))
+    for row, (text, heads, _), fault in zip(marks, corpus, faults, strict=True):
+        starts = word_starts(text.split(), "subword_nmt")
+        numbers = [] if fault else [int(head) for head in heads.split()]
+        assert row == subword_marks(numbers or [-2] * sum(starts), starts)
+
+
+@pytest.mark.parametrize("length", [1, 200_000])  # many sentences in a block, or one
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [
+        (["0", "0 1", "2 0 1"], "train.heads.en:2: 2 heads, but 1 words"),
+        (["0", "0 1", "x"], "train.heads.en:2: 2 heads, but 1 words"),
+        (["0", "x", "0 1"], "train.heads.en:2: expected one integer per word"),
+        (["0", "1", "1"], "train.heads.en:2: 0 words have head 0"),
+    ],
+)
+def test_the_first_fault_is_named_wherever_blocks_end(
+    tmp_path: Path, heads: list[str], message: str, length: int
+) -> None:
+    text = ("w" * length + "\n") * 3
+    source = write(tmp_path, text, "\n".join(heads) + "\n", text)
+    with pytest.raises(DataError, match=message):
+        source.check()
+    source = replace(source, on_bad_parse="drop")
+    (tmp_path / "train.heads.en").write_text("0\n1\n\n")
+    marks, counts = read_back(source, tmp_path)
+    assert marks == [[0], [-2], [-2]]
+    assert str(counts).startswith("3 sentences, 3 words, 3 subwords, 1 without parse, 1 parses")
+
+
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0"])
 def test_white_space_inside_a_word_is_not_a_difference(tmp_path: Path, space: str) -> None:
     write(tmp_path, f"▁a{space} b ▁½\n", "2 0\n", f"a{space}b ½\n", scheme="sentencepiece").check()
@@ -234,3 +313,16 @@ def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(
     with pytest.raises(DataError, match="bpe.en"):
         binarise(source, tmp_path / "text", tmp_path / "heads")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
+    peaks = []
+    for lines in 2_000, 8_000:
+        source = write(tmp_path, ("w@@ w " * 25 + "\n") * lines, ("0" + " 1" * 24 + "\n") * lines)
+        write_text_dataset(tmp_path / "text", [51] * lines)
+        tracemalloc.start()
+        source.check()
+        binarise(source, tmp_path / "text", tmp_path / "marks")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.data.errors import BadParse, DataError
-from syncattn_fairseq.data.parses import check_tree, read_heads, read_labels
+from syncattn_fairseq.data.parses import (
+    are_trees,
+    check_tree,
+    heads_of_lines,
+    labels_of_lines,
+    parse_heads,
+    read_heads,
+    read_labels,
+)
 
 
 def slow_fault(heads: list[int]) -> str | None:
@@ -25,15 +34,16 @@ def slow_fault(heads: list[int]) -> str | None:
     return None
 
 
-@given(
-    st.integers(0, 6).flatmap(
-        lambda size: (
-            st.lists(st.integers(-1, size + 1), min_size=size, max_size=size)
-            | st.lists(st.integers(0, size), min_size=size, max_size=size)
-            | st.permutations(range(size))
-        )
+sentences = st.integers(0, 6).flatmap(
+    lambda size: (
+        st.lists(st.integers(-1, size + 1), min_size=size, max_size=size)
+        | st.lists(st.integers(0, size), min_size=size, max_size=size)
+        | st.permutations(range(size))
     )
 )
+
+
+@given(sentences)
 @example([2, 3, 0])
 @example([2, 1, 0])
 @example([0, 2])
@@ -44,6 +54,14 @@ def test_tree_check_equals_slow_check(heads: list[int]) -> None:
     except BadParse as error:
         fault = error.reason
     assert fault == slow_fault(heads)
+
+
+@given(st.lists(sentences, max_size=5))
+def test_trees_of_many_sentences_are_those_of_each(sentences: list[list[int]]) -> None:
+    heads = np.array([head for sentence in sentences for head in sentence], np.int64)
+    sizes = np.array([len(sentence) for sentence in sentences], np.int64)
+    expected = [slow_fault(sentence) is None for sentence in sentences]
+    assert are_trees(heads, sizes).tolist() == expected
 
 
 def test_faults_say_what_is_wrong() -> None:
@@ -60,12 +78,54 @@ def test_faults_say_what_is_wrong() -> None:
 def test_a_long_chain_takes_linear_time() -> None:
     check_tree([*range(2, 50_001), 0])
     check_tree([0, *range(1, 50_000)])
+    for heads in ([*range(2, 50_001), 0], [0, *range(1, 50_000)]):
+        assert are_trees(np.array(heads), np.array([50_000])).all()
+    assert not are_trees(np.array([0, *range(3, 50_001), 2]), np.array([50_000])).any()
 
 
 def test_read_heads(tmp_path: Path) -> None:
     path = tmp_path / "train.heads.en"
     path.write_bytes(b"2 0 2\n\n0\r\n 0  1 \n")
     assert list(read_heads(path)) == [[2, 0, 2], None, [0], [0, 1]]
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.integers(0, 99).map(str)
+            | st.sampled_from(["-1", "+1", "1_0", "３", "01", "9" * 19, "9" * 30, "x", "1.0", "_"]),
+            max_size=3,
+        ).flatmap(
+            lambda heads: st.sampled_from([" ", "  ", "\t", "\u3000"]).map(lambda s: s.join(heads))
+        )
+        | st.sampled_from(["", " ", "\xa0"]),
+        min_size=1,
+        max_size=4,
+    )
+)
+@example([" "])
+@example(["", "1 0"])
+def test_heads_of_many_lines_are_those_of_each(lines: list[str]) -> None:
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(parse_heads(line, "heads", number))
+        except DataError as error:
+            assert str(error).startswith(f"heads:{number}: ")
+            rows.append([-1])
+    heads, sizes = heads_of_lines(lines)
+    found = np.split(heads, sizes.cumsum()[:-1])
+    for ours, theirs in zip(found, rows, strict=True):
+        if max(theirs, default=0) < 2**63 - 1:
+            assert ours.tolist() == theirs
+        else:  # no such word
+            assert not are_trees(ours, np.array([len(ours)])).any()
+
+
+def test_labels_of_many_lines() -> None:
+    labels, sizes = labels_of_lines(["det nsubj:pass  root", "", " mañana\t0 "])
+    assert labels.tolist() == ["det", "nsubj:pass", "root", "mañana", "0"]
+    assert sizes.tolist() == [3, 0, 2]
 
 
 def test_read_labels(tmp_path: Path) -> None:

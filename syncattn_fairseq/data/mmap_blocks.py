@@ -1,0 +1,84 @@
+"""fairseq's memory-mapped datasets, read and written a block of sentences at a time.
+
+fairseq's own classes hold the size and the address of every sentence in memory; these need no more
+for a large corpus than for a small one.
+
+An index file is a header, the number of sentences (int64), how many entries each has (int32), and
+at which byte of the data file each begins (int64).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path, index_file_path
+
+from .files import replacing
+
+_COUNT_AT = 18
+_SIZES_AT = _COUNT_AT + 8
+
+
+class SizesReader:
+    """Reads how many entries the sentences of a dataset have.
+
+    Args:
+        index: the dataset's index file, open.
+
+    Attributes:
+        sentences: number of sentences.
+    """
+
+    def __init__(self, index: BinaryIO) -> None:
+        self._index = index
+        index.seek(_COUNT_AT)
+        self.sentences = int(np.fromfile(index, np.int64, 1)[0])
+
+    def read(self, sentences: int) -> np.ndarray:
+        """Return the sizes of the next sentences."""
+        return np.fromfile(self._index, np.int32, sentences)
+
+    def largest(self, block: int = 2**16) -> int:
+        """Return the size of the longest sentence, and go back to the first."""
+        starts = range(0, self.sentences, block)
+        sizes = [self.read(min(block, self.sentences - start)).max() for start in starts]
+        self._index.seek(_SIZES_AT)
+        return int(max(sizes, default=0))
+
+
+def write_dataset(
+    dataset: Path,
+    sentences: int,
+    dtype: type[np.signedinteger],
+    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
+) -> None:
+    """Write a dataset; it appears whole or not at all.
+
+    Args:
+        dataset: path without suffix.
+        sentences: number of sentences.
+        dtype: of the entries.
+        blocks: of each block of sentences, the entries of one sentence after the other,
+            (entries,), and how many each has, (sentences,).
+    """
+    index_path, data_path = index_file_path(str(dataset)), data_file_path(str(dataset))
+    # The index comes last: a dataset without it does not exist for fairseq.
+    with replacing(Path(index_path)) as index_name, replacing(Path(data_path)) as data_name:
+        with MMapIndexedDataset.Index.writer(str(index_name), dtype):
+            pass  # that was the header
+        with index_name.open("r+b") as index, data_name.open("wb") as data:
+            index.seek(_COUNT_AT)
+            index.write(np.int64(sentences).tobytes())
+            written = 0
+            for entries, sizes in blocks:
+                entries = entries.astype(dtype, copy=False)
+                addresses = data.tell() + (sizes.cumsum() - sizes) * entries.itemsize
+                index.seek(_SIZES_AT + 4 * written)
+                index.write(sizes.astype(np.int32).tobytes())
+                index.seek(_SIZES_AT + 4 * sentences + 8 * written)
+                index.write(addresses.astype(np.int64).tobytes())
+                data.write(entries.tobytes())
+                written += len(sizes)

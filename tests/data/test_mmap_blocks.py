@@ -1,0 +1,53 @@
+"""Datasets by the block are those that fairseq writes and reads."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.mmap_blocks import SizesReader, write_dataset
+
+sentences = st.lists(st.integers(-3, 32_767), max_size=5)
+
+
+@given(st.lists(st.lists(sentences, max_size=4), max_size=4), st.sampled_from([np.int16, np.int32]))
+def test_files_are_those_of_fairseq(
+    tmp_path_factory: pytest.TempPathFactory, blocks: list[list[list[int]]], dtype: type
+) -> None:
+    folder = tmp_path_factory.mktemp("datasets")
+    rows = list(chain.from_iterable(blocks))
+    builder = MMapIndexedDatasetBuilder(f"{folder}/theirs.bin", dtype)
+    for row in rows:
+        builder.add_item(torch.tensor(row))
+    builder.finalize(f"{folder}/theirs.idx")
+
+    entries = [np.array(list(chain.from_iterable(block)), np.int64) for block in blocks]
+    sizes = [np.array([len(row) for row in block], np.int64) for block in blocks]
+    write_dataset(folder / "ours", len(rows), dtype, zip(entries, sizes, strict=True))
+    for suffix in ("bin", "idx"):
+        ours, theirs = ((folder / f"{name}.{suffix}").read_bytes() for name in ("ours", "theirs"))
+        assert ours == theirs
+
+    with open(folder / "theirs.idx", "rb") as index:
+        reader = SizesReader(index)
+        assert reader.sentences == len(rows)
+        assert reader.largest(block=2) == max(map(len, rows), default=0)
+        for block in sizes:
+            assert reader.read(len(block)).tolist() == block.tolist()
+
+
+def test_a_fault_leaves_nothing(tmp_path: Path) -> None:
+    def blocks():  # type: ignore[no-untyped-def]
+        yield np.array([1, 2]), np.array([2])
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        write_dataset(tmp_path / "made", 2, np.int16, blocks())
+    assert not list(tmp_path.iterdir())

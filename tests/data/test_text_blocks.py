@@ -1,0 +1,70 @@
+"""Subwords and words of many lines at once, against those of one line after the other."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.subwords import SCHEMES, join_subwords, word_starts
+from syncattn_fairseq.data.text_blocks import TextBlock
+
+# All that str.split takes for white space in one line, a control character that it does not, and
+# characters of one to four bytes.
+CHARACTERS = "ab@@▁▁  \t\x0b\x1c\x1f\x85\xa0\u1680\u2028\u202f\u3000\x00\u200bé猫😀"
+TOKENS = (
+    "a",
+    "b@@",
+    "@@",
+    "@",
+    "@@@",
+    "x@@y",
+    "▁",
+    "▁",
+    "▁a",
+    "▁▁b",
+    "a▁",
+    "▁@@",
+    " ",
+    "\u3000",
+    "\t",
+)
+lines = st.lists(
+    st.text(st.sampled_from(CHARACTERS), max_size=12)
+    | st.lists(st.sampled_from(TOKENS), max_size=8).map(" ".join),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(lines, st.sampled_from(SCHEMES))
+def test_starts_are_those_of_each_line(lines: list[str], scheme: str) -> None:
+    block = TextBlock(lines, scheme)
+    rows = [word_starts(line.split(), scheme) for line in lines]
+    assert block.starts.tolist() == [start for row in rows for start in row]
+    assert block.subwords.tolist() == [len(row) for row in rows]
+    assert block.words.tolist() == [sum(row) for row in rows]
+
+
+@given(lines, st.sampled_from(SCHEMES))
+def test_words_are_those_of_each_line(lines: list[str], scheme: str) -> None:
+    for ours, line in zip(TextBlock(lines, scheme).joined(), lines, strict=True):
+        words = " ".join(join_subwords(line.split(), scheme))
+        if scheme == "sentencepiece":  # marks that begin no subword stay
+            ours, words = (" ".join(w.strip("▁") for w in s.split(" ")) for s in (ours, words))
+        assert ours == words
+
+
+def test_words_by_hand() -> None:
+    assert TextBlock(["the  ob@@ ser@@ ver", "", "cut o@@"], "subword_nmt").joined() == [
+        "the observer", "", "cut o",
+    ]  # fmt: skip
+    assert TextBlock(["▁the ▁ob ser ver", "▁a ▁ 猫 ▁"], "sentencepiece").joined() == [
+        "the observer", "a 猫",
+    ]  # fmt: skip
+    assert TextBlock([" a@@\t▁b "], "none").joined() == ["a@@ ▁b"]
+
+
+def test_unknown_scheme() -> None:
+    with pytest.raises(ValueError, match="unknown scheme 'wordpiece'"):
+        TextBlock(["a"], "wordpiece")
