@@ -37,6 +37,20 @@ def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return torch.tanh(total + widen(bias).unsqueeze(-1))
 
 
+def last_syntactic_distance(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return the last of :func:`syntactic_distances`: what one step of decoding adds, in O(1).
+
+    Args:
+        keys, weight, bias: as there; of the keys, the last M + 1 count.
+
+    Returns:
+        ``(...)``.
+    """
+    seen = widen(keys[..., -weight.size(-2) :, :])
+    products = seen * widen(weight)[..., -seen.size(-2) :, :]
+    return torch.tanh(products.sum((-1, -2)) + widen(bias))
+
+
 def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
     r"""Open the gate between two words as far as no boundary stands between them (LPSI Eq. 5).
 

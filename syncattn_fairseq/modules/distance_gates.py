@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..functional import syntactic_distances
-from ..functional.lpsi import log_gates, log_gates_of_last
+from ..functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 
 
 class DistanceGates(nn.Module):
@@ -58,7 +58,7 @@ class DistanceGates(nn.Module):
         Returns:
             ``(B, h, T)``.
         """
-        last = self(keys[..., -self.weight.size(1) :, :])[..., -1:]
+        last = last_syntactic_distance(keys, self.weight, self.bias).unsqueeze(-1)
         return last if distances is None else torch.cat([distances, last], dim=-1)
 
     def log_gates(self, distances: Tensor, rows: int, causal: bool) -> Tensor:

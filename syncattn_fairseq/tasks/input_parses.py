@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from ..data.errors import BadParse, DataError
-from ..data.parsers import Parse, open_parser
 from ..data.parses import check_tree, read_heads, read_labels
 from ..data.subwords import NO_HEAD, detect_scheme, join_subwords, subword_marks, word_starts
+from ..parsing.parser import Parse, open_parser
 
 T = TypeVar("T", list[int], list[str])
 
@@ -24,8 +24,8 @@ class InputParses:
         labels: dictionary of the dependency labels, or None.
         heads_file: heads of the input's words, line by line, or None.
         labels_file: their labels, or None.
-        parser: what parses the input where there is no file, see :func:`.parsers.open_parser`, or
-            None.
+        parser: what parses the input where there is no file, see
+            :func:`..parsing.parser.open_parser`, or None.
 
     Raises:
         DataError: the parser cannot be opened.

@@ -13,7 +13,11 @@ from syncattn_fairseq.functional import (
     sync_rank_loss,
     syntactic_distances,
 )
-from syncattn_fairseq.functional.lpsi import log_gates, log_gates_of_last
+from syncattn_fairseq.functional.lpsi import (
+    last_syntactic_distance,
+    log_gates,
+    log_gates_of_last,
+)
 from tests.functional import reference
 
 lengths = st.integers(1, 9)
@@ -165,3 +169,11 @@ def test_gradients_are_finite_at_saturated_gates() -> None:
     (scores + log_gates(distances)).softmax(-1).square().sum().backward()
     assert distances.grad is not None and distances.grad.isfinite().all()
     assert scores.grad is not None and scores.grad.isfinite().all()
+
+
+@given(st.integers(1, 9), st.integers(0, 5), st.integers(0, 2**31))
+def test_the_last_distance_alone_is_the_last_of_all(T: int, look_back: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    keys, weight, bias = torch.randn(2, 3, T, 4), torch.randn(3, look_back + 1, 4), torch.randn(3)
+    expected = syntactic_distances(keys, weight, bias)[..., -1]
+    torch.testing.assert_close(last_syntactic_distance(keys, weight, bias), expected)

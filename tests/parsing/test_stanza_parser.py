@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import socket
@@ -13,10 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data import parsers
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.parsers import Parser, open_parser
+from syncattn_fairseq.data.errors import BadParse, DataError
 from syncattn_fairseq.data.parses import check_tree, read_heads
+from syncattn_fairseq.parsing import parser as parser_module
+from syncattn_fairseq.parsing import stanza_parser
+from syncattn_fairseq.parsing.parser import FAILED, Parser, open_parser
+from syncattn_fairseq.parsing.stanza_parser import StanzaModels, StanzaParser
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -92,14 +95,59 @@ def test_order_is_kept_whatever_is_parsed_together(
     assert len({str(parse) for parse in alone}) > 5
     assert parser(sentences) == alone
     assert parser(sentences[::-1]) == alone[::-1]
-    monkeypatch.setattr(parsers, "_SENTENCES_AT_ONCE", 3)
+    monkeypatch.setattr(stanza_parser, "_WORDS_AT_ONCE", 40)
     assert parser([[], *sentences, []]) == [None, *alone, None]
+
+
+def test_the_trees_are_those_of_the_plain_pipeline(parser: Parser, stanza_models: Path) -> None:
+    import stanza
+
+    catalogue = stanza_models / "resources.json"
+    catalogue.write_text("{}")
+    plain = stanza.Pipeline(
+        "en",
+        dir=str(stanza_models),
+        package=None,
+        processors="tokenize,pos,depparse",
+        download_method=None,
+        logging_level="ERROR",
+        allow_unknown_language=True,
+        tokenize_pretokenized=True,
+        pos_model_path=str(stanza_models / "en_tagger.pt"),
+        depparse_model_path=str(stanza_models / "en_parser.pt"),
+        depparse_pretagged=True,
+        depparse_resolve_head_constraints=False,
+    )
+    catalogue.unlink()
+    sentences = read_words(stanza_models / "train.en")
+    for sentence, parse in zip(plain(sentences).sentences, parser(sentences), strict=True):
+        assert parse is not None
+        assert parse.heads == [word.head for word in sentence.words]
+        assert parse.labels == [word.deprel for word in sentence.words]
+        assert [word.upos for word in parse.morphology] == [word.upos for word in sentence.words]
+
+
+def test_blocks_hold_every_sentence_and_short_ones_go_with_short_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stanza_parser, "_WORDS_AT_ONCE", 6)
+    sentences = [["w"] * length for length in (3, 1, 9, 2, 3, 1)]
+    assert list(stanza_parser._blocks(sentences)) == [[1, 5, 3], [0, 4], [2]]
+
+
+def test_a_sentence_on_which_stanza_raises_costs_only_itself(parser: Parser) -> None:
+    sentence = ["the", "old", "man", "sleeps", "."]
+    sentences = [sentence, ["an", "", "empty", "word"], sentence[1:], sentence]
+    found = dict(parser.analyse(sentences))
+    assert isinstance(found[1], BadParse) and found[1].reason == FAILED
+    assert [found[i] for i in (0, 2, 3)] == parser([sentence, sentence[1:], sentence])
+    assert gc.isenabled()
 
 
 def test_too_long_a_sentence_costs_only_itself(
     parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parsers, "MAX_WORDS", 5)
+    monkeypatch.setattr(parser_module, "MAX_WORDS", 5)
     longest = ["the", "old", "man", "sleeps", "."]
     found, missing, again = parser([longest, [*longest, "."], longest])
     assert found is not None and missing is None and again == found
@@ -157,13 +205,34 @@ def test_missing_models_say_how_to_get_them(
     assert "stanza.download('en')" in message("stanza:en")
 
 
+def test_models_can_be_named_one_by_one(parser: Parser, stanza_models: Path) -> None:
+    files = [stanza_models / "en_tagger.pt", stanza_models / "en_parser.pt"]
+    models = StanzaModels("qq", tagger=str(files[0]), depparse=str(files[1]))
+    assert models.files() == StanzaModels("en", str(stanza_models)).files() == files
+    sentences = [["the", "old", "man", "sleeps", "."]]
+    assert StanzaParser(models)(sentences) == parser(sentences)
+
+
+def test_the_files_of_downloaded_models_are_known(downloaded: Path) -> None:
+    (downloaded / "en" / "ner").mkdir()
+    (downloaded / "en" / "ner" / "unused.pt").touch()
+    folder = downloaded / "en"
+    expected = [folder / "pos" / "tiny.pt", folder / "depparse" / "tiny.pt"]
+    assert StanzaModels("en", str(downloaded)).files() == expected
+    with pytest.raises(DataError, match="no Stanza models for 'de'"):
+        StanzaModels("de", str(downloaded)).files()
+
+
 def test_without_stanza_it_is_only_missed_when_it_is_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "stanza", None)
-    spec = importlib.util.spec_from_file_location("syncattn_fairseq.data.fresh", parsers.__file__)
+    path = stanza_parser.__file__
+    spec = importlib.util.spec_from_file_location("syncattn_fairseq.parsing.fresh", path)
     assert spec is not None and spec.loader is not None
     fresh = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, fresh)
     spec.loader.exec_module(fresh)
-    with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[parse\]'"):
-        fresh.open_parser("stanza:en")
+    for use in (lambda: open_parser("stanza:en"), fresh.StanzaModels("en").files):
+        with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[parse\]'"):
+            use()

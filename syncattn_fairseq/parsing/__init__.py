@@ -1,0 +1,1 @@
+"""Parsing texts: parsers, and what other parsers have written."""

@@ -1,0 +1,167 @@
+"""Parsing a text of any size, in shards, with nothing done twice."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..data.errors import BadParse, DataError
+from ..data.files import read_lines, replacing
+from .executors import Executor
+from .formats import FORMATS
+from .manifest import Manifest, checksum
+from .parsed_file import parses_of
+from .report import Report
+from .shards import ParserSource, Shard, ShardTask, plan
+from .writer import HEADS, open_writer
+
+# Some 20,000 sentences: minutes of work for a processor, and enough of each length for batches.
+_SHARD_BYTES = 2 << 20
+
+
+def parse_corpus(
+    text: Path,
+    outputs: Mapping[str, Path],
+    source: ParserSource,
+    max_words: int,
+    execute: Executor,
+    count: int | None = None,
+    say: Callable[[str], None] = lambda message: None,
+) -> tuple[Report, float]:
+    """Parse a text, but nothing that has been parsed already.
+
+    Finished shards are kept beside the output, in ``OUTPUT.shards``, until all are finished. Then
+    ``OUTPUT.manifest.json`` says what the output was made from.
+
+    Args:
+        text: words separated by white space, a sentence per line.
+        outputs: what to write, by its kind, see `ParseWriter`; heads among them.
+        source: of the parser.
+        max_words: sentences of more words are not parsed.
+        execute: parses shards.
+        count: how many shards; None for one per 2 MB.
+        say: is told what is not done, or done again, and why.
+
+    Returns:
+        what is in the output, and the words parsed per second, 0 if there was nothing to do.
+
+    Raises:
+        DataError: the text, or the parser, does not work.
+    """
+    for path in outputs.values():
+        if not path.parent.is_dir():
+            raise DataError(f"{path}: there is no such folder; make it first")
+    text = text.resolve()
+    output = outputs[HEADS].resolve()
+    folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
+    shards, sha256 = plan(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
+    manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
+    made = Manifest.read(record)
+    if made is not None:
+        stale = _stale_output(manifest, made, outputs)
+        if not stale:
+            say(f"{output}: up to date, nothing to do")
+            return made.report, 0.0
+        say(f"{output}: is made again: {stale}")
+        record.unlink()
+    folder.mkdir(exist_ok=True)
+    task = ShardTask(text, folder, source, max_words, tuple(outputs))
+    missing = _missing(manifest, folder, say)
+    began = time.monotonic()
+    total, left = (sum(shard.words for shard in some) for some in (shards, missing))
+    if missing:
+        bar = tqdm(total=total, initial=total - left, unit="word", unit_scale=True, disable=None)
+        with bar:
+            execute(task, missing, bar.update)
+    seconds = time.monotonic() - began
+    report = _merge(task, shards, outputs)
+    manifest.finished(_checksums(outputs), report).write(record)
+    shutil.rmtree(folder)
+    return report, left / seconds if missing else 0.0
+
+
+def _checksums(outputs: Mapping[str, Path]) -> dict[str, str]:
+    return {kind: checksum(path) for kind, path in outputs.items()}
+
+
+def _stale_output(manifest: Manifest, made: Manifest, outputs: Mapping[str, Path]) -> str:
+    """Say why finished output is not what would be made now; nothing if it is."""
+    if manifest.text != made.text:
+        return "the text is another"
+    if differences := manifest.differences(made):
+        return "; ".join(differences)
+    if not all(path.exists() for path in outputs.values()) or _checksums(outputs) != made.outputs:
+        return "it is missing or has been changed"
+    return ""
+
+
+def _missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> list[Shard]:
+    """Return the shards that are not there, without those that are stale, which are removed."""
+    path = folder / "manifest.json"
+    earlier = Manifest.read(path)
+    folders = {entry for entry in folder.iterdir() if entry.is_dir()}
+    finished = {entry for entry in folders if entry.name.isdecimal()}
+    usable: set[Shard] = set()
+    if earlier is not None and finished:
+        if differences := manifest.differences(earlier):
+            cause = "; ".join(differences)
+        else:
+            same = set(manifest.shards) & set(earlier.shards)
+            usable = {shard for shard in same if shard.folder(folder) in finished}
+            cause = "cut otherwise" if manifest.text == earlier.text else "another text"
+        if stale := len(finished) - len(usable):
+            say(f"{folder}: {stale} finished shards are parsed again: {cause}")
+    for entry in folders - {shard.folder(folder) for shard in usable}:
+        shutil.rmtree(entry)
+    manifest.write(path)
+    if usable:
+        say(f"{folder}: {len(usable)} of {len(manifest.shards)} shards are finished already")
+    return [shard for shard in manifest.shards if shard not in usable]
+
+
+def _merge(task: ShardTask, shards: list[Shard], outputs: Mapping[str, Path]) -> Report:
+    report = Report()
+    for shard in shards:
+        report.add(task.report(shard))
+    with ExitStack() as stack:
+        for kind, path in outputs.items():
+            with stack.enter_context(replacing(path)).open("wb") as whole:
+                for shard in shards:
+                    with (shard.folder(task.shards) / kind).open("rb") as part:
+                        shutil.copyfileobj(part, whole)
+    return report
+
+
+def convert_parsed(
+    text: Path, parsed: Path, file_format: str, outputs: Mapping[str, Path]
+) -> tuple[Report, float]:
+    """Take the parses of a text from what a parser has written.
+
+    Args:
+        text: as in `parse_corpus`.
+        parsed: the parser's output for this text.
+        file_format: see :data:`.formats.FORMATS`.
+        outputs: as in `parse_corpus`.
+
+    Returns:
+        as `parse_corpus`.
+
+    Raises:
+        DataError: naming the line that is not in the format.
+    """
+    began = time.monotonic()
+    analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
+    outcomes = parses_of(read_lines(text), analyses, str(parsed))
+    lines = tqdm(read_lines(text), unit="sentence", disable=None)
+    with ExitStack() as stack:
+        paths = {kind: stack.enter_context(replacing(path)) for kind, path in outputs.items()}
+        with open_writer(paths) as writer:
+            for line, (parse, reason) in zip(lines, outcomes, strict=True):
+                found = parse if parse is not None else BadParse(reason or "", reason or "")
+                writer.write(line.split(), found)
+    return writer.report, writer.report.words / (time.monotonic() - began)

@@ -1,0 +1,26 @@
+"""What parsers write: one reader for each format, from lines to analyses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from .analysis import Analysis
+from .conllu import CONLLU
+from .conllx import CONLLX
+from .corenlp import CORENLP_CONLL, read_corenlp_json
+from .eda import EDA, EDA_CONLL
+
+#: From the lines of a file, as `read_lines` gives them, and the file's name to its sentences. Every
+#: reader holds one sentence at a time, and raises `DataError` with the file's name and the line.
+Reader = Callable[[Iterable[str], str], Iterator[Analysis]]
+
+FORMATS: dict[str, Reader] = {
+    "conllu": CONLLU.read,
+    "conllx": CONLLX.read,
+    "eda": EDA.read,
+    "eda-conll": EDA_CONLL.read,
+    "corenlp-json": read_corenlp_json,
+    "corenlp-conll": CORENLP_CONLL.read,
+}
+
+__all__ = ["FORMATS", "Analysis", "Reader"]

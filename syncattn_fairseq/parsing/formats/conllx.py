@@ -1,0 +1,7 @@
+"""CoNLL-X (Buchholz and Marsi, 2006): MaltParser and others of its time."""
+
+from __future__ import annotations
+
+from .table import Table
+
+CONLLX = Table("in CoNLL-X", "\t", form=1, head=6, label=7, columns=10)

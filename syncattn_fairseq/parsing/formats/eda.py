@@ -1,0 +1,14 @@
+"""EDA's own format, ``head`` before ``word``, and that of ``eda -o conll`` (Flannery et al., 2012).
+
+Columns are separated by single spaces, since a Japanese word may hold U+3000, the ideographic
+space. A root has the head -1 or 0. Without ``--labeling``, labels say nothing.
+
+The text must be that which went through KyTea: EDA reads ``kytea``'s output.
+"""
+
+from __future__ import annotations
+
+from .table import Table
+
+EDA = Table("in EDA's format", " ", form=2, head=1, label=4, columns=4, header="ID=")
+EDA_CONLL = Table("of eda -o conll", " ", form=1, head=6, label=7, columns=7)

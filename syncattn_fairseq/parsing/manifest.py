@@ -1,0 +1,94 @@
+"""What parses were made from, to notice those that are stale."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..data.files import replacing
+from .report import Report
+from .shards import ParserSource, Shard
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that parses depend on, and what came of them.
+
+    Attributes:
+        text: checksum of the text.
+        settings: parser, versions and options.
+        models: checksums of the parser's files, wherever they are.
+        shards: of the text.
+        outputs: checksums of the finished files, by their kind; empty: not finished.
+        report: on the finished files.
+    """
+
+    text: str
+    settings: Mapping[str, Any]
+    models: Mapping[str, str]
+    shards: list[Shard]
+    outputs: Mapping[str, str]
+    report: Report
+
+    @classmethod
+    def of(cls, text: str, shards: list[Shard], source: ParserSource, **options: Any) -> Manifest:
+        """Describe what is about to be made.
+
+        Args:
+            text: checksum of the text.
+            shards: of the text.
+            source: of the parser.
+            options: whatever else decides on the output.
+
+        Raises:
+            DataError: files of the parser are missing.
+        """
+        settings = {**source.describe(), "syncattn-fairseq": __version__, **options}
+        models = {str(path): checksum(path) for path in source.files()}
+        return cls(text, settings, models, shards, {}, Report())
+
+    def differences(self, earlier: Manifest) -> list[str]:
+        """Say what parses of an earlier manifest do not have in common with those of this one."""
+        names = dict.fromkeys([*self.settings, *earlier.settings])
+        found = [
+            f"{name} was {earlier.settings.get(name)}, is {self.settings.get(name)}"
+            for name in names
+            if self.settings.get(name) != earlier.settings.get(name)
+        ]
+        same = sorted(self.models.values()) == sorted(earlier.models.values())
+        return found if same else [*found, "the parser's files are others"]
+
+    def finished(self, outputs: Mapping[str, str], report: Report) -> Manifest:
+        """Return the manifest with what came of it."""
+        return replace(self, outputs=outputs, report=report)
+
+    def write(self, path: Path) -> None:
+        """Store it as JSON."""
+        document = {**vars(self), "report": self.report.to_json()}
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Manifest | None:
+        """Return what has been stored; None if there is nothing, or something else."""
+        try:
+            document = json.loads(path.read_text("utf-8"))
+            shards = [Shard(*values) for values in document.pop("shards")]
+            report = Report.from_json(document.pop("report"))
+            return cls(shards=shards, report=report, **document)
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

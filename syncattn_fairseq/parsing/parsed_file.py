@@ -1,0 +1,171 @@
+"""Which sentence of a parsed file belongs to which line of the text."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice, product
+from typing import Generic, NamedTuple, TypeVar
+
+from ..data.errors import BadParse, DataError
+from ..data.parses import check_tree
+from .formats.analysis import Analysis
+from .parser import Parse
+from .realign import characters, realign
+
+LOOK_AHEAD = 10
+"""How many lines and sentences are looked at where the two do not go together."""
+
+EMPTY = "empty line"
+NO_TREE = "no tree from the parser"
+DROPPED = "left out by the parser"
+SPLIT = "split by the parser"
+DIFFERENT = "words differ"
+STOPPED = "parser stopped before"
+
+# How many lines and sentences to skip, as few as can be. Parsers drop lines, but add no sentences.
+_SKIPS = sorted(product(range(LOOK_AHEAD + 1), repeat=2), key=lambda skip: (sum(skip), skip[1]))
+
+
+class Outcome(NamedTuple):
+    """What there is for one line of the text.
+
+    Attributes:
+        parse: the tree over its words; None if there is none.
+        reason: why there is none, in a few words that are the same for all such lines.
+    """
+
+    parse: Parse | None
+    reason: str | None
+
+
+def parses_of(
+    text_lines: Iterable[str], analyses: Iterable[Analysis], name: str
+) -> Iterator[Outcome]:
+    """Yield the outcome for each line of the text.
+
+    Lines and sentences go together in order. Most parsers leave blank lines out, so that these, and
+    empty sentences, are passed over. Where a sentence has not the characters of its line
+    (:mod:`.realign`), the line has no parse, and the two are brought in step again: the parser may
+    have split the line into sentences, or left up to ``LOOK_AHEAD`` lines out. No sentence ever
+    goes to a line that has other characters.
+
+    Args:
+        text_lines: words separated by white space.
+        analyses: the sentences of a parsed file, see :data:`.formats.FORMATS`.
+        name: of the parsed file, for errors.
+
+    Raises:
+        DataError: the parsed file has sentences beyond those of the text.
+    """
+    lines = _Queue(map(_Line, text_lines))
+    sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
+    for line in lines:
+        yield _outcome(line, lines, sentences)
+    left_over = sentences.ahead(1)
+    if left_over:
+        raise DataError(
+            f"{name}: more sentences than the text has lines; the first one left over is "
+            f"{' '.join(left_over[0].analysis.words)[:60]!r}; parse exactly this text"
+        )
+
+
+class _Line:
+    def __init__(self, text: str) -> None:
+        self.words = text.split()
+
+    @cached_property
+    def characters(self) -> str:
+        return characters(self.words)
+
+
+class _Sentence:
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
+
+    @cached_property
+    def characters(self) -> list[str]:
+        """Of each way to write it, surface forms first."""
+        readings = self.analysis.readings()
+        return [characters([unit.form for unit in reading]) for reading in readings]
+
+    def fits(self, line: _Line) -> bool:
+        return self.analysis.words == line.words or line.characters in self.characters
+
+
+_Item = TypeVar("_Item")
+
+
+class _Queue(Generic[_Item]):
+    """An iterator that lets one see what comes."""
+
+    def __init__(self, items: Iterable[_Item]) -> None:
+        self._items = iter(items)
+        self._seen: deque[_Item] = deque()
+
+    def __iter__(self) -> Iterator[_Item]:
+        while self.ahead(1):
+            yield self._seen.popleft()
+
+    def ahead(self, count: int) -> list[_Item]:
+        """Return the next items, ``count`` if there are so many."""
+        self._seen.extend(islice(self._items, max(count - len(self._seen), 0)))
+        return list(islice(self._seen, count))
+
+    def skip(self, count: int) -> None:
+        """Take items that are known to be there."""
+        for _ in range(count):
+            self._seen.popleft()
+
+
+def _outcome(line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence]) -> Outcome:
+    """Find the parse of a line, and take from the sentences what belongs to it."""
+    if not line.words:
+        return Outcome(None, EMPTY)
+    following = sentences.ahead(1)
+    if not following:
+        return Outcome(None, STOPPED)
+    if not following[0].fits(line):
+        following = sentences.ahead(LOOK_AHEAD + 1)
+        parts = _split(line, following)
+        if parts:
+            sentences.skip(parts)
+            return Outcome(None, SPLIT)
+        coming = [line, *(later for later in lines.ahead(LOOK_AHEAD) if later.words)]
+        skipped_lines, skipped = _skips(coming, following)
+        if skipped_lines:
+            sentences.skip(min(skipped, 1))
+            return Outcome(None, DIFFERENT if skipped else DROPPED)
+        sentences.skip(skipped)
+        following = following[skipped:]
+    sentences.skip(1)
+    return _parse(line, following[0].analysis)
+
+
+def _split(line: _Line, sentences: list[_Sentence]) -> int:
+    """Return how many sentences make up the line; 0 if they do not."""
+    joined = ""
+    for count, sentence in enumerate(sentences, 1):
+        joined += sentence.characters[0]
+        if joined == line.characters:
+            return count
+    return 0
+
+
+def _skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, int]:
+    """Return how many lines and sentences to skip until two fit; one each if none do."""
+    for first, second in _SKIPS:
+        if first < len(lines) and second < len(sentences) and sentences[second].fits(lines[first]):
+            return first, second
+    return 1, 1
+
+
+def _parse(line: _Line, analysis: Analysis) -> Outcome:
+    if analysis.heads is None:
+        return Outcome(None, NO_TREE)
+    try:
+        check_tree(analysis.heads)
+    except BadParse as fault:
+        return Outcome(None, fault.reason)
+    return Outcome(realign(line.words, analysis), None)

@@ -1,0 +1,63 @@
+"""What came of parsing a text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# How many failures.
+_KEPT = 5
+
+
+@dataclass
+class Report:
+    """Totals of a text or of a part of it.
+
+    Attributes:
+        sentences: lines.
+        words: of all of them.
+        empty: how many have no parse, by reason.
+        failures: number and detail of the first lines on which the parser itself failed.
+    """
+
+    sentences: int = 0
+    words: int = 0
+    empty: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[int, str]] = field(default_factory=list)
+
+    def fail(self, line: int, detail: str) -> None:
+        """Note that the parser failed on a line."""
+        if len(self.failures) < _KEPT:
+            self.failures.append((line, detail))
+
+    def add(self, part: Report) -> None:
+        """Add what came of the next part of the text."""
+        self.sentences += part.sentences
+        self.words += part.words
+        self.empty += part.empty
+        for failure in part.failures:
+            self.fail(*failure)
+
+    def totals(self) -> str:
+        """Say it in a line: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
+        said = f"{self.sentences:,} sentences, {self.words:,} words, "
+        if not self.empty:
+            return said + "all parsed"
+        reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.empty.most_common())
+        return said + f"{self.empty.total():,} without a parse ({reasons})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` takes."""
+        return vars(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Report:
+        """Return what has been stored."""
+        return cls(
+            values["sentences"],
+            values["words"],
+            Counter(values["empty"]),
+            [(line, detail) for line, detail in values["failures"]],
+        )

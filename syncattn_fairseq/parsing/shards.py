@@ -1,0 +1,210 @@
+"""A text in shards: where they are, and what is written for each."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ..data.errors import BadParse, DataError
+from ..data.files import read_lines
+from .parsed_file import EMPTY
+from .parser import Parse, Parser
+from .report import Report
+from .writer import open_writer
+
+if TYPE_CHECKING:
+    from submitit.helpers import DelayedSubmission
+
+CONTROL = "control characters"
+
+# Those of ASCII that are not white space, which ends words.
+_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
+
+
+class Shard(NamedTuple):
+    """A run of whole lines of a text file.
+
+    Attributes:
+        number: its place among the shards, from 0.
+        begin: where it begins, in bytes.
+        end: where the next one begins.
+        first_line: the number of its first line, from 1.
+        lines: how many there are.
+        words: how many there are in them.
+        sha256: checksum of its bytes.
+    """
+
+    number: int
+    begin: int
+    end: int
+    first_line: int
+    lines: int
+    words: int
+    sha256: str
+
+    def read(self, text: Path) -> list[str]:
+        """Return its lines.
+
+        Raises:
+            DataError: they are no longer what they were.
+        """
+        data = _read(text, self.begin, self.end)
+        if hashlib.sha256(data).hexdigest() != self.sha256:
+            raise DataError(f"{text}: has changed while it was parsed; run the command again")
+        return list(_lines(data))
+
+    def folder(self, shards: Path) -> Path:
+        """Return where its parses are once they are finished."""
+        return shards / f"{self.number:05}"
+
+
+def plan(text: Path, count: int) -> tuple[list[Shard], str]:
+    """Cut a text into shards of about the same size.
+
+    Lines are those of :func:`.files.read_lines`.
+
+    Returns:
+        ``count`` shards, or fewer where lines are long, and the checksum of the file.
+
+    Raises:
+        DataError: the file is empty or not UTF-8.
+    """
+    shards: list[Shard] = []
+    whole = hashlib.sha256()
+    size = text.stat().st_size
+    begin, line = 0, 1
+    with text.open("rb") as file:
+        for number in range(1, count + 1):
+            file.seek(max(begin, size * number // count - 1))
+            file.readline()
+            end = file.tell()
+            if end == begin:
+                continue
+            data = _read(text, begin, end)
+            whole.update(data)
+            try:
+                words = [len(content.split()) for content in _lines(data)]
+            except UnicodeDecodeError:
+                deque(read_lines(text), maxlen=0)  # names the line
+                raise
+            sha256 = hashlib.sha256(data).hexdigest()
+            shards.append(Shard(len(shards), begin, end, line, len(words), sum(words), sha256))
+            begin, line = end, line + len(words)
+    if not shards:
+        raise DataError(f"{text}: the file is empty")
+    return shards, whole.hexdigest()
+
+
+def _read(text: Path, begin: int, end: int) -> bytes:
+    with text.open("rb") as file:
+        file.seek(begin)
+        return file.read(end - begin)
+
+
+def _lines(data: bytes) -> Iterator[str]:
+    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8") as file:
+        for line in file:
+            yield line.rstrip("\n")
+
+
+class ParserSource(Protocol):
+    """What makes the same parser in every process; can be pickled."""
+
+    def files(self) -> list[Path]:
+        """Return every file that the parses depend on."""
+
+    def describe(self) -> dict[str, str]:
+        """Return what else they depend on."""
+
+    def open(self, worker: int) -> Parser:
+        """Make the parser in the process of this number."""
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """Parses shards; submitit starts it anew where a job was preempted.
+
+    Args:
+        text: the whole text.
+        shards: folder for the parses.
+        source: of the parser.
+        max_words: sentences of more words are not parsed.
+        kinds: of output, see `ParseWriter`.
+    """
+
+    text: Path
+    shards: Path
+    source: ParserSource
+    max_words: int
+    kinds: tuple[str, ...]
+
+    def __call__(self, shard: Shard) -> None:
+        """Parse a shard, in a job of its own."""
+        if not shard.folder(self.shards).exists():
+            self.parse(shard, self.source.open(0))
+
+    def checkpoint(self, shard: Shard) -> DelayedSubmission:
+        """Return what submitit is to run after a preemption: the same."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self, shard)
+
+    def parse(
+        self, shard: Shard, parser: Parser, progress: Callable[[int], None] = lambda words: None
+    ) -> None:
+        """Parse a shard; its folder appears whole or not at all.
+
+        Args:
+            shard: what is parsed.
+            parser: what parses.
+            progress: called with the number of words that have been done since the last call.
+        """
+        sentences = [line.split() for line in shard.read(self.text)]
+        found: list[Parse | BadParse | None] = [
+            refusal(words, self.max_words) for words in sentences
+        ]
+        indices = [index for index, refused in enumerate(found) if refused is None]
+        progress(sum(len(sentences[i]) for i, refused in enumerate(found) if refused is not None))
+        for index, result in parser.analyse([sentences[index] for index in indices]):
+            found[indices[index]] = result
+            progress(len(sentences[indices[index]]))
+        folder = Path(mkdtemp(prefix=f".{shard.number:05}.", dir=self.shards))
+        try:
+            paths = {kind: folder / kind for kind in self.kinds}
+            with open_writer(paths, shard.first_line) as writer:
+                for words, result_or_none in zip(sentences, found, strict=True):
+                    assert result_or_none is not None, "parsers answer for every sentence"
+                    writer.write(words, result_or_none)
+            (folder / "report.json").write_text(json.dumps(writer.report.to_json()))
+            try:
+                os.rename(folder, shard.folder(self.shards))
+            except OSError:
+                if not shard.folder(self.shards).exists():  # else a job was started twice
+                    raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def report(self, shard: Shard) -> Report:
+        """Return what came of a finished shard."""
+        return Report.from_json(json.loads((shard.folder(self.shards) / "report.json").read_text()))
+
+
+def refusal(words: list[str], max_words: int) -> BadParse | None:
+    """Return why a sentence is not given to the parser; None if it is."""
+    if not words:
+        return BadParse(EMPTY, "there are no words")
+    if len(words) > max_words:
+        return BadParse(f"more than {max_words} words", f"there are {len(words)} words")
+    if any(map(_CONTROL_CHARACTERS.search, words)):
+        return BadParse(CONTROL, "there are control characters in words")
+    return None

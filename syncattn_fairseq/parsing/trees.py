@@ -1,0 +1,80 @@
+"""From a parser's scores to trees, where half of Stanza's time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from ..data.errors import BadParse
+from ..data.parses import check_tree
+
+
+def best_heads(scores: np.ndarray) -> list[int]:
+    """Return the heads of the best tree with one root, as Stanza's search finds it.
+
+    That search (Chu-Liu/Edmonds with the root arcs reweighted, Stanojević and Cohen 2021) takes
+    milliseconds even where it has nothing to decide. Two answers are found faster and are the best
+    tree wherever they are allowed: each word's best head, as all of them are if they form a tree;
+    and the best tree with any number of roots, if it has one.
+
+    Args:
+        scores: (n + 1, n + 1); of each row's word, its head being each column's; row and column 0
+            are the root.
+    """
+    from stanza.models.common.chuliu_edmonds import chuliu_edmonds, chuliu_edmonds_one_root
+
+    heads: list[int] = scores[1:].argmax(1).tolist()
+    if _is_tree(heads):
+        return heads
+    heads = chuliu_edmonds(scores.astype(np.float64))[1:].tolist()  # writes into what it gets
+    if heads.count(0) != 1:
+        heads = chuliu_edmonds_one_root(scores)[1:].tolist()
+    return heads
+
+
+def _is_tree(heads: list[int]) -> bool:
+    try:
+        check_tree(heads)
+    except BadParse:
+        return False
+    return True
+
+
+def predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
+    """Return a faster ``predict`` for a ``GraphParser`` of Stanza's, with the same result.
+
+    Labels are looked for where heads are, and not on every pair of words.
+
+    Args:
+        model: whose scores are taken.
+    """
+    import torch
+    from stanza.models.common.vocab import VOCAB_PREFIX_SIZE
+
+    place = list(signature(model.forward_scores).parameters).index("sentlens")
+
+    def predict(
+        *inputs: Any, resolve_head_constraints: bool = False
+    ) -> list[list[tuple[int, str]]]:
+        lengths: Sequence[int] = inputs[place]  # root included
+        head_scores, label_scores = model.forward_scores(*inputs)[:2]
+        log_probabilities = head_scores.log_softmax(2).cpu().numpy()
+        heads = [
+            best_heads(scores[:length, :length])
+            for scores, length in zip(log_probabilities, lengths, strict=True)
+        ]
+        chosen = torch.zeros(head_scores.shape[:2], dtype=torch.long)
+        for row, found in zip(chosen, heads, strict=True):
+            row[1 : len(found) + 1] = torch.tensor(found)
+        index = chosen.to(label_scores.device)[:, :, None, None]
+        index = index.expand(-1, -1, 1, label_scores.size(3))
+        labels = label_scores.gather(2, index).squeeze(2).max(2)[1] + VOCAB_PREFIX_SIZE
+        return [
+            list(zip(found, model.vocab["deprel"].unmap(row[1 : len(found) + 1]), strict=True))
+            for found, row in zip(heads, labels.tolist(), strict=True)
+        ]
+
+    return predict

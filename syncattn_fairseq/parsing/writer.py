@@ -1,0 +1,89 @@
+"""Parses as text: heads, labels and CoNLL-U."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from ..data.errors import BadParse
+from ..data.parses import check_tree
+from .parser import FAILED, Morphology, Parse
+from .report import Report
+
+HEADS, LABELS, CONLLU = "heads", "labels", "conllu"
+
+_UNKNOWN = Morphology("_", "_", "_", "_")
+
+
+class ParseWriter:
+    """Writes the parses of the lines of a text, and counts.
+
+    Heads and labels have a line for each, an empty one where there is no parse. CoNLL-U has the
+    sentences that have a parse, with the number of the line as ``sent_id``.
+
+    Args:
+        files: what to write, by its kind: ``heads``, ``labels``, ``conllu``.
+        first_line: the number of the first line.
+    """
+
+    def __init__(self, files: Mapping[str, TextIO], first_line: int = 1) -> None:
+        self.files = files
+        self.first_line = first_line
+        self.report = Report()
+
+    def write(self, words: Sequence[str], found: Parse | BadParse) -> None:
+        """Write the parse of the next line.
+
+        Args:
+            words: of the line.
+            found: what is not a tree is not written.
+        """
+        line = self.first_line + self.report.sentences
+        self.report.sentences += 1
+        self.report.words += len(words)
+        lines = {HEADS: "\n", LABELS: "\n", CONLLU: ""}
+        try:
+            parse = _checked(words, found)
+        except BadParse as fault:
+            self.report.empty[fault.reason] += 1
+            if fault.reason == FAILED:
+                self.report.fail(line, str(fault))
+        else:
+            lines[HEADS] = " ".join(map(str, parse.heads)) + "\n"
+            lines[LABELS] = " ".join(parse.labels) + "\n"
+            if CONLLU in self.files:
+                lines[CONLLU] = conllu(words, parse, line)
+        for kind, file in self.files.items():
+            file.write(lines[kind])
+
+
+def _checked(words: Sequence[str], found: Parse | BadParse) -> Parse:
+    if isinstance(found, BadParse):
+        raise found
+    if not len(found.heads) == len(found.labels) == len(words):
+        raise BadParse("words differ", f"{len(found.heads)} heads for {len(words)} words")
+    check_tree(found.heads)
+    return found
+
+
+def conllu(words: Sequence[str], parse: Parse, line: int) -> str:
+    """Return a sentence as CoNLL-U, with the blank line after it."""
+    rows = [f"# sent_id = {line}", f"# text = {' '.join(words)}"]
+    morphology = parse.morphology or [_UNKNOWN] * len(words)
+    for number, (word, known) in enumerate(zip(words, morphology, strict=True), 1):
+        head, label = parse.heads[number - 1], parse.labels[number - 1]
+        rows.append("\t".join([str(number), word, *known, str(head), label, "_", "_"]))
+    return "\n".join(rows) + "\n\n"
+
+
+@contextmanager
+def open_writer(paths: Mapping[str, Path], first_line: int = 1) -> Iterator[ParseWriter]:
+    """Open files for a `ParseWriter`."""
+    with ExitStack() as stack:
+        files = {
+            kind: stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))
+            for kind, path in paths.items()
+        }
+        yield ParseWriter(files, first_line)

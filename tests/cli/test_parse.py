@@ -1,0 +1,162 @@
+"""`syncattn-parse` with a Stanza tagger and parser that were trained here."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.cli.parse import main
+from syncattn_fairseq.data.parses import check_tree, read_heads
+from syncattn_fairseq.parsing.parser import open_parser
+from tests.parsing.chain import CONLLU
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def arguments(stanza_models: Path, *more: str) -> list[str]:
+    stanza = ["--parser=stanza", "--lang=en", f"--stanza-dir={stanza_models}"]
+    return [*stanza, "--input=train.en", "--output=train.heads.en", *more]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    with pytest.raises(SystemExit):
+        main(["--input=text", "--output=heads", *argv])
+    return capsys.readouterr().err
+
+
+def test_heads_labels_and_conllu_of_a_text(
+    folder: Path, stanza_models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (stanza_models / "valid.en").read_text().splitlines()
+    bad = ["", " \u00a0 ", "w " * 31, "the \x00 man", "the old\u2028man\x85sleeps\x1c.", "\x00"]
+    lines = [*bad, *lines, *bad, *lines]
+    (folder / "train.en").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    argv = arguments(stanza_models, "--labels=l", "--conllu=c", "--max-words=30", "--shards=3")
+    assert main([*argv, "--workers=2"]) == 0
+    words = [line.split() for line in lines]
+    expected = open_parser(f"stanza:en:{stanza_models}")(words)
+    for i in (0, 1, 2, 3, 5):
+        expected[i] = expected[i + 16] = None
+    assert expected[4] is not None and len(expected[4].heads) == 5
+    assert list(read_heads("train.heads.en")) == [found and found.heads for found in expected]
+    labels = [line.split() or None for line in Path("l").read_text().splitlines()]
+    assert labels == [found and found.labels for found in expected]
+    tables = [block.splitlines() for block in Path("c").read_text().split("\n\n")[:-1]]
+    parsed = [number for number, found in enumerate(expected, 1) if found is not None]
+    assert [int(table[0].removeprefix("# sent_id = ")) for table in tables] == parsed
+    for number, (_, text, *rows) in zip(parsed, tables, strict=True):
+        assert text == f"# text = {' '.join(words[number - 1])}"
+        columns = list(zip(*(row.split("\t") for row in rows), strict=True))
+        assert columns[1] == tuple(words[number - 1])
+        assert [int(head) for head in columns[6]] == expected[number - 1].heads
+        assert "DET" in columns[3] or len(rows) < 5
+    told = capsys.readouterr().out.splitlines()
+    count = sum(map(len, words))
+    assert told[-1].startswith(
+        f"train.heads.en: {len(lines)} sentences, {count} words, 10 without a parse "
+        "(empty line: 4, control characters: 4, more than 30 words: 2), "
+    )
+    assert told[-1].endswith(" words/s")
+    assert main([*argv, "--workers=2"]) == 0
+    assert "train.heads.en: up to date, nothing to do\n" in capsys.readouterr().out
+
+    # The same from what has been written, and from a program that reads and writes.
+    again = ["--input=train.en", "--output=again", "--format=conllu"]
+    assert main([*again, "--parsed=c", "--labels=again.l"]) == 0
+    assert Path("again").read_text() == Path("train.heads.en").read_text()
+    assert Path("again.l").read_text() == Path("l").read_text()
+    assert "10 without a parse (" in capsys.readouterr().out
+    Path("program.py").write_text(CONLLU)
+    program = f"--command={sys.executable} program.py"
+    assert main([*again, "--parser=command", program, "--max-words=30"]) == 0
+    for heads, found in zip(read_heads("again"), expected, strict=True):
+        assert heads == (found and list(range(len(found.heads))))
+
+
+def run_and_be_killed(argv: list[str], finished: int) -> None:
+    """Run the command in a process, which is killed when that many shards are finished."""
+    process = multiprocessing.get_context("fork").Process(target=main, args=(argv,))
+    process.start()
+    deadline = time.monotonic() + 60
+    while len(list(Path("train.heads.en.shards").glob("0*"))) < finished:
+        assert process.is_alive() and time.monotonic() < deadline
+        time.sleep(0.01)
+    assert process.pid is not None
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_after_a_kill_only_what_is_missing_is_parsed(
+    folder: Path, stanza_models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(stanza_models / "train.en", folder)
+    argv = arguments(stanza_models, "--labels=labels", "--shards=12", "--workers=2")
+    assert main(argv) == 0
+    expected = {name: (folder / name).read_bytes() for name in ("train.heads.en", "labels")}
+    for name in (*expected, "train.heads.en.manifest.json"):
+        (folder / name).unlink()
+
+    run_and_be_killed(argv, 2)
+    assert not any((folder / name).exists() for name in expected)
+    kept = sorted((folder / "train.heads.en.shards").glob("0*"))
+    assert 2 <= len(kept) < 12
+    copy = shutil.copytree(folder, folder / "copy", symlinks=True)
+    capsys.readouterr()
+    assert main(argv) == 0
+    assert f"{len(kept)} of 12 shards are finished already" in capsys.readouterr().out
+    assert {name: (folder / name).read_bytes() for name in expected} == expected
+    assert not (folder / "train.heads.en.shards").exists()
+
+    # What is finished is taken as it is, so that it was not parsed again.
+    os.chdir(copy)
+    marked = Path("train.heads.en.shards") / kept[1].name / "heads"
+    mark = "".join("9\n" for _ in marked.read_text().splitlines())
+    marked.write_text(mark)
+    assert main(argv) == 0
+    assert mark in Path("train.heads.en").read_text()
+    for heads in read_heads("train.heads.en"):
+        assert heads == [9] or check_tree(heads or []) is None
+
+
+def test_models_can_be_named_and_missing_ones_are_told(
+    folder: Path, stanza_models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "train.en").write_text("the man sleeps .\n")
+    files = [f"--tagger={stanza_models}/en_tagger.pt", f"--depparse={stanza_models}/en_parser.pt"]
+    named = ["--lang=xx", "--input=train.en", "--output=heads", *files]
+    assert main(named) == 0
+    assert main(arguments(stanza_models)) == 0
+    assert Path("heads").read_text() == Path("train.heads.en").read_text()
+    assert main([*named, "--tagger=nowhere.pt"]) == 1
+    assert capsys.readouterr().err == "error: nowhere.pt: no such file or directory\n"
+    assert main(["--lang=en", "--stanza-dir=.", "--input=train.en", "--output=other"]) == 1
+    assert "no Stanza models for 'en'" in capsys.readouterr().err
+    assert not list(folder.glob("other*"))
+
+
+def test_options_that_do_not_go_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--parser stanza needs --lang" in refused(capsys)
+    assert "--parser eda needs --model" in refused(capsys, "--parser=eda")
+    assert "--parser command needs --command" in refused(capsys, "--parser=command")
+    assert "--parsed needs --format" in refused(capsys, "--parsed=file")
+    assert "--lang does not go with --parsed" in refused(
+        capsys, "--parsed=file", "--format=eda", "--lang=ja"
+    )
+    assert "--tagger and --depparse" in refused(capsys, "--lang=en", "--tagger=file")
+    assert "--slurm needs --executor slurm" in refused(capsys, "--lang=en", "--slurm", "time=3")

@@ -1,0 +1,194 @@
+"""Whole texts: nothing is done twice, nothing stale is kept."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.parsing.corpus import convert_parsed, parse_corpus
+from syncattn_fairseq.parsing.executors import Progress
+from syncattn_fairseq.parsing.report import Report
+from syncattn_fairseq.parsing.shards import Shard, ShardTask
+from tests.parsing.chain import Chain, ChainSource
+
+LINES = [f"line {'word ' * (number % 5)}".rstrip() for number in range(60)]
+HEADS = [" ".join(map(str, range(len(line.split())))) for line in LINES]
+
+
+class Run:
+    """A text, its output, and what a call parses."""
+
+    def __init__(self, folder: Path) -> None:
+        self.text = folder / "text"
+        self.text.write_text("".join(f"{line}\n" for line in LINES))
+        self.outputs = {"heads": folder / "heads"}
+        self.shards = folder / "heads.shards"
+        self.source = ChainSource({"version": "1"})
+        self.said: list[str] = []
+
+    def __call__(self, stop_after: int = 99, count: int = 6, max_words: int = 9) -> list[int]:
+        """Parse; return the numbers of the shards that were parsed."""
+        parsed: list[int] = []
+        self.said = []
+
+        def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+            for shard in shards:
+                if len(parsed) == stop_after:
+                    raise DataError("stopped")
+                task.parse(shard, Chain(), progress)
+                parsed.append(shard.number)
+
+        try:
+            self.report, self.rate = parse_corpus(
+                self.text,
+                self.outputs,
+                self.source,
+                max_words,
+                execute,
+                count,
+                self.said.append,
+            )
+        except DataError as error:
+            assert str(error) == "stopped"
+        else:
+            assert not self.shards.exists()
+        return parsed
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_output_is_in_the_order_of_the_text(run: Run) -> None:
+    run.outputs["labels"] = run.text.with_name("labels")
+    assert run() == [0, 1, 2, 3, 4, 5]
+    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert run.outputs["labels"].read_text() == run.text.read_text().replace("line", "dep").replace(
+        "word", "dep"
+    )
+    assert run.report == Report(60, sum(len(line.split()) for line in LINES))
+    assert run.rate > 0
+    names = {path.name for path in run.text.parent.iterdir()}
+    assert names == {"text", "heads", "labels", "heads.manifest.json"}
+
+
+def test_finished_shards_are_not_parsed_again(run: Run) -> None:
+    assert run(stop_after=2) == [0, 1]
+    assert not run.outputs["heads"].exists()
+    assert run(stop_after=3) == [2, 3, 4]
+    assert "2 of 6 shards are finished already" in run.said[-1]
+    assert run() == [5]
+    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert run.report.sentences == 60
+
+
+def test_finished_output_is_left_alone(run: Run) -> None:
+    run()
+    first = run.report
+    before = run.outputs["heads"].stat()
+    assert run(count=3) == []
+    assert run.said == [f"{run.outputs['heads']}: up to date, nothing to do"]
+    assert (run.report, run.rate) == (first, 0)
+    assert run.outputs["heads"].stat() == before
+
+
+def test_shards_of_changed_lines_are_parsed_again(run: Run) -> None:
+    run(stop_after=4)
+    data = run.text.read_text()
+    run.text.write_text(data.replace("line", "LINE", 1))  # as long as before
+    assert run() == [0, 4, 5]
+    assert "1 finished shards are parsed again: another text" in run.said[0]
+    run.text.write_text(data + "one\n")
+    assert run() == [0, 1, 2, 3, 4, 5]
+    assert "is made again: the text is another" in run.said[0]
+    assert run.outputs["heads"].read_text().splitlines() == [*HEADS, "0"]
+
+
+def test_shards_cut_otherwise_are_parsed_again(run: Run) -> None:
+    run(stop_after=4)
+    assert run(count=2) == [0, 1]
+    assert "4 finished shards are parsed again: cut otherwise" in run.said[0]
+    assert run.outputs["heads"].read_text().splitlines() == HEADS
+
+
+@pytest.mark.parametrize("stop_after", [3, 99])
+def test_another_version_model_or_option_makes_everything_stale(run: Run, stop_after: int) -> None:
+    run(stop_after)
+    run.source = ChainSource({"version": "2"})
+    assert run(stop_after)[0] == 0
+    assert "version was 1, is 2" in run.said[0]
+    model = run.text.with_name("model")
+    model.write_text("one")
+    run.source = ChainSource({"version": "2"}, (model,))
+    assert run(stop_after)[0] == 0
+    assert "the parser's files are others" in run.said[0]
+    model = model.rename(model.with_name("moved"))
+    run.source = ChainSource({"version": "2"}, (model,))
+    assert 0 not in run(stop_after)
+    run(stop_after)
+    model.write_text("two")
+    assert run(stop_after)[0] == 0
+    run(stop_after)
+    assert run(max_words=4) == [0, 1, 2, 3, 4, 5]
+    assert "max_words was 9, is 4" in run.said[0]
+    assert run.report.empty == {"more than 4 words": 12}
+
+
+def test_more_kinds_of_output_are_noticed(run: Run) -> None:
+    run()
+    run.outputs["conllu"] = run.text.with_name("conllu")
+    assert run() == [0, 1, 2, 3, 4, 5]
+    run.outputs["conllu"].unlink()
+    assert run() == [0, 1, 2, 3, 4, 5]
+    assert "is made again: it is missing or has been changed" in run.said[0]
+
+
+def test_shards_without_a_record_are_not_trusted(run: Run) -> None:
+    run(stop_after=2)
+    manifest = run.shards / "manifest.json"
+    manifest.write_text(manifest.read_text()[:100])
+    assert run() == [0, 1, 2, 3, 4, 5]
+    shutil.copy(run.text, run.text.with_name("heads.manifest.json"))
+    assert run() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) -> None:
+    run.outputs["labels"] = run.text.parent / "nowhere" / "labels"
+    with pytest.raises(DataError, match="nowhere/labels: there is no such folder"):
+        parse_corpus(run.text, run.outputs, run.source, 9, lambda *_: None)
+    assert [path.name for path in run.text.parent.iterdir()] == ["text"]
+
+
+def test_failures_have_the_numbers_of_their_lines(run: Run) -> None:
+    lines = [*LINES, "fail one", *LINES, "fail two"]
+    run.text.write_text("".join(f"{line}\n" for line in lines))
+    run()
+    assert run.report.failures == [(61, "cannot parse one"), (122, "cannot parse two")]
+    assert run.report.totals().endswith(" words, 2 without a parse (parser failed: 2)")
+
+
+def test_parses_of_a_file_are_those_that_were_written(run: Run) -> None:
+    lines = ["", *LINES, "fail here", "\u2028", "last"]
+    run.text.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    run.outputs |= {kind: run.text.with_name(kind) for kind in ("labels", "conllu")}
+    run()
+    again = {kind: run.text.with_name(f"{kind}.again") for kind in run.outputs}
+    report, rate = convert_parsed(run.text, run.outputs["conllu"], "conllu", again)
+    for kind, path in run.outputs.items():
+        assert again[kind].read_text() == path.read_text()
+    assert (report.sentences, report.words) == (run.report.sentences, run.report.words)
+    assert report.empty == {"empty line": 2, "left out by the parser": 1}
+    assert rate > 0
+
+
+def test_a_file_of_another_text_leaves_nothing_behind(run: Run) -> None:
+    parsed = run.text.with_name("parsed")
+    parsed.write_text("1\tother\t_\t_\t_\t_\t0\troot\t_\t_\n\n" * 100)
+    with pytest.raises(DataError, match=f"{parsed}: "):
+        convert_parsed(run.text, parsed, "conllu", run.outputs)
+    assert {path.name for path in run.text.parent.iterdir()} == {"text", "parsed"}

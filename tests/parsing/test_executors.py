@@ -1,0 +1,148 @@
+"""Processes of this machine, and jobs as submitit runs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.parsing import executors
+from syncattn_fairseq.parsing.executors import local, slurm
+from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan
+from tests.parsing.chain import ChainSource
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    (tmp_path / "text").write_text("a b c d\n" * 40)
+    return tmp_path / "text"
+
+
+def make(text: Path, count: int = 8) -> tuple[ShardTask, list[Shard]]:
+    shards, _ = plan(text, count)
+    (text.parent / "shards").mkdir()
+    return ShardTask(text, text.parent / "shards", ChainSource(), 9, ("heads",)), shards
+
+
+def finished(task: ShardTask, shards: list[Shard]) -> list[int]:
+    return [shard.number for shard in shards if shard.folder(task.shards).exists()]
+
+
+@pytest.mark.parametrize("workers", [1, 3, 9])
+def test_every_shard_is_parsed_and_every_word_reported(text: Path, workers: int) -> None:
+    task, shards = make(text)
+    words: list[int] = []
+    local(workers)(task, shards, words.append)
+    assert finished(task, shards) == list(range(8))
+    assert sum(words) == 160
+
+
+def test_the_parser_is_in_another_process(text: Path) -> None:
+    text.write_text("a\n" * 30 + "b die\n" + "c\n" * 30)
+    task, shards = make(text)
+    with pytest.raises(DataError, match="a worker process died .see the error above.*run the com"):
+        local(1)(task, shards, lambda words: None)
+    assert finished(task, shards)[:2] == [0, 1] and len(finished(task, shards)) < 8
+
+
+def test_a_killed_worker_is_noticed(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, shards = make(text)
+    monkeypatch.setattr(ShardTask, "parse", lambda *_: os.kill(os.getpid(), 9))
+    with pytest.raises(DataError, match="signal 9.; if memory ran out, use fewer --workers"):
+        local(2)(task, shards, lambda words: None)
+
+
+def test_what_is_wrong_in_a_worker_is_one_line(text: Path) -> None:
+    task, shards = make(text)
+    text.write_text(text.read_text().upper())
+    with pytest.raises(DataError, match="text: has changed while it was parsed"):
+        local(2)(task, shards, lambda words: None)
+
+
+def test_slurm_says_what_it_needs(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, shards = make(text)
+    monkeypatch.setenv("PATH", str(text.parent))
+    with pytest.raises(DataError, match="needs Slurm's programs, srun and sbatch"):
+        slurm(None, {})(task, shards, lambda words: None)
+    with pytest.raises(DataError, match="time=1:00:00: give a number of minutes"):
+        slurm(None, {"time": "1:00:00"})
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[slurm\]'"):
+        slurm(None, {})
+
+
+SBATCH = """\
+#!{python}
+import os, pathlib, re, sys
+script = pathlib.Path(sys.argv[1]).read_text()
+pathlib.Path("{folder}/submitted").write_text(script)
+print("Submitted batch job 7")
+"""
+SQUEUE = """\
+#!{python}
+import pathlib, sys
+assert sys.argv[1:] == ["--noheader", "--array", "--format=%i", "--jobs=7"], sys.argv
+looks = pathlib.Path("{folder}/looks")
+looks.write_text(looks.read_text() + "x" if looks.exists() else "x")
+if len(looks.read_text()) > 3:
+    sys.exit("slurm_load_jobs error: Invalid job id specified")
+if len(looks.read_text()) > 2:
+    sys.exit("slurm_load_jobs error: Unable to contact slurm controller")
+print("7_1", "7_2", sep="\\n")
+"""
+
+
+@pytest.fixture
+def cluster(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that answer as Slurm's do; benchmarks/slurm has the real ones."""
+    scripts = {"sbatch": SBATCH, "srun": "", "squeue": SQUEUE}
+    scripts["scancel"] = "#!/bin/sh\necho $* >> {folder}/cancelled\n"
+    for name, script in scripts.items():
+        path = text.parent / name
+        path.write_text(script.format(python=sys.executable, folder=text.parent))
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(text.parent), prepend=":")
+    monkeypatch.setattr(executors, "_LOOK", 0.0)
+    monkeypatch.setattr(executors, "_DELAY", 0.0)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_array_asks_for_what_the_user_wants(text: Path) -> None:
+    task, shards = make(text)
+    for shard in shards:  # as fast jobs do
+        task(shard)
+    words: list[int] = []
+    options: dict[str, str | bool] = {"partition": "gpu", "time": "30", "exclusive": True}
+    slurm(3, options)(task, shards, words.append)
+    assert words == [shard.words for shard in shards]
+    asked = (text.parent / "submitted").read_text()
+    for option in ("partition=gpu\n", "time=30\n", "exclusive\n", "array=0-7%3\n"):
+        assert f"#SBATCH --{option}" in asked
+    assert not (text.parent / "cancelled").exists()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_job_that_ends_without_its_shard_is_told(text: Path) -> None:
+    task, shards = make(text, 3)
+    task(shards[0])
+    words: list[int] = []
+    with pytest.raises(DataError, match="2 jobs ended without their shards, 7_1 first; see .*.err"):
+        slurm(None, {})(task, shards, words.append)
+    assert words == [shards[0].words]
+    assert len((text.parent / "looks").read_text()) == 5  # not at once: Slurm did not know
+
+
+@pytest.mark.usefixtures("cluster")
+def test_jobs_are_cancelled_when_nobody_waits_any_more(text: Path) -> None:
+    task, shards = make(text, 3)
+    task(shards[0])
+
+    def stop(words: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        slurm(None, {})(task, shards, stop)
+    assert (text.parent / "cancelled").read_text().split() == ["7_0", "7_1", "7_2"]

@@ -1,0 +1,121 @@
+"""Commands that parse: small programs that are really run."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.data.errors import BadParse, DataError
+from syncattn_fairseq.parsing.external import Command, ExternalParser
+from syncattn_fairseq.parsing.parsed_file import DROPPED
+from syncattn_fairseq.parsing.parser import FAILED, Parse
+from tests.parsing.chain import CONLLU
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    script = tmp_path / "chain's program.py"
+    script.write_text(CONLLU)
+    return f"{shlex.quote(sys.executable)} {shlex.quote(str(script))}"
+
+
+def chain(words: list[str]) -> Parse:
+    return Parse(list(range(len(words))), ["dep"] * len(words))
+
+
+def outcomes(command: Command, sentences: list[list[str]]) -> list[Parse | BadParse]:
+    found = dict(ExternalParser(command).analyse(sentences))
+    return [found[index] for index in range(len(sentences))]
+
+
+def test_many_sentences_go_through_one_process(program: str) -> None:
+    sentences = [["word", str(i), "ä\u200bö", "\x80"] for i in range(5_000)]
+    assert outcomes(Command.of_user(program, "conllu"), sentences) == list(map(chain, sentences))
+
+
+def test_where_the_command_breaks_off_only_that_sentence_is_lost(program: str) -> None:
+    sentences = [["a"], ["b", "crash", "here"], ["c", "d"], ["crash", "there"], ["e"]]
+    found = outcomes(Command.of_user(program, "conllu"), sentences)
+    for index, name in ((1, "here"), (3, "there")):
+        fault = found[index]
+        assert isinstance(fault, BadParse) and fault.reason == FAILED
+        assert f"status 1: cannot parse {name}" in str(fault)
+    assert [found[i] for i in (0, 2, 4)] == [chain(sentences[i]) for i in (0, 2, 4)]
+
+
+def test_a_sentence_that_is_left_out_gets_no_other_s_parse(program: str) -> None:
+    sentences = [["a"], ["silence", "b"], ["c", "d"]]
+    found = outcomes(Command.of_user(program, "conllu"), sentences)
+    assert isinstance(found[1], BadParse) and found[1].reason == DROPPED
+    assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
+
+
+def test_a_command_that_does_not_work_says_what_it_said() -> None:
+    command = Command.of_user("cat /no/such/file", "conllu")
+    with pytest.raises(DataError, match="status 1: cat: /no/such/file: No such file"):
+        outcomes(command, [["word"]] * 200)
+
+
+def test_another_format_is_noticed() -> None:
+    with pytest.raises(DataError, match="output of the parser:1: "):
+        outcomes(Command.of_user("cat", "conllu"), [["not", "parsed"]] * 20_000)
+
+
+def test_program_and_files_of_a_command_are_known(program: str, tmp_path: Path) -> None:
+    files = Command.of_user(program, "conllu").files()
+    assert files == [Path(sys.executable), tmp_path / "chain's program.py"]
+    with pytest.raises(DataError, match="udpipe-2000: no such program"):
+        Command.of_user("udpipe-2000 --parse", "conllu").files()
+    with pytest.raises(DataError, match="No closing quotation"):
+        Command.of_user("udpipe 'model", "conllu")
+
+
+# Stand-ins that take KyTea's and EDA's options and write what these write: neither can be had here.
+KYTEA = """\
+#!{python}
+import sys
+assert sys.argv[1:] == ["-in", "tok"]
+for line in sys.stdin:
+    print(" ".join(f"{{word}}/名詞/よみ" for word in line.split()))
+"""
+EDA = """\
+#!{python}
+import sys
+assert sys.argv[1:6] == ["-i", "kytea", "-o", "conll", "-m"], sys.argv
+assert open(sys.argv[6]).read() == "model"
+for line in sys.stdin:
+    words = [tagged.split("/")[0] for tagged in line.split()]
+    for number, word in enumerate(words, 1):
+        head = number + 1 if number < len(words) else -1
+        print(number, word, "_", "名詞", "_", "_", head, "_")
+    print()
+"""
+
+
+def test_eda_gets_the_words_with_the_tags_of_kytea(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, program in (("kytea", KYTEA), ("eda", EDA)):
+        (tmp_path / name).write_text(program.format(python=sys.executable), "utf-8")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "the model.etm").write_text("model")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    command = Command.eda(str(tmp_path / "the model.etm"))
+    assert [path.name for path in command.files()] == ["kytea", "eda", "the model.etm"]
+    sentences = [["猫", "が", "いる"], ["はい"]]
+    found = outcomes(command, sentences)
+    assert [parse.heads for parse in found if isinstance(parse, Parse)] == [[2, 3, 0], [0]]
+
+
+def test_missing_programs_say_where_they_are_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DataError, match="kytea: no such program; install KyTea, http://www.phon"):
+        Command.eda("model").files()
+    (tmp_path / "kytea").touch(0o755)
+    with pytest.raises(DataError, match="eda: no such program; install EDA, http://plata"):
+        Command.eda("model").files()

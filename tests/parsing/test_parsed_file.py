@@ -1,0 +1,171 @@
+"""Sentences of a parsed file and lines of a text, in step and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.parsing.formats.analysis import Analysis, Surface
+from syncattn_fairseq.parsing.parsed_file import (
+    DIFFERENT,
+    DROPPED,
+    EMPTY,
+    LOOK_AHEAD,
+    NO_TREE,
+    SPLIT,
+    STOPPED,
+    Outcome,
+    parses_of,
+)
+from syncattn_fairseq.parsing.parser import Parse
+
+
+def chain(*words: str) -> Analysis:
+    """Every word depends on the next one."""
+    size = len(words)
+    return Analysis(list(words), [*range(2, size + 1), 0][:size], ["l"] * size)
+
+
+def outcomes(lines: list[str], analyses: list[Analysis]) -> list[Outcome]:
+    return list(parses_of(lines, analyses, "parsed.txt"))
+
+
+def reasons(lines: list[str], analyses: list[Analysis]) -> list[str | None]:
+    return [outcome.reason for outcome in outcomes(lines, analyses)]
+
+
+def test_lines_and_sentences_go_together_in_order() -> None:
+    found = outcomes(["a b", "c"], [chain("a", "b"), chain("c")])
+    assert found == [(Parse([2, 0], ["l", "l"]), None), (Parse([0], ["l"]), None)]
+    assert outcomes([], []) == []
+
+
+def test_words_cut_otherwise_are_realigned() -> None:
+    found = outcomes(["don't &quot;", "im Haus"], [
+        chain("do", "n't", "''"),
+        Analysis(["in", "dem", "Haus"], [3, 3, 0], ["x", "y", "z"], [Surface("im", 0, 2)]),
+    ])  # fmt: skip
+    assert found == [(Parse([2, 0], ["l", "l"]), None), (Parse([2, 0], ["x", "z"]), None)]
+
+
+@pytest.mark.parametrize("empty", [[], [Analysis([])], [Analysis([]), Analysis([], [], [])]])
+def test_blank_lines_take_no_sentence_but_an_empty_one(empty: list[Analysis]) -> None:
+    lines = ["", "a", " ", "b", "\u3000"]
+    assert reasons(lines, [*empty, chain("a"), *empty, chain("b"), *empty]) == [
+        EMPTY,
+        None,
+        EMPTY,
+        None,
+        EMPTY,
+    ]
+
+
+def test_an_empty_sentence_leaves_its_line_without_parse() -> None:
+    assert reasons(["a", "b"], [Analysis([]), chain("b")]) == [DROPPED, None]
+
+
+def test_what_is_no_tree_is_told() -> None:
+    analyses = [
+        Analysis(["a"]),
+        Analysis(["b", "b"], [2, 1], ["l", "l"]),
+        Analysis(["c", "c"], [0, 0], ["l", "l"]),
+        Analysis(["d"], [7], ["l"]),
+        chain("e"),
+    ]
+    assert reasons(["a", "b b", "c c", "d", "e"], analyses) == [
+        NO_TREE,
+        "no root",
+        "several roots",
+        "head out of range",
+        None,
+    ]
+
+
+def test_a_split_line_takes_all_its_sentences() -> None:
+    analyses = [chain("a", "."), chain("b", "."), Analysis(["c"]), chain("d")]
+    assert reasons(["a . b . c", "d"], analyses) == [SPLIT, None]
+    im = Analysis(["in", "dem"], [0, 1], ["l", "l"], [Surface("im", 0, 2)])
+    assert reasons(["im . b", "d"], [im, chain(".", "b"), chain("d")]) == [SPLIT, None]
+
+
+@pytest.mark.parametrize("dropped", range(1, LOOK_AHEAD + 1))
+def test_lines_that_the_parser_left_out_cost_nothing_else(dropped: int) -> None:
+    lines = [f"x{number}" for number in range(dropped)]
+    assert reasons(["a", *lines, "b", "c"], [chain("a"), chain("b"), chain("c")]) == [
+        None,
+        *[DROPPED] * dropped,
+        None,
+        None,
+    ]
+
+
+def test_a_line_with_other_words_costs_only_itself() -> None:
+    assert reasons(["a", "b", "c"], [chain("a"), chain("x"), chain("c")]) == [None, DIFFERENT, None]
+    # Also where the parser has made two of it,
+    analyses = [chain("a"), chain("x"), chain("y"), chain("c"), chain("d")]
+    assert reasons(["a", "b", "c", "d"], analyses) == [None, DIFFERENT, None, None]
+    # and where nothing fits any more.
+    assert reasons(["a", "b"], [chain("x"), chain("y")]) == [DIFFERENT, DIFFERENT]
+
+
+def test_lines_after_the_last_sentence_have_no_parse() -> None:
+    assert reasons(["a", "b", "", "c"], [chain("a")]) == [None, STOPPED, EMPTY, STOPPED]
+
+
+def test_sentences_after_the_last_line_are_an_error() -> None:
+    found = parses_of(["a"], [chain("a"), Analysis([]), chain("b", "c")], "parsed.txt")
+    assert next(found).reason is None
+    with pytest.raises(DataError, match=r"^parsed\.txt: more sentences .* is 'b c'; parse exactly"):
+        next(found)
+
+
+def test_nothing_is_read_far_ahead() -> None:
+    read = {"lines": 0, "sentences": 0}
+
+    def counted(what: str) -> Iterator[int]:
+        for number in count():
+            read[what] = number
+            yield number
+
+    lines = (f"a{number} b" for number in counted("lines"))
+    # Every third sentence is not that of its line.
+    sentences = (chain(f"a{n}" if n % 3 else "x", "b") for n in counted("sentences"))
+    found = list(islice(parses_of(lines, sentences, "parsed.txt"), 99))
+    assert [outcome.reason for outcome in found[:4]] == [DIFFERENT, None, None, DIFFERENT]
+    assert max(read.values()) <= 99 + LOOK_AHEAD
+
+
+#: What may happen to a line, and the reason for which it then has no parse.
+FATES = {"blank": EMPTY, "split": SPLIT, "left out": DROPPED, "changed": DIFFERENT}
+
+
+@given(st.lists(st.lists(st.sampled_from(sorted(FATES)), max_size=5), max_size=6))
+def test_trouble_in_some_lines_costs_no_others(troubles: list[list[str]]) -> None:
+    fates = [fate for trouble in troubles for fate in [*trouble, "parsed"]]
+    lines, analyses = [], []
+    for number, fate in enumerate(fates):
+        words = [f"a{number}", *"b" * (number % 3 + 1)]
+        lines.append("" if fate == "blank" else " ".join(words))
+        analyses += {
+            "parsed": [chain(*words)],
+            "split": [chain(*words[:1]), chain(*words[1:])],
+            "changed": [chain(*words, "!")],
+        }.get(fate, [])
+    found = iter(outcomes(lines, analyses))
+    number = 0
+    for trouble in troubles:
+        reasons_of_trouble = [outcome.reason for outcome in islice(found, len(trouble))]
+        assert [reason == EMPTY for reason in reasons_of_trouble] == [
+            fate == "blank" for fate in trouble
+        ]
+        if len(trouble) == 1:  # of several it may not be clear which line has which
+            assert reasons_of_trouble == [FATES[trouble[0]]]
+        number += len(trouble) + 1
+        heads = [*range(2, len(lines[number - 1].split()) + 1), 0]
+        assert next(found) == (Parse(heads, ["l"] * len(heads)), None)
+    assert list(found) == []

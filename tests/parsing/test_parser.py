@@ -1,0 +1,64 @@
+"""Blocks of sentences, and sentences on which a parser fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.errors import BadParse, DataError
+from syncattn_fairseq.parsing.parser import FAILED, Parse, Sentences, parse_in_halves
+
+
+def tree_of(words: Sequence[str]) -> Parse:
+    return Parse(list(range(len(words))), [*words])
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=30), st.integers(1, 9))
+def test_every_sentence_but_the_bad_ones_is_parsed_once(
+    shapes: list[tuple[int, bool]], size: int
+) -> None:
+    sentences = [[str(i), *["bad"][:bad], *["w"] * n] for i, (n, bad) in enumerate(shapes)]
+    parsed: list[str] = []
+
+    def parse(block: Sentences) -> Iterator[Parse]:
+        for words in block:
+            if "bad" in words:
+                raise ValueError(f"not {words[0]}")
+            parsed.append(words[0])
+            yield tree_of(words)
+
+    order = range(len(sentences))[::-1]
+    blocks = [order[start : start + size] for start in range(0, len(order), size)]
+    found = dict(parse_in_halves(parse, sentences, blocks))
+    assert len(parsed) == len(set(parsed))
+    assert sorted(found) == list(range(len(sentences)))
+    for index, result in found.items():
+        if "bad" in sentences[index]:
+            assert isinstance(result, BadParse) and result.reason == FAILED
+            assert str(result) == f"ValueError: not {index}"
+        else:
+            assert result == tree_of(sentences[index])
+
+
+def test_a_parser_that_always_fails_is_not_asked_for_ever() -> None:
+    calls = 0
+
+    def parse(block: Sentences) -> list[Parse]:
+        nonlocal calls
+        calls += 1
+        raise RuntimeError("no memory")
+
+    with pytest.raises(DataError, match="failed on 100 sentences in a row.*RuntimeError: no mem"):
+        list(parse_in_halves(parse, [["word"]] * 5000, [range(5000)]))
+    assert calls < 300
+
+
+def test_what_is_wrong_with_the_parser_itself_is_not_the_sentence_s_fault() -> None:
+    def parse(block: Sentences) -> list[Parse]:
+        raise DataError("no such program")
+
+    with pytest.raises(DataError, match="no such program"):
+        list(parse_in_halves(parse, [["word"]], [[0]]))

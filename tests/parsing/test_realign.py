@@ -1,0 +1,276 @@
+"""Trees carried over from a parser's words to those of a text."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.parses import check_tree
+from syncattn_fairseq.parsing.formats.analysis import Analysis, Surface
+from syncattn_fairseq.parsing.realign import characters, realign
+
+
+def random_heads(size: int, seed: int) -> list[int]:
+    """Heads of a random tree, most often not projective."""
+    generator = Random(seed)
+    order = generator.sample(range(1, size + 1), size)
+    heads = [0] * size
+    for position, word in enumerate(order[1:], 1):
+        heads[word - 1] = generator.choice(order[:position])
+    return heads
+
+
+def chain(words: list[str], surface: list[Surface] | None = None) -> Analysis:
+    """Every word depends on the next one."""
+    size = len(words)
+    labels = [f"l{number}" for number in range(1, size + 1)]
+    return Analysis(words, [*range(2, size + 1), 0][:size], labels, surface or [])
+
+
+def tree(words: list[str], analysis: Analysis) -> tuple[list[int], list[str]] | None:
+    parse = realign(words, analysis)
+    return None if parse is None else (parse.heads, parse.labels)
+
+
+def cut(text: str, ends: set[int]) -> list[str]:
+    return [text[a:b] for a, b in pairwise([0, *sorted(ends), len(text)])]
+
+
+@st.composite
+def cuts(draw: st.DrawFn, size: int) -> set[int]:
+    return draw(st.sets(st.integers(1, size - 1))) if size > 1 else set()
+
+
+@st.composite
+def analyses(draw: st.DrawFn) -> Analysis:
+    text = draw(st.text("abかé", min_size=1, max_size=16))
+    words = cut(text, draw(cuts(len(text))))
+    heads = random_heads(len(words), draw(st.integers(0, 2**32)))
+    return Analysis(words, heads, [f"l{number}" for number in range(1, len(words) + 1)])
+
+
+def descendants(heads: list[int], word: int) -> set[int]:
+    """The 1-based word and all that depends on it."""
+    below = {word}
+    for child, head in enumerate(heads, 1):
+        if head == word:
+            below |= descendants(heads, child)
+    return below
+
+
+def ends_of(words: list[str]) -> list[int]:
+    return [len("".join(words[:count])) for count in range(1, len(words) + 1)]
+
+
+def contracted(words: list[str], analysis: Analysis) -> tuple[list[int], list[str]]:
+    """The module's rules once more, by sets of characters, in a tree that is walked from its root.
+
+    Each block is a pair of intervals that end together; the first of its words that a walk in
+    levels meets is its top.
+    """
+    assert analysis.heads is not None
+    common = sorted(set(ends_of(words)) & set(ends_of(analysis.words)))
+
+    def block(end: int) -> int:
+        return sum(boundary < end for boundary in common)
+
+    ours = [block(end) for end in ends_of(words)]
+    theirs = [block(end) for end in ends_of(analysis.words)]
+    last = [max(word for word, b in enumerate(ours, 1) if b == a) for a in range(len(common))]
+    tops: dict[int, int] = {}
+    level = [word for word, head in enumerate(analysis.heads, 1) if head == 0]
+    while level:
+        for word in level:
+            tops.setdefault(theirs[word - 1], word)
+        level = [word for word, head in enumerate(analysis.heads, 1) if head in level]
+    heads, labels = [], []
+    for word, own in enumerate(ours, 1):
+        if word != last[own]:
+            heads.append(word + 1)
+            labels.append("goeswith")
+            continue
+        head = analysis.heads[tops[own] - 1]
+        heads.append(0 if head == 0 else last[theirs[head - 1]])
+        labels.append(analysis.labels[tops[own] - 1])
+    return heads, labels
+
+
+@given(analyses())
+def test_a_tree_over_the_same_words_stays_as_it_is(analysis: Analysis) -> None:
+    assert tree(analysis.words, analysis) == (analysis.heads, analysis.labels)
+
+
+@given(analyses(), st.data())
+def test_words_cut_otherwise_get_a_tree_by_the_rules(
+    analysis: Analysis, data: st.DataObject
+) -> None:
+    text = "".join(analysis.words)
+    words = cut(text, data.draw(cuts(len(text))))
+    parse = realign(words, analysis)
+    assert parse is not None
+    assert len(parse.heads) == len(parse.labels) == len(words)
+    check_tree(parse.heads)
+    assert (parse.heads, parse.labels) == contracted(words, analysis)
+
+
+@given(analyses(), st.data())
+def test_a_subtree_written_as_one_word_has_the_head_of_its_top(
+    analysis: Analysis, data: st.DataObject
+) -> None:
+    heads = analysis.heads
+    assert heads is not None
+    word = data.draw(st.integers(1, len(heads)))
+    below = descendants(heads, word)
+    first, last = min(below), max(below)
+    if len(below) <= last - first:  # not projective: not one run of words
+        return
+    merged = "".join(analysis.words[first - 1 : last])
+    parse = realign([*analysis.words[: first - 1], merged, *analysis.words[last:]], analysis)
+    assert parse is not None
+
+    def moved(head: int) -> int:
+        return head if head <= first else max(first, head - (last - first))
+
+    assert parse.heads[first - 1] == moved(heads[word - 1])
+    assert parse.labels[first - 1] == analysis.labels[word - 1]
+    others = [index for index in range(len(heads)) if index + 1 not in below]
+    assert [parse.heads[moved(index + 1) - 1] for index in others] == [
+        moved(heads[index]) for index in others
+    ]
+
+
+@given(analyses(), st.data())
+def test_cutting_words_and_joining_them_again_changes_nothing(
+    analysis: Analysis, data: st.DataObject
+) -> None:
+    text = "".join(analysis.words)
+    finer = set(ends_of(analysis.words)[:-1]) | data.draw(cuts(len(text)))
+    pieces = cut(text, finer)
+    carried = tree(pieces, analysis)
+    assert carried is not None
+    assert tree(analysis.words, Analysis(pieces, *carried)) == (analysis.heads, analysis.labels)
+
+
+def test_one_text_word_for_several_has_the_head_of_the_one_nearest_to_the_root() -> None:
+    analysis = Analysis(
+        ["I", "do", "n't", "know"], [4, 4, 4, 0], ["nsubj", "aux", "advmod", "root"]
+    )
+    assert tree(["I", "don't", "know"], analysis) == ([3, 3, 0], ["nsubj", "aux", "root"])
+    analysis = Analysis(["can", "not"], [2, 0], ["aux", "root"])
+    assert tree(["cannot"], analysis) == ([0], ["root"])
+
+
+def test_of_several_text_words_for_one_the_last_has_its_head_and_its_dependents() -> None:
+    analysis = Analysis(["とても", "長\u3000い", "本", "。"], [2, 3, 4, 0], ["a", "b", "c", "d"])
+    assert tree(["とても", "長", "い", "本", "。"], analysis) == (
+        [3, 3, 4, 5, 0],
+        ["a", "goeswith", "b", "c", "d"],
+    )
+    # As it is where the text's words may hold the space, too.
+    assert tree(analysis.words, analysis) == (analysis.heads, analysis.labels)
+
+
+def test_several_for_several_are_one_block() -> None:
+    analysis = Analysis(["x", "ca", "nnot", "y"], [2, 0, 2, 3], ["a", "root", "b", "c"])
+    assert tree(["x", "can", "not", "y"], analysis) == (
+        [3, 3, 0, 3],
+        ["a", "goeswith", "root", "c"],
+    )
+
+
+def test_ranges_are_tried_as_they_are_written_before_their_words() -> None:
+    analysis = Analysis(
+        ["Er", "ist", "in", "dem", "Haus"],
+        [5, 5, 5, 5, 0],
+        ["nsubj", "cop", "case", "det", "root"],
+        [Surface("im", 2, 4)],
+    )
+    assert tree(["Er", "ist", "im", "Haus"], analysis) == (
+        [4, 4, 4, 0],
+        ["nsubj", "cop", "case", "root"],
+    )
+    assert tree(analysis.words, analysis) == (analysis.heads, analysis.labels)
+    assert tree(["Er", "ist", "i", "m", "Haus"], analysis) == (
+        [5, 5, 4, 5, 0],
+        ["nsubj", "cop", "goeswith", "case", "root"],
+    )
+    assert tree(["Er", "ist", "in", "demHaus"], analysis) == (
+        [4, 4, 4, 0],
+        ["nsubj", "cop", "case", "root"],
+    )
+    assert realign(["Er", "ist", "in", "Haus"], analysis) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("dog &apos;s", "dog 's"),
+        ("&quot; A &amp; B &quot;", "`` A & B ''"),
+        ("&#91; 1 &#93; a &#124; b &lt; c &gt; d", "-LSB- 1 -RSB- a | b < c > d"),
+        ("&quot; x", "& quot ; x"),
+        ("( x )", "-LRB- x -RRB-"),
+        ("( x )", "-lrb- x -rrb-"),
+        ("1 / 2 * 3", "1 \\/ 2 \\* 3"),
+        ("1 ½", "1 1\\/2"),
+        ("“ x ” — ‘ y ’ …", "`` x '' -- ` y ' ..."),
+        ('" x "', "' ' x '' "),
+        ("« x »", '" x "'),
+        ("well @-@ known", "well-known"),
+        ("ＡＢＣ １２３ （ ｶﾞｽ ）", "ABC 123 ( ガス )"),
+        ("ガ ス", "ｶ ﾞｽ"),
+        ("The US", "the us"),
+        ("Straße", "STRASSE"),
+        ("co\u00adop a\u200bb", "coop ab"),
+        ("1\u00a0000 x\u2028y", "1000 xy"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("\ufb01n", "fin"),
+        ("が\u3000で", "が\u3000 で"),
+    ],
+)
+def test_characters_are_the_same_in_other_dress(text: str, parsed: str) -> None:
+    ours = [word for word in text.split(" ") if word]
+    theirs = [word for word in parsed.split(" ") if word]
+    assert characters(ours) == characters(theirs)
+    parse = realign(ours, chain(theirs))
+    assert parse is not None
+    check_tree(parse.heads)
+    assert parse.heads == [*range(2, len(ours) + 1), 0]  # of a chain comes a chain
+    back = realign(theirs, chain(ours))
+    assert back is not None and back.heads == [*range(2, len(theirs) + 1), 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [("a b", "a c"), ("a b", "a"), ("a", "a b"), ("a", ""), ("", "a"), ("", ""), ("(", "-LRB")],
+)
+def test_other_characters_have_no_parse(text: str, parsed: str) -> None:
+    assert realign(text.split(), chain(parsed.split())) is None
+
+
+def test_words_that_nobody_sees_belong_to_a_neighbour() -> None:
+    analysis = Analysis(["\u3000", "本", "\u3000", "だ"], [2, 3, 4, 0], ["a", "b", "c", "d"])
+    assert tree(["本", "だ"], analysis) == ([2, 0], ["c", "d"])
+    assert tree(["\u00ad", "本", "\u200b", "だ"], chain(["本", "だ"])) == (
+        [2, 3, 4, 0],
+        ["goeswith", "goeswith", "l1", "l2"],
+    )
+    assert tree(["\u00ad"], chain(["\u200b"])) == ([0], ["l1"])
+
+
+@pytest.mark.parametrize("heads", [None, [0, 0], [2, 1], [3, 0], [1, 0]])
+@pytest.mark.parametrize("words", [["a", "b"], ["ab"]])
+def test_what_is_no_tree_has_no_parse(words: list[str], heads: list[int] | None) -> None:
+    labels = [] if heads is None else ["x", "y"]
+    assert realign(words, Analysis(["a", "b"], heads, labels)) is None
+
+
+def test_the_analysis_is_not_shared() -> None:
+    analysis = chain(["a", "b"])
+    parse = realign(["a", "b"], analysis)
+    assert parse is not None
+    parse.heads[0] = 7
+    assert analysis.heads == [2, 0]
