@@ -1,0 +1,1 @@
+"""As scikit-learn beside it."""
