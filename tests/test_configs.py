@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from fairseq import options
 from fairseq.models import ARCH_MODEL_REGISTRY
+from omegaconf import OmegaConf
 
 from tests.models import build
 
@@ -54,6 +55,15 @@ def test_fairseq_reads_what_the_config_says_and_builds_the_model(path: Path) -> 
     )
     model = ARCH_MODEL_REGISTRY[args.arch].build_model(Namespace(**vars(args)), task)
     assert rnn or len(model.decoder.layers) == (3 if path.parent.name == "multi30k_en_de" else 6)
+
+
+def test_a_system_sets_nothing_that_its_corpus_sets() -> None:
+    """For hydra the corpus comes last, since a schema that it finds itself overrides the first."""
+    for path in CONFIGS:
+        system, corpus = (OmegaConf.load(p) for p in (path, path.with_name("_corpus.yaml")))
+        assert system.defaults == ["_self_", "_corpus"]
+        for section in system.keys() & corpus.keys():
+            assert not system[section].keys() & corpus[section].keys(), f"{path}: {section}"
 
 
 def test_every_corpus_has_a_baseline() -> None:
