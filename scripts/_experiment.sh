@@ -4,6 +4,8 @@
 #   words    prefix of the tokenised text and its heads: $words/train.en, $words/train.heads.en
 #   size     options of fairseq-train that make the model's size, the same for all systems
 #   recipe   all its other options, the same for all systems
+#   systems  "NAME|ARCH OPTION..." of each, and
+#   seeds    for each_system_and_seed
 #   data     the binarised corpus to train on and to decode ($work/bin)
 # A finished step is skipped on the next run, and an interrupted training resumes.
 
@@ -64,6 +66,19 @@ built_in_corpus() { # built_in_corpus RECIPE_OPTION...: the small experiment's s
 side_by_side() { # side_by_side COMMAND...: start a shell function, as many at once as there are cores
     while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do wait -n; done
     "$@" &
+}
+
+each_system_and_seed() { # start the script's own `one NAME SEED ARCH [OPTION...]` for each, side by side
+    local seed system
+    say "Train and decode ${#systems[@]} systems with seeds $seeds, $cores at a time"
+    export OMP_NUM_THREADS=1
+    for seed in $seeds; do
+        for system in "${systems[@]}"; do
+            # shellcheck disable=SC2086
+            side_by_side one "${system%%|*}" "$seed" ${system#*|}
+        done
+    done
+    while [ -n "$(jobs -rp)" ]; do wait -n; done
 }
 
 train() { # train NAME ARCH [OPTION...]

@@ -52,15 +52,7 @@ trees() { # trees SEED: induce the trees of the test set's target side from both
 say "An English-German corpus with gold trees and word alignments"
 built_in_corpus
 
-say "Train and decode ${#systems[@]} systems with seeds $seeds, $cores at a time"
-export OMP_NUM_THREADS=1
-for seed in $seeds; do
-    for system in "${systems[@]}"; do
-        # shellcheck disable=SC2086
-        side_by_side one "${system%%|*}" "$seed" ${system#*|}
-    done
-done
-while [ -n "$(jobs -rp)" ]; do wait -n; done
+each_system_and_seed
 
 say "Score"
 for seed in $seeds; do

@@ -39,15 +39,7 @@ one() { # one NAME SEED ARCH [OPTION...]: train and decode one system with one s
 say "An English-German corpus with gold heads"
 built_in_corpus
 
-say "Train and decode ${#systems[@]} systems with seeds $seeds, $cores at a time"
-export OMP_NUM_THREADS=1
-for seed in $seeds; do
-    for system in "${systems[@]}"; do
-        # shellcheck disable=SC2086
-        side_by_side one "${system%%|*}" "$seed" ${system#*|}
-    done
-done
-while [ -n "$(jobs -rp)" ]; do wait -n; done
+each_system_and_seed
 
 scores=()
 for seed in $seeds; do
