@@ -25,13 +25,13 @@ def plain(args: Any) -> None:
 
 def dbsa(args: Any) -> None:
     """Put one dependency head into the bottom layer of encoder and decoder (l_dep = 1)."""
-    _prefer(args, encoder_dependency_layer=1, decoder_dependency_layer=1)
+    config.prefer(args, encoder_dependency_layer=1, decoder_dependency_layer=1)
     config.set_defaults(args)
 
 
 def syncattn(args: Any) -> None:
     """Tie DBSA's heads at the penultimate decoder layer (l_sync = 5 of 6)."""
-    _prefer(args, sync_layer=config.aligning_layer(args.decoder_layers))
+    config.prefer(args, sync_layer=config.aligning_layer(args.decoder_layers))
     dbsa(args)
 
 
@@ -40,35 +40,35 @@ def pascal(args: Any) -> None:
 
     The paper tunes their number per corpus, from 2 to 8 of 8; half of its systems have 7.
     """
-    _prefer(args, pascal_layers="1")
+    config.prefer(args, pascal_layers="1")
     config.set_defaults(args)
 
 
 def lpsi(args: Any) -> None:
     """Gate the heads of the two bottom layers, and tie them in the two top ones."""
     lower = range(1, min(2, args.encoder_layers, args.decoder_layers) + 1)
-    _prefer(args, distance_layers=",".join(map(str, lower)))
+    config.prefer(args, distance_layers=",".join(map(str, lower)))
     gated = len(args.distance_layers.split(","))
     upper = range(args.decoder_layers - gated + 1, args.decoder_layers + 1)
-    _prefer(args, distance_sync_layers=",".join(map(str, upper)))
+    config.prefer(args, distance_sync_layers=",".join(map(str, upper)))
     config.set_defaults(args)
 
 
 def local_attention(args: Any) -> None:
     """Let the heads of the two bottom encoder layers see two words to either side."""
-    _prefer(args, local_layers="1,2" if args.encoder_layers > 1 else "1")
+    config.prefer(args, local_layers="1,2" if args.encoder_layers > 1 else "1")
     config.set_defaults(args)
 
 
 def lisa(args: Any) -> None:
     """Put one LISA head into the bottom layer of the encoder."""
-    _prefer(args, encoder_dependency_layer=1, encoder_parser="lisa")
+    config.prefer(args, encoder_dependency_layer=1, encoder_parser="lisa")
     config.set_defaults(args)
 
 
 def sennrich_haddow(args: Any) -> None:
     """Give 10 dimensions of the source embedding to the dependency label."""
-    _prefer(args, source_label_dim=10)
+    config.prefer(args, source_label_dim=10)
     config.set_defaults(args)
 
 
@@ -82,13 +82,6 @@ SYSTEMS: dict[str, Callable[[Any], None]] = {
     "transformer_lisa": lisa,
     "transformer_sh": sennrich_haddow,
 }
-
-
-def _prefer(args: Any, **values: Any) -> None:
-    """Set each option that the user has not set."""
-    for name, value in values.items():
-        if getattr(args, name, None) is None:
-            setattr(args, name, value)
 
 
 def _register(system: str, size: str) -> None:

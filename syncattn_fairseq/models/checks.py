@@ -19,15 +19,15 @@ def check(cfg: Any) -> None:
 def _check_dependency_heads(cfg: Any) -> None:
     for side in ("encoder", "decoder"):
         layers, heads = getattr(cfg, side).layers, getattr(cfg, side).attention_heads
-        _between(cfg, f"{side}_dependency_layer", 0, layers, f"the {side} has layers 1 to {layers}")
+        between(cfg, f"{side}_dependency_layer", 0, layers, f"the {side} has layers 1 to {layers}")
         if getattr(cfg, f"{side}_dependency_layer"):
-            _between(cfg, "dependency_heads", 1, heads, f"the {side} has {heads} heads a layer")
+            between(cfg, "dependency_heads", 1, heads, f"the {side} has {heads} heads a layer")
 
 
 def _check_synchronisation(cfg: Any) -> None:
     layers = cfg.decoder.layers
     for option in ("sync_layer", "alignment_layer"):
-        _between(cfg, option, 0, layers, f"the decoder has layers 1 to {layers}")
+        between(cfg, option, 0, layers, f"the decoder has layers 1 to {layers}")
     if cfg.sync_layer and not (cfg.encoder_dependency_layer and cfg.decoder_dependency_layer):
         raise ValueError(
             "--sync-layer ties the dependency heads of encoder and decoder: "
@@ -50,7 +50,7 @@ def _check_distances(cfg: Any) -> None:
             f"--local-layers {cfg.local_layers}: the heads of layer {min(both)} are gated already"
         )
     for option in ("distance_look_back", "local_window"):
-        _between(cfg, option, 0, float("inf"), "must be 0 or more")
+        between(cfg, option, 0, float("inf"), "must be 0 or more")
 
 
 def _check_parents_and_labels(cfg: Any) -> None:
@@ -58,18 +58,18 @@ def _check_parents_and_labels(cfg: Any) -> None:
         pascal_heads(cfg, layer)
     if cfg.pascal_std <= 0:
         raise ValueError(f"--pascal-std {cfg.pascal_std}: must be above 0")
-    _between(cfg, "parent_ignoring", 0, 1, "a probability, 0 to 1")
+    between(cfg, "parent_ignoring", 0, 1, "a probability, 0 to 1")
     width = cfg.encoder.embed_dim
-    _between(cfg, "source_label_dim", 0, width - 1, f"the source embedding has {width} dimensions")
+    between(cfg, "source_label_dim", 0, width - 1, f"the source embedding has {width} dimensions")
 
 
 def _check_tree_window(cfg: Any) -> None:
     layers, heads = cfg.decoder.layers, cfg.decoder.attention_heads
-    _between(cfg, "cross_attention_tree_window", 0, float("inf"), "must be 0 or more")
+    between(cfg, "cross_attention_tree_window", 0, float("inf"), "must be 0 or more")
     layer_help = f"the decoder has layers 1 to {layers}"
-    _between(cfg, "cross_attention_tree_layer", 0, layers, layer_help)
+    between(cfg, "cross_attention_tree_layer", 0, layers, layer_help)
     head_help = f"the decoder has {heads} heads a layer"
-    _between(cfg, "cross_attention_tree_heads", 0, heads, head_help)
+    between(cfg, "cross_attention_tree_heads", 0, heads, head_help)
     if cfg.sync_layer and cfg.sync_backward == "softmax" and cfg.sync_layer == tree_layer(cfg):
         raise ValueError(
             f"--cross-attention-tree-layer {tree_layer(cfg)}: not in the sync layer where "
@@ -77,7 +77,8 @@ def _check_tree_window(cfg: Any) -> None:
         )
 
 
-def _between(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
+def between(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
+    """Raise ``ValueError`` for an option that is lower or higher."""
     value = getattr(cfg, option)
     if not lowest <= value <= highest:
         raise ValueError(f"--{option.replace('_', '-')} {value}: {explanation}")

@@ -1,9 +1,11 @@
 """The options that the syntax Transformer adds to fairseq's."""
 
+from argparse import Namespace
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, cast
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from omegaconf import OmegaConf
 
 from ..modules.parent_weights import PARENTS
 
@@ -138,6 +140,20 @@ def set_defaults(args: Any, config: type[FairseqDataclass] = SyntaxConfig) -> No
     for option in fields(config):
         if getattr(args, option.name, None) is None and not option.name.startswith("_"):
             setattr(args, option.name, option.default)
+
+
+def prefer(args: Any, **values: Any) -> None:
+    """Set each option that the user has not set."""
+    for name, value in values.items():
+        if getattr(args, name, None) is None:
+            setattr(args, name, value)
+
+
+def namespace(args: Any) -> Any:
+    """Return options as a namespace; hydra gives a config, and fairseq copies off a namespace."""
+    if OmegaConf.is_config(args):
+        return Namespace(**cast(dict[str, Any], OmegaConf.to_container(args)))
+    return args
 
 
 def aligning_layer(layers: int) -> int:

@@ -5,6 +5,8 @@ from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
+from .checks import between
+
 ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
 
 
@@ -58,7 +60,4 @@ def check(args: Any, task: Any) -> None:
                 f"--decoder-embed-dim {args.decoder_embed_dim}"
             )
     for option in ("half_window", "tree_window"):
-        if getattr(args, option) < 1:
-            raise ValueError(
-                f"--{option.replace('_', '-')} {getattr(args, option)}: must be 1 or more"
-            )
+        between(args, option, 1, float("inf"), "must be 1 or more")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import Any, cast
+from typing import Any
 
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import (
@@ -12,12 +11,11 @@ from fairseq.models import (
     register_model_architecture,
 )
 from fairseq.models.lstm import Embedding
-from omegaconf import OmegaConf
 from torch import Tensor, nn
 
 from ..data.fields import SourceFields
 from ..modules import FlexibleAttention, GlobalAttention, LocalAttention, SyntaxDirectedAttention
-from .config import set_defaults
+from .config import namespace, prefer, set_defaults
 from .rnn_config import ATTENTIONS, SyntaxRNNConfig, check
 from .rnn_decoder import ConditionalGRUDecoder
 from .rnn_encoder import BidirectionalGRUEncoder
@@ -40,8 +38,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         Raises:
             ValueError: for impossible options.
         """
-        if OmegaConf.is_config(args):
-            args = Namespace(**cast(dict[str, Any], OmegaConf.to_container(args)))
+        args = namespace(args)
         set_defaults(args, SyntaxRNNConfig)
         check(args, task)
         source, target = task.source_dictionary, task.target_dictionary
@@ -120,9 +117,7 @@ def make_attention(args: Any) -> nn.Module:
 
 def _register(attention: str, double: bool) -> None:
     def architecture(args: Any) -> None:
-        for name, value in (("source_attention", attention), ("double_context", double)):
-            if getattr(args, name, None) is None:
-                setattr(args, name, value)
+        prefer(args, source_attention=attention, double_context=double)
         set_defaults(args, SyntaxRNNConfig)
 
     name = f"rnn_{attention.replace('-', '_')}{'_double' if double else ''}"

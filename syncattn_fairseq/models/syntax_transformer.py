@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import Any, cast
+from typing import Any
 
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model
 from fairseq.models.transformer import TransformerModel
-from omegaconf import OmegaConf
 from torch import Tensor, nn
 
 from ..data.fields import SourceFields
@@ -39,8 +37,7 @@ class SyntaxTransformerModel(TransformerModel):
         Raises:
             ValueError: for impossible options, or labels without a dictionary.
         """
-        if OmegaConf.is_config(args):  # as hydra gives it; fairseq copies options off a namespace
-            args = Namespace(**cast(dict[str, Any], OmegaConf.to_container(args)))
+        args = config.namespace(args)
         config.set_defaults(args)
         model: SyntaxTransformerModel = super().build_model(args, task)
         if args.source_label_dim:
