@@ -52,6 +52,7 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         tokenize=args.tokenize,
         baseline=args.baseline,
         by_length=args.by_length,
+        compound_split=args.compound_split,
     )
 
 
@@ -113,6 +114,12 @@ def _parser() -> argparse.ArgumentParser:
         "--source",
         help="words of the source, for --by-length; default: those of the S- lines of the first "
         "output that has them, joined from its subwords; may be .gz",
+    )
+    parser.add_argument(
+        "--compound-split",
+        metavar="LANGUAGE",
+        help="add BLEU as papers on WMT14 English-German report it: of the words of the Moses "
+        "tokenizer, with A-B as three words",
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     return parser

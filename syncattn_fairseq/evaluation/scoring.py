@@ -22,6 +22,7 @@ from syncattn_fairseq.evaluation.translation import (
     TranslationScore,
     bleu,
     chrf,
+    compound_split_bleu,
     detokenize_moses,
     ribes,
     undo_subwords,
@@ -70,6 +71,8 @@ class SystemScore:
     """None without a baseline."""
     bleu_by_length: dict[str, BucketScore] | None = None
     """None where it was not asked for."""
+    compound_split_bleu: TranslationScore | None = None
+    """None where it was not asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
@@ -89,6 +92,7 @@ def score_systems(
     tokenize: str = "13a",
     baseline: str | None = None,
     by_length: bool = False,
+    compound_split: str | None = None,
 ) -> dict[str, SystemScore]:
     """Measure systems by their names.
 
@@ -101,6 +105,8 @@ def score_systems(
         baseline: the system that the others' BLEU is tested against.
         by_length: measure BLEU by the length of the source, too; where gold has no source its
             words are those of the first output that has S- lines.
+        compound_split: measure compound-split BLEU as well, in the words of the Moses tokenizer of
+            this language.
 
     Raises:
         DataError: sentences, words or subwords do not match in number, no system is the baseline,
@@ -116,6 +122,9 @@ def score_systems(
             if lengths is not None:
                 buckets = bleu_by_length(texts[name], gold.references, lengths, tokenize)
                 scores[name] = replace(scores[name], bleu_by_length=buckets)
+            if compound_split:
+                split = compound_split_bleu(texts[name], gold.references, compound_split)
+                scores[name] = replace(scores[name], compound_split_bleu=split)
     if baseline is not None:
         compared = compare_with_baseline(texts, baseline, gold.references, tokenize)
         for name, significance in compared.items():

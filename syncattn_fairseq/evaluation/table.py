@@ -9,7 +9,12 @@ from syncattn_fairseq.evaluation.scoring import SystemScore
 
 def report(scores: Mapping[str, SystemScore]) -> str:
     """Tables of all that was measured, each followed by notes that say how."""
-    tables = [_main_table(scores), _significance_table(scores), _length_table(scores)]
+    tables = [
+        _main_table(scores),
+        _compound_table(scores),
+        _significance_table(scores),
+        _length_table(scores),
+    ]
     return "\n\n".join(table for table in tables if table)
 
 
@@ -56,6 +61,17 @@ def _main_table(scores: Mapping[str, SystemScore]) -> str:
                 "hides where their words begin"
             )
     return _with_notes(rows, notes)
+
+
+def _compound_table(scores: Mapping[str, SystemScore]) -> str:
+    split = {name: score.compound_split_bleu for name, score in scores.items()}
+    rows = [[name, f"{score.score:.2f}"] for name, score in split.items() if score]
+    notes = [
+        f"BLEU {score.signature}, not to be compared with the above"
+        for score in split.values()
+        if score
+    ]
+    return _with_notes([["system", "BLEU, compounds split"], *rows], notes) if rows else ""
 
 
 def _significance_table(scores: Mapping[str, SystemScore]) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
@@ -31,6 +33,35 @@ def bleu(
     """BLEU (Papineni et al. 2002) of detokenised text; `tokenize` names sacreBLEU's tokenizer."""
     # Text that is scored as tokenised as it is has tokenised full stops, and no warning is due.
     return _score(BLEU(tokenize=tokenize, force=tokenize == "none"), hypotheses, references)
+
+
+def compound_split_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], language: str
+) -> TranslationScore:
+    """BLEU that papers on WMT14 English-German report, of Moses's words with compounds split.
+
+    Both sides are tokenised by the Moses tokenizer, and then ``A-B`` counts as the three words
+    ``A``, ``-`` and ``B``, as in the script of tensor2tensor that Vaswani et al. (2017) used. It is
+    some tenths of a point higher than sacreBLEU's, with which it must not be compared.
+
+    Args:
+        hypotheses, references: plain text.
+        language: of the Moses tokenizer.
+
+    Raises:
+        DataError: sacremoses is not installed.
+    """
+    tokenizer = _sacremoses().MosesTokenizer(language)
+
+    def split(texts: Sequence[str]) -> list[str]:
+        words = (tokenizer.tokenize(text, return_str=True, escape=False) for text in texts)
+        return [re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words]
+
+    found = bleu(split(hypotheses), split(references), "none")
+    return replace(
+        found,
+        signature=found.signature.replace("tok:none", f"tok:moses-{language}+split-compounds"),
+    )
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
@@ -67,14 +98,18 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
     Raises:
         DataError: sacremoses is not installed.
     """
+    detokenizer = _sacremoses().MosesDetokenizer(language)
+    return [detokenizer.detokenize(text.split()) for text in texts]
+
+
+def _sacremoses() -> Any:
     try:
-        from sacremoses import MosesDetokenizer
+        import sacremoses
     except ImportError:
         raise DataError(
-            "detokenising needs sacremoses; pip install 'syncattn-fairseq[moses]'"
+            "the Moses tokenizer needs sacremoses; pip install 'syncattn-fairseq[moses]'"
         ) from None
-    detokenizer = MosesDetokenizer(language)
-    return [detokenizer.detokenize(text.split()) for text in texts]
+    return sacremoses
 
 
 def read_references(path: str | Path) -> list[str]:

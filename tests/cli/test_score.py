@@ -48,6 +48,15 @@ def run(arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
 
+def test_compound_split(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sacremoses")
+    assert main([*PLAIN, "--compound-split", "de", "--json", "numbers"]) == 0
+    output = capsys.readouterr().out
+    assert "BLEU, compounds split" in output and "not to be compared" in output
+    numbers = json.loads(Path("numbers").read_text())["systems"]["Plain"]
+    assert "split-compounds" in numbers["compound_split_bleu"]["signature"]
+
+
 def test_table_of_the_real_command(files: Path) -> None:
     result = run(shlex.join([*SYSTEMS, *GOLD]))
     assert result.returncode == 0, result.stderr

@@ -12,6 +12,7 @@ from syncattn_fairseq.data.subwords import detect_scheme
 from syncattn_fairseq.evaluation.translation import (
     bleu,
     chrf,
+    compound_split_bleu,
     detokenize_moses,
     read_references,
     ribes,
@@ -25,6 +26,19 @@ def test_bleu_by_hand() -> None:
     assert score.score == pytest.approx(81.873, abs=1e-3)
     assert "tok:13a" in score.signature
     assert "tok:char" in bleu(["a"], ["a"], tokenize="char").signature
+
+
+def test_compound_split_bleu_counts_the_parts_of_compounds() -> None:
+    pytest.importorskip("sacremoses")
+    # das Rhein - Main - Gebiet X: seven words, of whose n-grams the last one alone is wrong.
+    hypothesis, reference = ["das Rhein-Main-Gebiet wächst"], ["das Rhein-Main-Gebiet schrumpft"]
+    plain = bleu(hypothesis, reference, "none").score
+    split = compound_split_bleu(hypothesis, reference, "de")
+    ours = (6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25
+    assert split.score == pytest.approx(100 * ours) and plain < split.score
+    assert "tok:moses-de+split-compounds" in split.signature
+    # Words are Moses's: the full stop is one of its own.
+    assert compound_split_bleu(["ein gutes altes Haus."], ["ein gutes altes Haus ."], "de").score == pytest.approx(100)
 
 
 def test_chrf() -> None:
