@@ -11,52 +11,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from omegaconf import OmegaConf
-
-#: Sections whose ``_name`` is an option; its name where that is not the section's.
-NAMED = {"model": "arch"}
-IGNORED = ("defaults", "generation", "hydra")
-
-
-def load(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a config with those that it builds on, in the order of its ``defaults``."""
-    own: Any = OmegaConf.load(path)
-    parts = [
-        own if name == "_self_" else OmegaConf.create(load(path.with_name(f"{name}.yaml")))
-        for name in own.get("defaults", ["_self_"])
-    ]
-    merged: Any = OmegaConf.to_container(
-        OmegaConf.merge(*parts, OmegaConf.from_dotlist(list(overrides)))
-    )
-    return merged
-
-
-def training_options(config: dict[str, Any]) -> Iterator[str]:
-    """Yield the words behind ``fairseq-train``, the data first."""
-    yield config["task"]["data"]
-    for section, options in config.items():
-        if section in IGNORED:
-            continue
-        for name, value in options.items():
-            if name == "_name":
-                yield from option(NAMED.get(section, section), value)
-            elif name != "data":
-                yield from option(name, value)
-
-
-def option(name: str, value: Any) -> Iterator[str]:
-    """Yield the words of one option; a flag that is off has none."""
-    flag = "--" + name.replace("_", "-")
-    if isinstance(value, bool):
-        if value:
-            yield flag
-        return
-    yield flag
-    yield ",".join(map(str, value)) if isinstance(value, list) else str(value)
+from syncattn_fairseq.recipes.systems import generation_options, load_system, training_options
 
 
 def main(argv: list[str]) -> None:
@@ -66,12 +23,9 @@ def main(argv: list[str]) -> None:
     parser.add_argument("overrides", nargs="*", metavar="SECTION.OPTION=VALUE")
     parser.add_argument("--generate", action="store_true", help="those of fairseq-generate")
     args = parser.parse_args(argv)
-    config = load(args.config, args.overrides)
-    if args.generate:
-        words = [word for name, v in config["generation"].items() for word in option(name, v)]
-    else:
-        words = list(training_options(config))
-    print("\n".join(words))
+    config = load_system(args.config, args.overrides)
+    options = generation_options if args.generate else training_options
+    print("\n".join(options(config)))
 
 
 if __name__ == "__main__":

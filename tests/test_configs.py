@@ -12,6 +12,7 @@ from fairseq import options
 from fairseq.models import ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 
+from syncattn_fairseq.recipes.systems import NAMED, load_system, training_options
 from tests.models import build
 
 ROOT = Path(__file__).parents[1]
@@ -26,8 +27,6 @@ def script(name: str) -> ModuleType:
     return module
 
 
-CONFIG_OPTIONS = script("config_options")
-NAMED = CONFIG_OPTIONS.NAMED
 SMALL = ["model.encoder_embed_dim=16", "model.encoder_ffn_embed_dim=16"]
 SMALL_RNN = [
     f"model.{side}_{size}=16"
@@ -40,9 +39,9 @@ SMALL_RNN = [
 def test_fairseq_reads_what_the_config_says_and_builds_the_model(path: Path) -> None:
     rnn = path.stem.startswith("rnn")
     changes = [f"common.user_dir={ROOT / 'syncattn_fairseq'}", *(SMALL_RNN if rnn else SMALL)]
-    config = CONFIG_OPTIONS.load(path, changes)
+    config = load_system(path, changes)
     parser = options.get_training_parser("translation")  # parsing adds to it
-    args = options.parse_args_and_arch(parser, list(CONFIG_OPTIONS.training_options(config)))
+    args = options.parse_args_and_arch(parser, list(training_options(config)))
     for section in config.keys() - {"defaults", "generation", "hydra"}:
         for name, value in config[section].items():
             option = NAMED.get(section, section) if name == "_name" else name
@@ -74,12 +73,13 @@ def test_every_corpus_has_a_baseline() -> None:
 
 def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(ROOT / "configs" / "wmt18_en_tr" / "pascal.yaml")
-    CONFIG_OPTIONS.main([path, "common.fp16=false", "task.data=elsewhere", "optimization.lr=[0.1]"])
+    config_options = script("config_options")
+    config_options.main([path, "common.fp16=false", "task.data=elsewhere", "optimization.lr=[0.1]"])
     words = capsys.readouterr().out.splitlines()
     assert words[0] == "elsewhere" and "--fp16" not in words
     assert words[words.index("--lr") + 1] == "0.1"
     assert words[words.index("--adam-betas") + 1] == "(0.9,0.98)"
     assert words[words.index("--arch") + 1] == "transformer_pascal"
     assert "--beam" not in words
-    CONFIG_OPTIONS.main([path, "--generate"])
+    config_options.main([path, "--generate"])
     assert capsys.readouterr().out.split() == ["--beam", "4", "--lenpen", "0.6"]

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
@@ -15,6 +14,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.files import read_lines
+from syncattn_fairseq.data.moses import load_sacremoses
 from syncattn_fairseq.data.subwords import detect_scheme, join_subwords
 from syncattn_fairseq.evaluation.ribes import ALPHA, BETA, sentence_ribes
 
@@ -51,7 +51,7 @@ def compound_split_bleu(
     Raises:
         DataError: sacremoses is not installed.
     """
-    tokenizer = _sacremoses().MosesTokenizer(language)
+    tokenizer = load_sacremoses().MosesTokenizer(language)
 
     def split(texts: Sequence[str]) -> list[str]:
         words = (tokenizer.tokenize(text, return_str=True, escape=False) for text in texts)
@@ -98,18 +98,8 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
     Raises:
         DataError: sacremoses is not installed.
     """
-    detokenizer = _sacremoses().MosesDetokenizer(language)
+    detokenizer = load_sacremoses().MosesDetokenizer(language)
     return [detokenizer.detokenize(text.split()) for text in texts]
-
-
-def _sacremoses() -> Any:
-    try:
-        import sacremoses
-    except ImportError:
-        raise DataError(
-            "the Moses tokenizer needs sacremoses; pip install 'syncattn-fairseq[moses]'"
-        ) from None
-    return sacremoses
 
 
 def read_references(path: str | Path) -> list[str]:

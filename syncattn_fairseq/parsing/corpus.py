@@ -11,10 +11,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..data.errors import BadParse, DataError
-from ..data.files import read_lines, replacing
+from ..data.files import checksum, read_lines, replacing
 from .executors import Executor
 from .formats import FORMATS
-from .manifest import Manifest, checksum
+from .manifest import Manifest
 from .parsed_file import parses_of
 from .report import Report
 from .shards import ParserSource, Shard, ShardTask, plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..data.files import replacing
+from ..data.files import checksum, replacing
 from .report import Report
 from .shards import ParserSource, Shard
 
@@ -83,12 +82,3 @@ class Manifest:
             return cls(shards=shards, report=report, **document)
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
             return None
-
-
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

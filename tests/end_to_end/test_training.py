@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from syncattn_fairseq.recipes import launch
 from tests.end_to_end import commands
 from tests.end_to_end.commands import finish, logged, start, train, training
 from tests.end_to_end.conftest import VALID
@@ -227,6 +229,17 @@ def on_the_command_line(data: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return losses(commands.run("fairseq-train", *printed.stdout.splitlines()))
 
 
+def hydra_steps(output: str) -> list[dict[str, str]]:
+    """Read what was logged of two updates."""
+    steps = [
+        json.loads(line.split("[train_inner][INFO] - ")[1])
+        for line in output.splitlines()
+        if "[train_inner]" in line
+    ]
+    assert len(steps) == 2
+    return steps
+
+
 @pytest.mark.parametrize("precision", ["common.bf16=false", "common.bf16=true"])
 def test_hydra_trains_the_same_model(
     data: Path, tmp_path: Path, on_the_command_line: list[Any], precision: str
@@ -239,13 +252,22 @@ def test_hydra_trains_the_same_model(
         cwd=tmp_path,  # hydra leaves its log where it is started
     )
     tolerance = 2e-3 if precision.endswith("false") else 0.05
-    steps = [
-        json.loads(line.split("[train_inner][INFO] - ")[1])
-        for line in output.splitlines()
-        if "[train_inner]" in line
-    ]
-    assert len(steps) == 2
-    for step, (loss, total) in zip(steps, on_the_command_line, strict=True):
+    for step, (loss, total) in zip(hydra_steps(output), on_the_command_line, strict=True):
         assert float(step["loss"]) == pytest.approx(loss, abs=tolerance)
         assert float(step["total_loss"]) == pytest.approx(total, abs=tolerance)
     assert commands.lines(commands.generate(data, tmp_path / "checkpoint_last.pt"), "H")
+
+
+def test_torchrun_trains_with_two_processes(
+    data: Path, tmp_path: Path, on_the_command_line: list[Any]
+) -> None:
+    changed = overrides(data, tmp_path, "common.bf16=false")
+    command = shlex.split(
+        launch.training(CONFIG, Path(commands.PLUGIN), launch.Machines(2, cpu=True), changed)
+    )
+    output = commands.run(*command, cwd=tmp_path)
+    assert "distributed init (rank 1): env://" in output
+    # Each has half of the batch, and so the two together other batches than one alone.
+    for step, (loss, _) in zip(hydra_steps(output), on_the_command_line, strict=True):
+        assert float(step["loss"]) == pytest.approx(loss, rel=0.05)
+    assert (tmp_path / "checkpoint_last.pt").exists()

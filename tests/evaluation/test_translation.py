@@ -38,7 +38,9 @@ def test_compound_split_bleu_counts_the_parts_of_compounds() -> None:
     assert split.score == pytest.approx(100 * ours) and plain < split.score
     assert "tok:moses-de+split-compounds" in split.signature
     # Words are Moses's: the full stop is one of its own.
-    assert compound_split_bleu(["ein gutes altes Haus."], ["ein gutes altes Haus ."], "de").score == pytest.approx(100)
+    assert compound_split_bleu(
+        ["ein gutes altes Haus."], ["ein gutes altes Haus ."], "de"
+    ).score == pytest.approx(100)
 
 
 def test_chrf() -> None:

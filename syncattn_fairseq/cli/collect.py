@@ -1,0 +1,75 @@
+"""``syncattn-collect``: parallel text out of archives, one sentence per line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from tqdm import tqdm
+
+from syncattn_fairseq.cli.common import command, positive
+from syncattn_fairseq.recipes.collect import collect
+from syncattn_fairseq.recipes.formats import PAIRS, TEXTS
+from syncattn_fairseq.recipes.parallel import write_pairs
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    languages = tuple(args.languages)
+    counts: list[tuple[int, str]] = []
+    with write_pairs([args.output], languages) as (writer,):
+        for format_name, place in args.texts:
+            count = 0
+            pairs = collect(args.archives, format_name, place, languages)
+            rest = None if args.first is None else args.first - sum(n for n, _ in counts)
+            progress = tqdm(pairs, place, unit=" pairs", unit_scale=True, disable=None)
+            for pair in islice(progress, rest):
+                writer.write(*pair)
+                count += 1
+            counts.append((count, place))
+    for count, place in counts:
+        print(f"{count} pairs from {place}")
+
+
+def _text(value: str) -> tuple[str, str]:
+    format_name, _, place = value.partition("=")
+    if not place or format_name not in (*PAIRS, *TEXTS):
+        raise argparse.ArgumentTypeError(
+            f"{value!r} is not FORMAT=PLACE with a FORMAT of {', '.join((*TEXTS, *PAIRS))}"
+        )
+    return format_name, place
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="syncattn-collect",
+        description="Write parallel text that is in archives to PREFIX.SRC and PREFIX.TGT, one "
+        "sentence per line and pair by pair, in the order of the arguments.",
+    )
+    parser.add_argument(
+        "texts",
+        nargs="+",
+        type=_text,
+        metavar="FORMAT=PLACE",
+        help=f"FORMAT: {', '.join((*TEXTS, *PAIRS))}; PLACE: ARCHIVE!MEMBER, a file of an archive, "
+        "with more !MEMBER where archives are in archives, or a plain FILE; {language} in it "
+        "stands for SRC or TGT, {role} for src or ref",
+    )
+    parser.add_argument(
+        "--archives", type=Path, required=True, metavar="DIR", help="folder that PLACEs are in"
+    )
+    parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
+    parser.add_argument("--output", type=Path, required=True, metavar="PREFIX")
+    parser.add_argument(
+        "--first", type=positive, metavar="N", help="stop after N pairs (default: write all)"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""``syncattn-fetch``: a file from the web, whole and verified or not at all."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from syncattn_fairseq.cli.common import command, positive
+from syncattn_fairseq.data.files import checksum
+from syncattn_fairseq.recipes.fetch import MIRRORS, fetch, licensed
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="syncattn-fetch",
+        description="Download a file unless it is there. An interrupted download goes on where it "
+        f"stopped. Mirrors, as base URLs in the environment variable {MIRRORS}, are asked first "
+        "for BASE/HOST/PATH of the URL.",
+    )
+    parser.add_argument(
+        "source", metavar="URL", help="where it is (with --licence: the name of the file)"
+    )
+    parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="where to")
+    parser.add_argument("--name", metavar="FILE", help="its name there; default: that of the URL")
+    parser.add_argument("--sha256", type=_sha256, metavar="HEX", help="its checksum")
+    parser.add_argument("--size", type=positive, metavar="BYTES", help="how many bytes it has")
+    parser.add_argument(
+        "--licence",
+        metavar="TEXT",
+        help="it cannot be downloaded: check that it is there, else say how to get it",
+    )
+    return parser
+
+
+def _sha256(value: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", value):
+        raise argparse.ArgumentTypeError(f"{value!r} is not 64 hexadecimal digits")
+    return value
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.licence is not None:
+        if args.name or args.sha256 or args.size:
+            parser.error("--licence goes with none of --name, --sha256 and --size")
+        path = licensed(args.source, args.directory, args.licence)
+    else:
+        path = fetch(args.source, args.directory, args.name, args.sha256, args.size)
+    found = f"{path}: {path.stat().st_size} bytes"
+    print(found if args.sha256 else f"{found}, SHA-256 {checksum(path)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""From public archives to a scored system, in stages."""

@@ -1,0 +1,28 @@
+"""Which training pairs are kept, by the rules of Moses's ``clean-corpus-n``."""
+
+from __future__ import annotations
+
+#: Why pairs are left out, in the order in which they are tried.
+FAULTS = EMPTY, LONG, UNEVEN = (
+    "a side has no words",
+    "a side is longer than --max-words",
+    "a side is more than --ratio times as long as the other",
+)
+
+
+def find_fault(source: str, target: str, max_words: int | None, ratio: float | None) -> str | None:
+    """Return why a pair of tokenised sentences is left out, or None if it is kept.
+
+    Args:
+        source, target: words between spaces.
+        max_words: the most words of either side; None: any number.
+        ratio: the most times that one side is as long as the other; None: any number.
+    """
+    shorter, longer = sorted((len(source.split()), len(target.split())))
+    if shorter == 0:
+        return EMPTY
+    if max_words is not None and longer > max_words:
+        return LONG
+    if ratio is not None and longer / shorter > ratio:
+        return UNEVEN
+    return None

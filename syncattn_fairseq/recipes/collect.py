@@ -1,0 +1,75 @@
+"""Parallel text out of archives, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from ..data.errors import DataError
+from .archives import open_member
+from .formats import PAIRS, TEXTS
+
+#: What ``{role}`` in a place stands for, on the source side and on the target side.
+ROLES = ("src", "ref")
+
+
+def collect(
+    archives: Path, format_name: str, place: str, languages: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of one text, each sentence on one line; not those with two empty sides.
+
+    Args:
+        archives: folder of the archives.
+        format_name: of `TEXTS` or `PAIRS`.
+        place: where in it, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
+            filled in where each side has a file of its own.
+        languages: source and target.
+
+    Raises:
+        DataError: there are no pairs, or one side has more sentences than the other, or a file
+            is not in its format.
+    """
+    if format_name in PAIRS:
+        pairs = _of_one_file(archives, format_name, place, languages)
+    else:
+        pairs = _of_two_files(archives, format_name, place, languages)
+    empty = True
+    for pair in pairs:
+        empty = False
+        if any(pair):
+            yield pair
+    if empty:
+        raise DataError(
+            f"{place}: no pairs of {' and '.join(languages)}; is {format_name} its format?"
+        )
+
+
+def _of_one_file(
+    archives: Path, format_name: str, place: str, languages: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    with open_member(archives, place) as file:
+        yield from PAIRS[format_name](file, place, languages)
+
+
+def _of_two_files(
+    archives: Path, format_name: str, place: str, languages: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    names = [
+        place.replace("{language}", language).replace("{role}", role)
+        for language, role in zip(languages, ROLES, strict=True)
+    ]
+    if names[0] == names[1]:
+        raise DataError(f"{place}: the same file for both sides; put {{language}} into its name")
+    read = TEXTS[format_name]
+    with open_member(archives, names[0]) as first, open_member(archives, names[1]) as second:
+        sources, targets = read(first, names[0]), read(second, names[1])
+        for number, (source, target) in enumerate(zip_longest(sources, targets)):
+            if source is None or target is None:
+                counts = (
+                    number + (sentence is not None) + sum(1 for _ in rest)
+                    for sentence, rest in ((source, sources), (target, targets))
+                )
+                have = " but ".join(f"{n} in {name}" for name, n in zip(names, counts, strict=True))
+                raise DataError(f"sentences do not go together: {have}; fetch the files again")
+            yield source, target

@@ -1,0 +1,142 @@
+"""The facts about a corpus that a recipe needs: ``configs/CORPUS/_data.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from ..data.errors import DataError
+from .systems import load_system
+
+SPLITS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file that the texts are in: one to download, or one that needs a signed licence."""
+
+    url: str | None = None
+    file: str | None = None
+    size: int | None = None
+    sha256: str | None = None
+    licence: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How the file is called here."""
+        return self.file or Path(urlsplit(self.url or "").path).name
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A parallel corpus, and how its text is made ready.
+
+    Attributes:
+        folder: where its configs are; it has the corpus's name.
+        source, target: languages.
+        archives: what the texts are in.
+        train, valid, test: the texts, each ``FORMAT=PLACE`` (`syncattn_fairseq.recipes.collect`).
+        words: for each language a tokeniser, a command from standard input to standard output.
+            ``{cores}`` in it is the number of processes.
+        subwords: ``size`` of the vocabulary, and whether it is learnt ``joint``; fairseq's
+            dictionaries are joined as well unless ``joined_dictionary`` says otherwise.
+        first: how many training pairs are taken, from the first on; None: all.
+        every: every so manieth training pair is for validation, in the place of ``valid``.
+        clean: options of ``syncattn-clean``, for the training pairs.
+        parses: for each language that is parsed, options of ``syncattn-parse``.
+        tokenised: splits that are published as words.
+        checkpoint: what is decoded with, ``best`` or ``last``.
+        score: options of ``syncattn-score``; ``references: words`` takes the tokenised ones.
+        gold_alignments: place of those of the test set, counted from 1; systems are then scored
+            for their alignments.
+        multi_task: whether a corpus for Multi-Task is made as well.
+    """
+
+    folder: Path
+    source: str
+    target: str
+    archives: list[Archive]
+    train: list[str]
+    test: list[str]
+    words: dict[str, str]
+    subwords: dict[str, Any]
+    valid: list[str] = field(default_factory=list)
+    first: int | None = None
+    every: int | None = None
+    clean: dict[str, Any] = field(default_factory=dict)
+    parses: dict[str, str] = field(default_factory=dict)
+    tokenised: list[str] = field(default_factory=list)
+    checkpoint: str = "best"
+    score: dict[str, Any] = field(default_factory=dict)
+    gold_alignments: str | None = None
+    multi_task: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name, that of the folder."""
+        return self.folder.name
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language."""
+        return self.source, self.target
+
+    def baseline(self, system: str) -> str:
+        """Return the system that another is compared with: that of its paper."""
+        groups = {"rnn_": "rnn_global", "lpsi_paper_": "lpsi_paper_transformer"}
+        return next(
+            (name for start, name in groups.items() if system.startswith(start)), "transformer"
+        )
+
+    def system(self, name: str) -> Path:
+        """Return the config of a system.
+
+        Raises:
+            DataError: there is none of this name; it lists those that there are.
+        """
+        path = self.folder / f"{name}.yaml"
+        if name.startswith("_") or not path.exists():
+            known = ", ".join(sorted(p.stem for p in self.folder.glob("[!_]*.yaml")))
+            raise DataError(f"{path}: no such system; choose from {known}")
+        return path
+
+
+def load_corpus(folder: Path) -> Corpus:
+    """Read the facts about a corpus.
+
+    Raises:
+        DataError: they are not there, or not as `Corpus` has them.
+    """
+    path = folder / "_data.yaml"
+    if not path.exists():
+        known = ", ".join(sorted(p.parent.name for p in folder.parent.glob("*/_data.yaml")))
+        raise DataError(f"{path}: no such corpus; choose from {known}")
+    facts: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    facts["archives"] = [_make(Archive, path, archive) for archive in facts["archives"]]
+    if isinstance(facts.get("valid"), Mapping):
+        facts["every"] = facts.pop("valid")["every"]
+    for split in SPLITS:
+        if split in facts:
+            facts[split] = [f"{k}={v}" for entry in facts[split] for k, v in entry.items()]
+    task = load_system(folder / "_corpus.yaml")["task"]
+    languages = {"source": task["source_lang"], "target": task["target_lang"]}
+    return _make(Corpus, path, {"folder": folder, **languages, **facts})
+
+
+def _make(kind: type[Any], path: Path, values: dict[str, Any]) -> Any:
+    known = {f.name: f for f in fields(kind)}
+    if unknown := sorted(values.keys() - known.keys()):
+        raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {', '.join(known)}")
+    needed = [
+        name
+        for name, f in known.items()
+        if f.default is MISSING and f.default_factory is MISSING and name not in values
+    ]
+    if needed:
+        raise DataError(f"{path}: the key {needed[0]!r} is missing")
+    return kind(**values)

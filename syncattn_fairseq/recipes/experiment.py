@@ -1,0 +1,124 @@
+"""From a binarised corpus to scored systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .corpus import Corpus
+from .launch import Machines, job, training
+from .prepare import RAW, WORDS, folder, gold
+from .stages import Stage, line, options, written
+from .systems import generation_options, load_system
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Systems of one corpus.
+
+    Attributes:
+        corpus: what they translate.
+        systems: their names.
+        plugin: the folder ``syncattn_fairseq``.
+        machines: where they are trained.
+        overrides: ``SECTION.OPTION=VALUE``, for all of them.
+    """
+
+    corpus: Corpus
+    systems: Sequence[str]
+    plugin: Path
+    machines: Machines
+    overrides: Sequence[str] = ()
+
+    def stages(self, scored: Sequence[str]) -> list[Stage]:
+        """Return the stages from training to scores.
+
+        Args:
+            scored: systems that were decoded before and are scored as well.
+        """
+        logs = Path("logs", self.corpus.name)
+        found = []
+        for system in self.systems:
+            found.append(Stage("train", logs / system / "train", self._train(system)))
+            found.append(Stage("decode", logs / system / "decode", self._decode(system)))
+        both = list(dict.fromkeys([*scored, *self.systems]))
+        found.append(Stage("score", logs / "score", self._score(both), once=False))
+        return found
+
+    def output(self, system: str) -> Path:
+        """Return where the translations, or alignments, of the test set are."""
+        return Path(self._config(system)["checkpoint"]["save_dir"], "test.txt")
+
+    def _config(self, system: str, *overrides: str) -> dict[str, Any]:
+        return load_system(self.corpus.system(system), [*self.overrides, *overrides])
+
+    def _reversed(self, system: str) -> list[str]:
+        """Return what makes it a system of the other direction, for symmetrised alignments."""
+        save_dir = self._config(system)["checkpoint"]["save_dir"]
+        return [
+            f"task.source_lang={self.corpus.target}",
+            f"task.target_lang={self.corpus.source}",
+            f"checkpoint.save_dir={save_dir}-reversed",
+        ]
+
+    def _directions(self, system: str) -> list[list[str]]:
+        return [[], self._reversed(system)] if self.corpus.gold_alignments else [[]]
+
+    def _train(self, system: str) -> list[str]:
+        commands = []
+        for direction in self._directions(system):
+            overrides = [*self.overrides, *direction]
+            save_dir = self._config(system, *direction)["checkpoint"]["save_dir"]
+            path = self.corpus.system(system)
+            commands.append(line("mkdir", "-p", save_dir))
+            commands.append(training(path, self.plugin, self.machines, overrides))
+        return commands
+
+    def _decode(self, system: str) -> list[str]:
+        commands = []
+        for direction in self._directions(system):
+            config = self._config(system, *direction)
+            task, save_dir = config["task"], Path(config["checkpoint"]["save_dir"])
+            how = ["--remove-bpe", "sentencepiece", *generation_options(config)]
+            if self.corpus.gold_alignments:
+                how = ["--score-reference", "--print-layer-alignments"]
+            command = line(
+                *("fairseq-generate", task["data"], "--user-dir", self.plugin),
+                *("--task", task["_name"], "-s", task["source_lang"], "-t", task["target_lang"]),
+                *("--path", save_dir / f"checkpoint_{self.corpus.checkpoint}.pt"),
+                *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else []), *how),
+            )
+            command = written(command, save_dir / "test.txt")
+            if self.machines.slurm is not None:
+                one = replace(self.machines, processes=1, nodes=1)
+                command = job(one, save_dir, command)
+            commands.append(command)
+        return commands
+
+    def _score(self, systems: Sequence[str]) -> list[str]:
+        corpus = self.corpus
+        logs = Path("logs", corpus.name)
+        if corpus.gold_alignments:
+            outputs = []
+            for name in systems:
+                way = self._config(name, *self._reversed(name))["checkpoint"]["save_dir"]
+                outputs += ["--forward", name, str(self.output(name))]
+                outputs += ["--backward", name, f"{way}/test.txt"]
+            links = ("--gold", gold(corpus), "--one-based")
+            return [line("syncattn-align", *links, *outputs, "--json", logs / "align.json")]
+        outputs = [w for name in systems for w in ("--system", name, str(self.output(name)))]
+        how = dict(corpus.score)
+        references = folder(corpus, WORDS if how.pop("references", RAW) == WORDS else RAW)
+        baseline = corpus.baseline(self.systems[0])
+        more = baseline in systems and len(systems) > 1
+        return [
+            line(
+                *("syncattn-score", "--references", references / f"test.{corpus.target}"),
+                *options(how),
+                *outputs,
+                *(("--baseline", baseline) if more else ()),
+                *("--json", logs / "scores.json"),
+            )
+        ]

@@ -1,0 +1,340 @@
+"""Files from the web: whole and verified, or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit
+from urllib.request import Request, urlopen
+
+from tqdm import tqdm
+
+from .. import __version__
+from ..data.errors import DataError
+from ..data.files import checksum, replacing
+
+#: Environment variable with the base URLs of mirrors, separated by spaces.
+MIRRORS = "SYNCATTN_MIRROR"
+
+#: Seconds without a byte after which a connection counts as broken.
+SILENCE = 60.0
+
+#: Seconds before each new attempt, until one gets further than all before it.
+PAUSES = (1.0, 5.0, 15.0)
+
+_BLOCK = 1 << 16
+
+
+def fetch(
+    url: str,
+    directory: Path,
+    name: str | None = None,
+    sha256: str | None = None,
+    size: int | None = None,
+) -> Path:
+    """Download a file unless it is there.
+
+    It is written to ``.NAME.part`` and renamed when it is complete and verified. What an
+    interrupted run has left there is not downloaded again, if the server can send the rest.
+
+    The mirrors in ``SYNCATTN_MIRROR`` are tried first: each is asked for ``BASE/HOST/PATH``, which
+    is what ``wget -x`` makes of a URL.
+
+    Args:
+        url: http, https, ftp or file.
+        directory: where to; made if need be.
+        name: of the file there; None: the last part of the URL's path.
+        sha256: its checksum, in hexadecimal.
+        size: how many bytes it has.
+
+    Returns:
+        the file. One that was there before is only compared in size.
+
+    Raises:
+        DataError: there is no such file to be had, or another run is downloading it.
+    """
+    if name is None:
+        name = unquote(urlsplit(url).path).rpartition("/")[2]
+    if name in ("", ".", "..") or "/" in name:
+        raise DataError(f"{url}: {name!r} is no name for a file; name it")
+    target = directory / name
+    if not target.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        with _open_part(target) as part:
+            if not target.exists():  # else: another run has ended since
+                _fill(part, url, sha256, size)
+                part.publish()
+    found = target.stat().st_size
+    if size not in (None, found):
+        raise DataError(f"{target}: has {found} bytes, not {size}; remove it, then fetch it again")
+    return target
+
+
+def licensed(name: str, directory: Path, licence: str) -> Path:
+    """Return a file that cannot be downloaded.
+
+    Args:
+        name: of the file.
+        directory: where it is.
+        licence: how to get it.
+
+    Raises:
+        DataError: it is not there.
+    """
+    target = directory / name
+    if not target.is_file():
+        raise DataError(
+            f"{target}: is missing and needs a signed licence; put it there yourself: {licence}"
+        )
+    return target
+
+
+class _Failure(Exception):
+    """A place on the web does not give the file.
+
+    Args:
+        reason: why not.
+        status: what the server has answered, if it has.
+    """
+
+    def __init__(self, reason: str, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class _Origin(NamedTuple):
+    """What the bytes of a part are the first of.
+
+    Attributes:
+        url: where they come from.
+        version: the ETag or date of that file; None: not known.
+        size: bytes of the whole file; None: not known.
+    """
+
+    url: str
+    version: str | None
+    size: int | None
+
+
+class _Part:
+    """A file that is being downloaded.
+
+    Args:
+        target: what it is to become.
+        path: where it is until then.
+        file: open to append to it, and locked.
+
+    Attributes:
+        size: bytes that are there.
+    """
+
+    def __init__(self, target: Path, path: Path, file: BinaryIO) -> None:
+        self.target = target
+        self.path = path
+        self.size = file.seek(0, os.SEEK_END)
+        self._file = file
+        self._note = path.with_name(path.name + ".json")
+
+    def origin(self, url: str) -> _Origin | None:
+        """Return of what it is the beginning, if the rest can be asked for at ``url``."""
+        try:
+            origin = _Origin(*json.loads(self._note.read_text("utf-8")))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+        return origin if self.size and origin.url == url and origin.version else None
+
+    def begin(self, origin: _Origin) -> None:
+        """Start afresh."""
+        self.clear()
+        with replacing(self._note) as temporary:
+            temporary.write_text(json.dumps(origin), "utf-8")
+
+    def append(self, block: bytes) -> None:
+        """Add what has come."""
+        self._file.write(block)
+        self.size += len(block)
+
+    def clear(self) -> None:
+        """Throw away what is there."""
+        self._note.unlink(missing_ok=True)
+        self._file.truncate(0)
+        self.size = 0
+
+    def verify(self, sha256: str | None, size: int | None) -> None:
+        """Compare it with what is expected; throw it away if it differs.
+
+        Raises:
+            _Failure: it differs.
+        """
+        self._file.flush()
+        for what, expected, found in (
+            ("size", size, self.size),
+            ("SHA-256", sha256 and sha256.lower(), sha256 and checksum(self.path)),
+        ):
+            if expected is not None and found != expected:
+                self.clear()
+                raise _Failure(f"{what} {found}, expected {expected}; has it changed there?")
+
+    def publish(self) -> None:
+        """Give it its name."""
+        os.replace(self.path, self.target)
+        self._note.unlink(missing_ok=True)
+
+
+@contextmanager
+def _open_part(target: Path) -> Iterator[_Part]:
+    path = target.with_name(f".{target.name}.part")
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            running = not os.fstat(file.fileno()).st_nlink  # removed before we had the lock
+        except BlockingIOError:
+            running = True
+        if running:
+            raise DataError(f"{target}: another download of it is running; wait for its end")
+        part = _Part(target, path, file)
+        try:
+            yield part
+        finally:
+            if not part.size:
+                path.unlink(missing_ok=True)
+
+
+def _fill(part: _Part, url: str, sha256: str | None, size: int | None) -> None:
+    """Download from the first place that has the file."""
+    failures = []
+    for place in _places(url):
+        try:
+            _download(part, place, size)
+            part.verify(sha256, size)
+            return
+        except _Failure as failure:
+            failures.append(f"{place}: {failure}")
+    again = "run the same command again to go on where it stopped, " if part.size else ""
+    raise DataError(
+        f"{part.target}: not downloaded ({'; '.join(failures)}); {again}name a mirror in "
+        f"{MIRRORS}, or put the file there by hand"
+    )
+
+
+def _places(url: str) -> list[str]:
+    parts = urlsplit(url)
+    mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
+    return [*(f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors), url]
+
+
+def _download(part: _Part, url: str, size: int | None) -> None:
+    """Make requests until the part is complete, as long as they get further."""
+    furthest = part.size if part.origin(url) else 0
+    pauses: Iterator[float] = iter(())
+    while True:
+        try:
+            return _request(part, url, size)
+        except _Failure:
+            # A server that cannot send the rest may break at the same byte for ever.
+            if part.size > furthest:
+                furthest, pauses = part.size, iter(PAUSES)
+            pause = next(pauses, None)
+            if pause is None:
+                raise
+        time.sleep(pause)
+
+
+def _request(part: _Part, url: str, size: int | None) -> None:
+    """Make one request, and keep what comes."""
+    origin = part.origin(url)
+    headers = {"User-Agent": f"syncattn-fairseq/{__version__}"}
+    if origin is not None:
+        if part.size == origin.size:
+            return
+        headers |= {"Range": f"bytes={part.size}-", "If-Range": str(origin.version)}
+    try:
+        with _network():
+            answer = urlopen(Request(url, headers=headers), timeout=SILENCE)
+    except _Failure as failure:
+        if failure.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            part.clear()  # the file has become shorter
+        raise
+    with answer:
+        if answer.status == HTTPStatus.PARTIAL_CONTENT:
+            if not _continues(origin, part.size, answer.headers["Content-Range"]):
+                part.clear()
+                raise _Failure("the server sent another part of the file than asked for")
+        else:
+            origin = _described(answer, url)
+            _check(origin, size, part.target, answer)
+            part.begin(origin)
+        assert origin is not None
+        _read(part, answer, origin.size)
+
+
+def _read(part: _Part, answer: Any, size: int | None) -> None:
+    bar = tqdm(
+        desc=part.target.name,
+        initial=part.size,
+        total=size,
+        unit="B",
+        unit_scale=True,
+        unit_divisor=1024,
+        disable=None,
+    )
+    with bar:
+        while part.size != size:
+            with _network():
+                block = answer.read1(_BLOCK)
+            if not block:
+                break
+            part.append(block)
+            bar.update(len(block))
+    if size is not None and part.size != size:
+        raise _Failure(f"the connection broke after {part.size} of {size} bytes")
+
+
+@contextmanager
+def _network() -> Iterator[None]:
+    """Tell the faults of a place from those of the disk."""
+    try:
+        yield
+    except HTTPError as error:
+        raise _Failure(f"{error.code} {error.reason}", error.code) from error
+    except (OSError, HTTPException, ValueError) as error:
+        raise _Failure(str(getattr(error, "reason", error)) or repr(error)) from error
+
+
+def _described(answer: Any, url: str) -> _Origin:
+    """Return what a whole file is, by the headers of the answer."""
+    tag = answer.headers["ETag"]
+    # Only a strong tag says that two files are the same byte for byte.
+    version = answer.headers["Last-Modified"] if tag is None or tag.startswith("W/") else tag
+    length = answer.headers["Content-Length"]
+    return _Origin(url, version, None if length is None else int(length))
+
+
+def _check(origin: _Origin, size: int | None, target: Path, answer: Any) -> None:
+    """Refuse what cannot be the file, before it is downloaded."""
+    if size is not None and origin.size not in (None, size):
+        raise _Failure(f"size {origin.size}, expected {size}; has it changed there?")
+    kind = answer.headers.get_content_type()
+    if kind == "text/html" and target.suffix not in (".html", ".htm"):
+        raise _Failure("a web page and not the file; has it moved?")
+
+
+def _continues(origin: _Origin | None, begin: int, content_range: str | None) -> bool:
+    """Is an answer the rest of the file from ``begin``?"""
+    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", content_range or "")
+    return (
+        origin is not None
+        and found is not None
+        and int(found[1]) == begin
+        and origin.size in (None, int(found[2]))
+    )

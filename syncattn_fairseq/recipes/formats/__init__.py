@@ -1,0 +1,29 @@
+"""What archives hold: one reader for each format, from a binary stream to one-line sentences.
+
+A reader gets the stream and its name, with which it raises `DataError` with file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from .aspec import read_aspec
+from .lines import read_latin1, read_plain
+from .segments import read_segments
+from .ted_talks import read_ted_talks
+
+#: Formats of one language. A sentence that is empty is there, since both sides go line by line.
+TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
+    "plain": read_plain,
+    "latin1": read_latin1,
+    "sgm": read_segments,
+    "iwslt_tags": read_ted_talks,
+}
+
+#: Formats of several languages: to sentences of the two that are asked for, in that order.
+PAIRS: dict[str, Callable[[BinaryIO, str, tuple[str, str]], Iterator[tuple[str, str]]]] = {
+    "aspec": read_aspec,
+}
+
+__all__ = ["PAIRS", "TEXTS"]

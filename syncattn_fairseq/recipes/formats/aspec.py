@@ -1,0 +1,27 @@
+"""ASPEC's Japanese-English texts: ``score ||| document ||| number ||| Japanese ||| English``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from ...data.errors import DataError
+from .lines import decoded_lines, one_line
+
+
+def read_aspec(file: BinaryIO, name: str, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """Read the last two columns; development and test sets have no score.
+
+    Raises:
+        DataError: naming the line that has less than two, or for another language.
+    """
+    if set(languages) != {"ja", "en"}:
+        raise DataError(
+            f"{name}: the languages of aspec are ja and en, not {' and '.join(languages)}"
+        )
+    for number, line in enumerate(decoded_lines(file, name), 1):
+        columns = line.rsplit("|||", 2)
+        if len(columns) < 2:
+            raise DataError(f"{name}:{number}: there is no ||| between Japanese and English")
+        pair = one_line(columns[-2]), one_line(columns[-1])
+        yield pair if languages[0] == "ja" else pair[::-1]

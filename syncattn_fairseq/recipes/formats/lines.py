@@ -1,0 +1,47 @@
+"""Text with one sentence per line, and what makes one line of any text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from ...data.errors import DataError
+
+# Those control characters that str.split does not take for spaces.
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+
+
+def one_line(text: str) -> str:
+    """Return a text with a plain space for each run of line ends, control characters and spaces.
+
+    Spaces are Unicode's: a tab, a no-break space, an ideographic space, a line separator. There is
+    none at either end.
+    """
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
+    r"""Yield lines, which end at ``\n`` alone, as `wc -l` and the corpora's makers count them.
+
+    Raises:
+        DataError: naming the line that is not in this encoding.
+    """
+    for number, line in enumerate(file, 1):
+        try:
+            text = line.decode(encoding)
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{name}:{number}: not UTF-8; text in Latin-1 has the format latin1"
+            ) from None
+        yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def read_plain(file: BinaryIO, name: str) -> Iterator[str]:
+    """Read UTF-8 text, one sentence per line."""
+    return map(one_line, decoded_lines(file, name))
+
+
+def read_latin1(file: BinaryIO, name: str) -> Iterator[str]:
+    """Read text in ISO 8859-1, one sentence per line."""
+    return map(one_line, decoded_lines(file, name, "latin-1"))

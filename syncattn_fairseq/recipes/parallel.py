@@ -1,0 +1,49 @@
+"""Parallel text on disk: ``PREFIX.en`` and ``PREFIX.de``, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from ..data.files import read_lines, replacing
+
+
+def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
+    """Return the names of both files."""
+    return [prefix.with_name(f"{prefix.name}.{language}") for language in languages]
+
+
+def read_pairs(prefix: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of two files that have as many lines (`same_line_count`)."""
+    source, target = sides(prefix, languages)
+    return zip(read_lines(source), read_lines(target), strict=True)
+
+
+class PairWriter:
+    """Writes pairs into two open files."""
+
+    def __init__(self, source: TextIO, target: TextIO) -> None:
+        self._source, self._target = source, target
+
+    def write(self, source: str, target: str) -> None:
+        """Write one pair of lines without line ends."""
+        self._source.write(source + "\n")
+        self._target.write(target + "\n")
+
+
+@contextmanager
+def write_pairs(prefixes: Sequence[Path], languages: Sequence[str]) -> Iterator[list[PairWriter]]:
+    """Give a writer for each prefix; when the block succeeds, all files appear, else none.
+
+    Folders are made where they are not there.
+    """
+    with ExitStack() as renaming, ExitStack() as closing:
+        writers = []
+        for prefix in prefixes:
+            prefix.parent.mkdir(parents=True, exist_ok=True)
+            temporary = [renaming.enter_context(replacing(p)) for p in sides(prefix, languages)]
+            files = [closing.enter_context(path.open("w", encoding="utf-8")) for path in temporary]
+            writers.append(PairWriter(*files))
+        yield writers

@@ -1,0 +1,115 @@
+"""`syncattn-clean`: kept pairs, every so manieth held out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.cli.clean import main
+
+LANGUAGES = ("en", "de")
+
+
+def write(prefix: Path, pairs: list[tuple[str, str]]) -> None:
+    for language, side in zip(LANGUAGES, zip(*pairs, strict=True), strict=True):
+        text = "".join(f"{sentence}\n" for sentence in side)
+        Path(f"{prefix}.{language}").write_text(text, encoding="utf-8")
+
+
+def read(prefix: Path) -> list[tuple[str, ...]]:
+    sides = (Path(f"{prefix}.{language}").read_text(encoding="utf-8") for language in LANGUAGES)
+    return list(zip(*(side.split("\n")[:-1] for side in sides), strict=True))
+
+
+def clean(folder: Path, *options: str) -> int:
+    arguments = ["--languages", *LANGUAGES, "--input", f"{folder}/in", "--output", f"{folder}/out"]
+    return main([*arguments, *options])
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1), st.integers(1, 4))
+def test_pairs_are_held_out_after_cleaning(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[tuple[int, int]], every: int
+) -> None:
+    folder = tmp_path_factory.mktemp("clean")
+    pairs = [(f"s{i} " * a, f"t{i} " * b) for i, (a, b) in enumerate(lengths)]
+    write(folder / "in", pairs)
+    options = ["--max-words", "2", "--every", str(every), "--held-out", f"{folder}/held"]
+    assert clean(folder, *options) == 0
+    kept = [p for p, (a, b) in zip(pairs, lengths, strict=True) if 0 < a < 3 and 0 < b < 3]
+    assert read(folder / "held") == kept[every - 1 :: every]
+    assert read(folder / "out") == [p for i, p in enumerate(kept, 1) if i % every]
+
+
+def test_the_report_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = [("a", "b"), ("", "b"), ("a a a", "b b"), ("a\u2028a", "b b"), ("a a", "b b b b")]
+    write(tmp_path / "in", pairs)
+    options = ["--max-words", "3", "--ratio", "1.5", "--every", "2", "--held-out", f"{tmp_path}/h"]
+    assert clean(tmp_path, *options) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "5 pairs, 3 kept",
+        "1 of them held out",
+        "1 left out: a side has no words",
+        "1 left out: a side is longer than --max-words",
+        "0 left out: a side is more than --ratio times as long as the other",
+    ]
+    assert read(tmp_path / "out") == [pairs[0], pairs[3]]
+    assert read(tmp_path / "h") == [pairs[2]]
+
+
+def test_without_limits_only_words_are_needed(tmp_path: Path) -> None:
+    pairs = [("a " * 1000, "b"), ("a", " ")]
+    write(tmp_path / "in", pairs)
+    assert clean(tmp_path) == 0
+    assert read(tmp_path / "out") == pairs[:1]
+
+
+def test_the_output_can_be_the_input(tmp_path: Path) -> None:
+    write(tmp_path / "in", [("a", "b"), ("", "")])
+    arguments = ["--languages", *LANGUAGES, "--input", f"{tmp_path}/in"]
+    assert main([*arguments, "--output", f"{tmp_path}/in"]) == 0
+    assert read(tmp_path / "in") == [("a", "b")]
+
+
+def test_failure_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "in", [("a", "b"), ("c", "d")])
+    (tmp_path / "in.de").write_text("b\n", encoding="utf-8")
+    (tmp_path / "out.en").write_text("before", encoding="utf-8")
+    before = names(tmp_path)
+    assert clean(tmp_path) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {tmp_path}/in.de:1: 1 lines here but 2 in {tmp_path}/in.en")
+    assert names(tmp_path) == before
+    assert (tmp_path / "out.en").read_text(encoding="utf-8") == "before"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--every", "2"], "give --every and --held-out together"),
+        (["--held-out", "x"], "give --every and --held-out together"),
+        (["--max-words", "0"], "argument --max-words: 0 is less than 1"),
+        (["--ratio", "0.5"], "argument --ratio: 0.5 is less than 1"),
+        (["--ratio", "nan"], "argument --ratio: nan is less than 1"),
+    ],
+)
+def test_bad_arguments_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit):
+        clean(tmp_path, *options)
+    assert message in capsys.readouterr().err
+
+
+def test_what_is_held_out_has_files_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        clean(tmp_path, "--every", "2", "--held-out", f"{tmp_path}/out")
+    assert "--held-out and --output are the same" in capsys.readouterr().err

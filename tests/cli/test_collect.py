@@ -1,0 +1,62 @@
+"""`syncattn-collect`: texts one behind the other, both sides or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.cli.collect import main
+
+PLAIN = "plain=x.{language}"
+ASPEC = "aspec=y.txt"
+
+
+@pytest.fixture
+def archives(tmp_path: Path) -> Path:
+    folder = tmp_path / "archives"
+    folder.mkdir()
+    for name, text in {"x.ja": "あ\nい\n", "x.en": "a\ni", "y.txt": "0 ||| 本 ||| book\n"}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def collect(archives: Path, *texts: str) -> int:
+    output = archives.parent / "new" / "train"
+    arguments = ["--archives", str(archives), "--languages", "ja", "en", "--output", str(output)]
+    return main([*arguments, *texts])
+
+
+def test_texts_are_one_behind_the_other(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert collect(archives, PLAIN, ASPEC, PLAIN) == 0
+    folder = archives.parent / "new"
+    assert (folder / "train.ja").read_text(encoding="utf-8") == "あ\nい\n本\nあ\nい\n"
+    assert (folder / "train.en").read_text(encoding="utf-8") == "a\ni\nbook\na\ni\n"
+    assert len(list(folder.iterdir())) == 2
+    x, y = "2 pairs from x.{language}", "1 pairs from y.txt"
+    assert capsys.readouterr().out.splitlines() == [x, y, x]
+
+
+def test_the_first_pairs(archives: Path) -> None:
+    assert collect(archives, PLAIN, ASPEC, PLAIN, "--first=3") == 0
+    folder = archives.parent / "new"
+    assert (folder / "train.en").read_text(encoding="utf-8") == "a\ni\nbook\n"
+
+
+def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert collect(archives, PLAIN) == 0
+    before = {path: path.read_bytes() for path in (archives.parent / "new").iterdir()}
+    (archives / "y.txt").write_text("0 ||| 本 ||| book\nno columns\n", encoding="utf-8")
+    assert collect(archives, PLAIN, ASPEC) == 1
+    assert capsys.readouterr().err.startswith("error: y.txt:2: there is no |||")
+    assert {path: path.read_bytes() for path in (archives.parent / "new").iterdir()} == before
+
+
+@pytest.mark.parametrize("text", ["plain", "plain=", "csv=x.{language}", "x.{language}"])
+def test_bad_arguments_are_named(
+    archives: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    with pytest.raises(SystemExit):
+        collect(archives, text)
+    error = capsys.readouterr().err
+    assert f"{text!r} is not FORMAT=PLACE with a FORMAT of plain, latin1, sgm" in error

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.cli.recipe import main
+
+ROOT = Path(__file__).parents[2]
+SYSTEMS = sorted(p for p in (ROOT / "configs").glob("*/[!_]*.yaml"))
+CORPORA = sorted({path.parent.name for path in SYSTEMS})
+PREPARATION = ["download", "collect", "tokenise", "clean", "subwords", "parse", "binarise"]
+
+
+def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], list[str]]:
+    """Return the stages and the commands that a recipe would run."""
+    assert main([*arguments, "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    stages = [line[3:] for line in lines if line.startswith("== ")]
+    return stages, [line[2:] for line in lines if line.startswith("$ ")]
+
+
+@pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_dry_run_of_every_system_says_all_its_commands(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stages, commands = dry(capsys, path.parent.name, path.stem, f"--work={tmp_path}")
+    assert [stage for stage in stages if stage != "parse"] == [
+        *(stage for stage in PREPARATION if stage != "parse"),
+        *("train", "decode", "score"),
+    ]
+    text = "\n".join(commands)
+    syntax = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True)
+    assert syntax.returncode == 0, syntax.stderr
+    # What a command reads, one before it has written.
+    for data in (word for c in commands for word in c.split() if word.startswith("data-bin/")):
+        assert any(f"--destdir {data} " in command for command in commands), data
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_systems_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--from=train", "common.seed=7")
+    stages, commands = dry(capsys, "wmt14_en_de", "transformer", "syncattn", *options)
+    assert stages == ["train", "decode", "train", "decode", "score"]
+    assert sum("common.seed=7" in command for command in commands) == 2
+    words = shlex.split(commands[-1])
+    assert words[words.index("--baseline") + 1] == "transformer"
+    assert words[words.index("--compound-split") + 1] == "de"
+
+
+def test_a_baseline_that_was_decoded_before_is_scored_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("aspec_ja_en", "lpsi_paper_lpsi", "--from=score", f"--work={tmp_path}")
+    assert "--baseline" not in dry(capsys, *arguments)[1][0]
+    folder = tmp_path / "checkpoints" / "aspec_ja_en" / "lpsi_paper_transformer"
+    folder.mkdir(parents=True)
+    (folder / "test.txt").touch()
+    assert "--baseline lpsi_paper_transformer" in dry(capsys, *arguments)[1][0]
+
+
+def test_alignments_are_scored_of_both_directions(capsys: pytest.CaptureFixture[str]) -> None:
+    _, commands = dry(capsys, "europarl_de_en_align", "lpsi", "--from=train")
+    assert sum(c.startswith("fairseq-hydra-train") for c in commands) == 2
+    assert "task.source_lang=en task.target_lang=de" in commands[3]
+    assert "-s en -t de" in commands[5] and "lpsi-reversed/checkpoint_best.pt" in commands[5]
+    assert commands[6].startswith("syncattn-align --gold ")
+
+
+def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--from=train", "--to=decode", "--slurm", "partition=gpu")
+    _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--processes=4", *arguments)
+    train, decode = (shlex.split(command) for command in commands[1:])
+    assert {"--nodes=2", "--gpus-per-node=4", "--partition=gpu"} <= {*train}
+    assert {"--nodes=1", "--gpus-per-node=1", "--partition=gpu"} <= {*decode}
+    assert decode[-1].startswith("fairseq-generate ")
+
+
+def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wmt14_en_de", "--from", "train", "--dry-run"]) == 1
+    assert "no stage 'train'; choose from download, collect" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_every_corpus_has_its_scripts(corpus: str) -> None:
+    for kind in ("prepare", "run"):
+        script = ROOT / "scripts" / f"{kind}_{corpus}.sh"
+        assert "recipe" in script.read_text()

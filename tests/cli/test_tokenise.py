@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.cli.tokenise import main
+from syncattn_fairseq.evaluation.translation import detokenize_moses
+
+TEXT = ["Don't say \u201cwell-known & <b>\u201d.", "", "Ein Haus | [zwei]"]
+
+
+def tokenise(folder: Path, text: list[str], *options: str) -> list[str]:
+    pytest.importorskip("sacremoses")
+    source, output = folder / "in", folder / "out"
+    source.write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    assert main(["--lang=en", f"--input={source}", f"--output={output}", *options]) == 0
+    return output.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def test_words_are_moses_without_escapes(tmp_path: Path) -> None:
+    words = tokenise(tmp_path, TEXT)
+    assert words == ["Don 't say \u201c well-known & < b > \u201d .", "", "Ein Haus | [ zwei ]"]
+
+
+def test_options(tmp_path: Path) -> None:
+    options = ("--normalise", "--aggressive", "--lowercase")
+    assert tokenise(tmp_path, TEXT[:1], *options) == ['don \'t say " well @-@ known & < b > . "']
+
+
+def test_detokenising_undoes_it(tmp_path: Path) -> None:
+    text = ["We can't go (yet), he said: well-known & so on."]
+    for options in ((), ("--aggressive",)):
+        assert detokenize_moses(tokenise(tmp_path, text, *options), "en") == text
+
+
+def test_processes_keep_the_order(tmp_path: Path) -> None:
+    text = [f"Line {number}." for number in range(2500)]
+    words = tokenise(tmp_path, text, "--workers=2")
+    assert words == [f"Line {number} ." for number in range(2500)]
+
+
+def test_without_sacremoses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    assert main(["--lang=en"]) == 1
+    assert "pip install 'syncattn-fairseq[moses]'" in capsys.readouterr().err

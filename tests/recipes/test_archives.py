@@ -1,0 +1,247 @@
+"""Archives are read as they are, whatever is in them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.recipes.archives import open_member
+
+TEXT = "der alte Mann\nsah ihn — à Paris\n".encode()
+NOISE = Random(1).randbytes(300_000)
+MEMBERS = {"training/a.de": b"no\n", "training/b.de": TEXT, "noise": NOISE, "last": b""}
+
+
+def tar(members: dict[str, bytes], mode: str = "w", *infos: tarfile.TarInfo) -> bytes:
+    """Return a tar with these files, and what else there is before them."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:
+        for info in infos:
+            archive.addfile(info)
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+def special(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def zipped(members: dict[str, bytes], *links: str) -> bytes:
+    """Return a zip with these files; some of them say where a symbolic link points to."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name)
+            if name in links:
+                info.external_attr = (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(info, content)
+    return file.getvalue()
+
+
+def packed(name: str, members: dict[str, bytes]) -> bytes:
+    """Return an archive of the kind that its name says."""
+    modes = {".tgz": "w:gz", ".tar.gz": "w:gz", ".tar.bz2": "w:bz2", ".tar": "w"}
+    mode = next((mode for suffix, mode in modes.items() if name.endswith(suffix)), None)
+    return zipped(members) if mode is None else tar(members, mode)
+
+
+KINDS = ["x.tgz", "x.tar.gz", "x.tar.bz2", "x.tar", "x.zip"]
+
+
+def content(folder: Path, place: str) -> bytes:
+    with open_member(folder, place) as stream:
+        return stream.read()
+
+
+# ---- what is found
+
+
+@pytest.mark.parametrize("outer", KINDS)
+def test_members_are_read(tmp_path: Path, outer: str) -> None:
+    (tmp_path / outer).write_bytes(packed(outer, MEMBERS))
+    for name, expected in MEMBERS.items():
+        assert content(tmp_path, f"{outer}!{name}") == expected
+    with (
+        open_member(tmp_path, f"{outer}!training/b.de") as stream,
+        io.TextIOWrapper(stream, encoding="utf-8") as text,
+    ):
+        assert list(text) == TEXT.decode().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("outer", KINDS)
+@pytest.mark.parametrize("inner", KINDS)
+def test_archives_in_archives_are_read(tmp_path: Path, outer: str, inner: str) -> None:
+    middle = packed("y.tar", {f"y/{inner}": packed(inner, {"a": NOISE[:9000], "b": TEXT})})
+    (tmp_path / outer).write_bytes(packed(outer, {"before": NOISE[:9000], "z/y.tar": middle}))
+    assert content(tmp_path, f"{outer}!z/y.tar!y/{inner}!b") == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [("a.gz", gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:])), ("a.bz2", bz2.compress(TEXT))],
+)
+def test_a_compressed_file_is_decompressed(tmp_path: Path, name: str, held: bytes) -> None:
+    (tmp_path / name).write_bytes(held)
+    (tmp_path / "x.zip").write_bytes(zipped({f"in/{name}": held}))
+    assert content(tmp_path, name) == content(tmp_path, f"x.zip!in/{name}") == TEXT
+
+
+def test_a_plain_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(TEXT)
+    assert content(tmp_path, "a.txt") == TEXT
+
+
+def test_a_tgz_of_several_gzip_streams_is_read_to_its_end(tmp_path: Path) -> None:
+    whole = tar(MEMBERS)
+    (tmp_path / "x.tgz").write_bytes(gzip.compress(whole[:5000]) + gzip.compress(whole[5000:]))
+    assert content(tmp_path, "x.tgz!noise") == NOISE
+
+
+@pytest.mark.parametrize(("held", "sought"), [("./a/b", "a/b"), ("a/b", "./a/b"), ("a/b", "a//b")])
+@pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
+def test_a_leading_dot_does_not_matter(tmp_path: Path, outer: str, held: str, sought: str) -> None:
+    (tmp_path / outer).write_bytes(packed(outer, {held: TEXT}))
+    assert content(tmp_path, f"{outer}!{sought}") == TEXT
+
+
+# ---- what is refused
+
+
+def refused(folder: Path, place: str) -> str:
+    """Return why."""
+    with pytest.raises(DataError) as caught:
+        content(folder, place)
+    message = str(caught.value)
+    assert message.startswith(str(folder)) and "\n" not in message
+    return message
+
+
+OUTSIDE = [
+    special("/etc/x", tarfile.REGTYPE),
+    special("a/../../x", tarfile.REGTYPE),
+    special("..", tarfile.DIRTYPE),
+    special("a/link", tarfile.SYMTYPE, "../../x"),
+    special("a/link", tarfile.SYMTYPE, "/etc/passwd"),
+    special("a/hard", tarfile.LNKTYPE, "../x"),
+    special("a/hard", tarfile.LNKTYPE, "/etc/passwd"),
+]
+INSIDE = [
+    special("a", tarfile.DIRTYPE),
+    special("..a..", tarfile.REGTYPE),
+    special("a/link", tarfile.SYMTYPE, "../training/b.de"),
+    special("a/link", tarfile.SYMTYPE, "..."),
+    special("a/hard", tarfile.LNKTYPE, "training/b.de"),
+    special("a/pipe", tarfile.FIFOTYPE),
+]
+
+
+@pytest.mark.parametrize("info", OUTSIDE, ids=lambda info: f"{info.name}>{info.linkname}")
+def test_a_member_outside_refuses_the_tar(tmp_path: Path, info: tarfile.TarInfo) -> None:
+    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", info))
+    message = refused(tmp_path, "x.tgz!training/b.de")
+    assert f"outside of its folder ({info.name}); the archive is damaged or malicious" in message
+    assert "fetch it again" in message
+
+
+@pytest.mark.parametrize("info", INSIDE, ids=lambda info: f"{info.name}>{info.linkname}")
+def test_a_member_inside_does_no_harm(tmp_path: Path, info: tarfile.TarInfo) -> None:
+    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", info))
+    assert content(tmp_path, "x.tgz!training/b.de") == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [("/x", None), ("a/../../x", None), ("a/link", b"../../x"), ("a/link", b"/etc/passwd")],
+)
+def test_a_member_outside_refuses_the_zip(tmp_path: Path, name: str, link: bytes | None) -> None:
+    held = zipped({**MEMBERS, name: link or b""}, *([name] if link else []))
+    (tmp_path / "x.zip").write_bytes(held)
+    assert f"outside of its folder ({name});" in refused(tmp_path, "x.zip!training/b.de")
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *INSIDE))
+    (tmp_path / "x.zip").write_bytes(zipped({"dir/": b"", "dir/link": b"../a"}, "dir/link"))
+    for place, what in {
+        "x.tgz!a": "a is a folder; name a file",
+        "x.tgz!a/link": "a/link is a link to a/../training/b.de; name a file",
+        "x.tgz!a/hard": "a/hard is a link to training/b.de; name a file",
+        "x.zip!dir": "dir is a folder; name a file",
+        "x.zip!dir/link": "dir/link is a link to dir/../a; name a file",
+        "x.tgz": "is an archive; name a member: ",
+        "x.tgz!training/b.de!c": "training/b.de: is no archive (one of .tar, .tar.gz, ",
+        "y.tgz!a": "y.tgz: is missing; fetch it first",
+    }.items():
+        assert what in refused(tmp_path, place)
+
+
+@pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
+def test_a_missing_member_names_those_near_to_it(tmp_path: Path, outer: str) -> None:
+    (tmp_path / outer).write_bytes(packed(outer, MEMBERS))
+    message = refused(tmp_path, f"{outer}!b.de")
+    assert f"{outer}: holds no b.de; nearest to it: training/b.de, training/a.de" in message
+    (tmp_path / outer).write_bytes(packed(outer, {}))
+    assert "nearest to it: nothing" in refused(tmp_path, f"{outer}!b.de")
+
+
+# ---- damage
+
+
+@pytest.mark.parametrize("outer", KINDS)
+@pytest.mark.parametrize("kept", [0, 300, 100_000, 250_000])
+def test_a_truncated_archive_is_named(tmp_path: Path, outer: str, kept: int) -> None:
+    (tmp_path / outer).write_bytes(packed(outer, MEMBERS)[:kept])
+    message = refused(tmp_path, f"{outer}!noise")
+    assert f"{outer}: is truncated or damaged (" in message and "fetch it again" in message
+
+
+@pytest.mark.parametrize("outer", KINDS)
+def test_a_web_page_is_no_archive(tmp_path: Path, outer: str) -> None:
+    (tmp_path / outer).write_text("<!DOCTYPE html><title>Moved</title>" * 99)
+    assert f"{outer}: is truncated or damaged (" in refused(tmp_path, f"{outer}!noise")
+
+
+def test_the_archive_that_is_damaged_is_named(tmp_path: Path) -> None:
+    inner = packed("y.tgz", MEMBERS)
+    (tmp_path / "x.tar").write_bytes(
+        tar({"y.tgz": inner[:100_000], "z.gz": gzip.compress(b"")[:9]})
+    )
+    assert "/x.tar!y.tgz: is truncated" in refused(tmp_path, "x.tar!y.tgz!noise")
+    assert "/x.tar!z.gz: is truncated" in refused(tmp_path, "x.tar!z.gz")
+    (tmp_path / "x.tgz").write_bytes(packed("x.tgz", {"y.tgz": inner})[:100_000])
+    assert "/x.tgz: is truncated" in refused(tmp_path, "x.tgz!y.tgz!noise")
+
+
+@given(st.sampled_from(KINDS), st.data())
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_damage_is_one_line(tmp_path: Path, outer: str, data: st.DataObject) -> None:
+    damaged = bytearray(packed(outer, {"a": TEXT, "b": TEXT * 9}))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / outer).write_bytes(damaged)
+    try:
+        content(tmp_path, f"{outer}!b")
+    except DataError as error:
+        assert str(error).startswith(str(tmp_path / outer)) and "\n" not in str(error)
+
+
+def test_faults_of_the_reader_are_its_own(tmp_path: Path) -> None:
+    (tmp_path / "x.tgz").write_bytes(packed("x.tgz", MEMBERS))
+    with pytest.raises(OSError, match="my disk is full"), open_member(tmp_path, "x.tgz!noise"):
+        raise OSError("my disk is full")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.recipes.corpus import Corpus, load_corpus
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+FOLDERS = sorted(path.parent for path in CONFIGS.glob("*/_corpus.yaml"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_every_corpus_has_its_facts(folder: Path) -> None:
+    corpus = load_corpus(folder)
+    names = [archive.name for archive in corpus.archives]
+    assert len({*names}) == len(names)
+    assert all(bool(a.licence) != bool(a.url) for a in corpus.archives)
+    assert bool(corpus.valid) != bool(corpus.every)
+    assert {*corpus.words} == {*corpus.languages} and {*corpus.parses} <= {*corpus.languages}
+    assert corpus.multi_task == (folder / "multi_task.yaml").exists()
+    for text in (*corpus.train, *corpus.valid, *corpus.test):
+        assert text.partition("=")[2].partition("!")[0].replace("{language}", "en") in names
+    for path in folder.glob("[!_]*.yaml"):
+        corpus.system(corpus.baseline(path.stem))
+
+
+def test_archives_are_named_by_their_urls_or_apart() -> None:
+    names = {archive.name for archive in load_corpus(CONFIGS / "aspec_ja_en").archives}
+    assert names == {"ASPEC.tar.gz"}
+    names = {archive.name for archive in load_corpus(CONFIGS / "wmt14_en_de").archives}
+    assert "training-parallel-europarl-v7.tgz" in names
+
+
+def made(folder: Path, **changes: object) -> Corpus:
+    """Read the facts about Multi30k with some of them changed; None: left out."""
+    folder.mkdir(exist_ok=True)
+    source = CONFIGS / "multi30k_en_de"
+    facts = yaml.safe_load((source / "_data.yaml").read_text()) | changes
+    facts = {name: value for name, value in facts.items() if value is not None}
+    (folder / "_data.yaml").write_text(yaml.safe_dump(facts))
+    (folder / "_corpus.yaml").write_bytes((source / "_corpus.yaml").read_bytes())
+    return load_corpus(folder)
+
+
+def test_held_out_validation(tmp_path: Path) -> None:
+    corpus = made(tmp_path / "mine", valid={"every": 10})
+    assert corpus.every == 10 and corpus.valid == [] and corpus.name == "mine"
+
+
+def test_faults_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'word'; known are folder, "):
+        made(tmp_path, word={})
+    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'md5'; known are url, "):
+        made(tmp_path, archives=[{"url": "http://x/y", "md5": "1"}])
+    with pytest.raises(DataError, match=r"_data\.yaml: the key 'words' is missing"):
+        made(tmp_path, words=None)
+    with pytest.raises(DataError, match=r"wmt15/_data\.yaml: no such corpus; choose .*wmt14_en_de"):
+        load_corpus(CONFIGS / "wmt15")
+    with pytest.raises(DataError, match=r"sync\.yaml: no such system; choose from dbsa, syncattn"):
+        load_corpus(CONFIGS / "multi30k_en_de").system("sync")

@@ -1,0 +1,98 @@
+"""``_data.yaml`` finds each text in archives that are laid out as the published ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from syncattn_fairseq.evaluation.alignment import read_alignments
+from syncattn_fairseq.recipes.archives import open_member
+from syncattn_fairseq.recipes.collect import collect
+from tests.recipes.miniature import CORPORA, DIRTY, HELD_OUT, TRAIN, make
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SHA256 = 64
+
+
+@pytest.fixture
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """A corpus, what it is made of, and the folder where its archives are, downloaded."""
+    corpus = request.param
+    miniature = make(corpus, tmp_path / "web", tmp_path / "signed")
+    facts = yaml.safe_load((CONFIGS / corpus / "_data.yaml").read_text(encoding="utf-8"))
+    languages = tuple(corpus.split("_")[1:3])
+    download = tmp_path / "download"
+    download.mkdir()
+    for archive in facts["archives"]:
+        if "url" in archive:
+            there = tmp_path / "web" / archive["url"].removeprefix("https://")
+        else:
+            there = tmp_path / "signed" / archive["file"]
+        name = archive.get("file", there.name)
+        assert not (download / name).exists(), f"two archives are called {name}"
+        there.rename(download / name)
+    return facts, languages, download, miniature
+
+
+@pytest.mark.parametrize("made", CORPORA, indirect=True)
+def test_the_texts_of_every_split_are_found_in_the_archives(made: Any) -> None:
+    facts, languages, download, miniature = made
+    for split, wanted in miniature.texts.items():
+        found = [
+            pair
+            for entry in facts[split]
+            for format_name, place in entry.items()
+            for pair in collect(download, format_name, place, languages)
+        ]
+        # RWTH's files end in a blank line on both sides.
+        assert [pair for pair in found if any(pair)] == [
+            tuple(" ".join(side.split()) for side in pair) for pair in wanted
+        ]
+    assert "valid" in miniature.texts or facts["valid"]["every"] > 1
+    assert set(miniature.sha256) == {path.name for path in download.iterdir()}
+
+
+@pytest.mark.parametrize("made", ["europarl_de_en_align"], indirect=True)
+def test_gold_alignments_have_a_line_for_each_sentence_and_count_from_1(made: Any) -> None:
+    facts, _, download, miniature = made
+    text = download / "gold.talp"
+    with open_member(download, facts["gold_alignments"]) as file:
+        text.write_bytes(file.read())
+    sure, possible = read_alignments(text, one_based=True)
+    assert sure.pop() == possible.pop() == set()  # the blank line
+    assert any(possible)
+    for links, extra, pair in zip(sure, possible, miniature.texts["test"], strict=True):
+        source, target = (len(side.split()) for side in pair)
+        assert links
+        assert all(0 <= i < source and 0 <= j < target for i, j in links | extra)
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_facts_are_complete(corpus: str) -> None:
+    facts = yaml.safe_load((CONFIGS / corpus / "_data.yaml").read_text(encoding="utf-8"))
+    assert set(facts["words"]) == set(corpus.split("_")[1:3])
+    assert facts["parses"].keys() <= facts["words"].keys() if "parses" in facts else True
+    assert ("multi_task" in facts) == (CONFIGS / corpus / "multi_task.yaml").exists()
+    for archive in facts["archives"]:
+        assert archive.get("url", "https://").startswith("https://")
+        assert ("url" in archive) != ("licence" in archive)
+        assert len(archive.get("sha256", "0" * SHA256)) == SHA256
+        assert int(archive.get("sha256", "0"), 16) >= 0
+
+
+def test_checksums_and_sizes_of_one_address_are_the_same_everywhere() -> None:
+    known: dict[str, Any] = {}
+    for path in CONFIGS.glob("*/_data.yaml"):
+        for archive in yaml.safe_load(path.read_text(encoding="utf-8"))["archives"]:
+            if "url" in archive:
+                assert known.setdefault(archive["url"], archive) == archive
+    assert len(known) > len(CORPORA)
+
+
+def test_training_text_is_small_and_has_dirt(tmp_path: Path) -> None:
+    texts = make("multi30k_en_de", tmp_path, tmp_path).texts
+    assert len(texts["train"]) == TRAIN + len(DIRTY)
+    assert len(texts["test"]) == HELD_OUT
