@@ -11,6 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from syncattn_fairseq.cli.common import command, positive
+from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.files import same_line_count
 from syncattn_fairseq.recipes.clean import FAULTS, find_fault
 from syncattn_fairseq.recipes.parallel import read_pairs, sides, write_pairs
@@ -37,6 +38,11 @@ def main(argv: Sequence[str] | None = None) -> None:
             if fault is None:
                 held_out = args.every is not None and faults[None] % args.every == 0
                 writers[held_out].write(source, target)
+        if args.every is not None and faults[None] < args.every:
+            raise DataError(
+                f"{args.input}: {faults[None]} pairs are kept, too few to hold out every "
+                f"{args.every}th; choose a smaller --every"
+            )
     print(f"{total} pairs, {faults[None]} kept")
     if args.every is not None:
         print(f"{faults[None] // args.every} of them held out")

@@ -14,8 +14,8 @@ from .systems import load_system
 
 #: Tokens of a process's batch below which long sentences would not fit.
 SMALLEST_BATCH = 256
-#: Where the processes of several machines meet.
-PORT = 29500
+#: Where the processes of a job meet. Jobs may share a machine, so each has a port of its own.
+PORT = "$((29500 + SLURM_JOB_ID % 1000))"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
     # Neither what is validated nor the model's size depend on it; longer pairs are left out.
     changed = {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
     if tokens < most:
-        changed |= {"++task.max_source_positions": tokens, "++task.max_target_positions": tokens}
+        changed |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
     return {"optimization.update_freq": f"[{steps}]"} | (changed if tokens < most else {})
 
 
@@ -76,7 +76,8 @@ def training(path: Path, plugin: Path, machines: Machines, overrides: Sequence[s
     if machines.cpu:
         settings |= {"common.cpu": "true", "common.fp16": "false"}
     words = ["--config-dir", str(path.parent.resolve()), "--config-name", path.stem]
-    words += [*overrides, *(f"{name}={value}" for name, value in settings.items())]
+    changed = [*overrides, *(f"{name}={value}" for name, value in settings.items())]
+    words += [f"++{change}" for change in changed]  # whether the config has it or not
     if machines.slurm is not None:
         return job(machines, config["checkpoint"]["save_dir"], _on_each_node(machines, words))
     if machines.processes == 1:

@@ -22,7 +22,7 @@ def main() -> None:
         "distributed_init_method": "'env://'",
         "distributed_no_spawn": "true",
     }
-    if "common.cpu=true" in sys.argv or not torch.cuda.is_available():
+    if "++common.cpu=true" in sys.argv or not torch.cuda.is_available():
         settings |= {"distributed_backend": "gloo", "ddp_backend": "legacy_ddp"}
     sys.argv += [f"distributed_training.{name}={value}" for name, value in settings.items()]
     cli_main()

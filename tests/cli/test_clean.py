@@ -41,8 +41,11 @@ def test_pairs_are_held_out_after_cleaning(
     pairs = [(f"s{i} " * a, f"t{i} " * b) for i, (a, b) in enumerate(lengths)]
     write(folder / "in", pairs)
     options = ["--max-words", "2", "--every", str(every), "--held-out", f"{folder}/held"]
-    assert clean(folder, *options) == 0
     kept = [p for p, (a, b) in zip(pairs, lengths, strict=True) if 0 < a < 3 and 0 < b < 3]
+    if len(kept) < every:  # none would be
+        assert clean(folder, *options) == 1 and names(folder) == {"in.en", "in.de"}
+        return
+    assert clean(folder, *options) == 0
     assert read(folder / "held") == kept[every - 1 :: every]
     assert read(folder / "out") == [p for i, p in enumerate(kept, 1) if i % every]
 

@@ -64,7 +64,7 @@ def test_a_baseline_that_was_decoded_before_is_scored_too(
 def test_alignments_are_scored_of_both_directions(capsys: pytest.CaptureFixture[str]) -> None:
     _, commands = dry(capsys, "europarl_de_en_align", "lpsi", "--from=train")
     assert sum(c.startswith("fairseq-hydra-train") for c in commands) == 2
-    assert "task.source_lang=en task.target_lang=de" in commands[3]
+    assert "++task.source_lang=en ++task.target_lang=de" in commands[3]
     assert "-s en -t de" in commands[5] and "lpsi-reversed/checkpoint_best.pt" in commands[5]
     assert commands[6].startswith("syncattn-align --gold ")
 

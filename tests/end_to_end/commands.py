@@ -12,6 +12,8 @@ import syncattn_fairseq
 
 PLUGIN = str(Path(syncattn_fairseq.__file__).parent)
 BIN = Path(sys.executable).parent
+programs = BIN
+"""Where the commands are: the fixture ``forked`` changes it."""
 SMALL = [
     "--encoder-layers=2",
     "--decoder-layers=2",
@@ -40,7 +42,7 @@ def start(command: str, *arguments: object, cwd: Path | None = None) -> subproce
     parsing = any(str(argument).startswith("--source-parser") for argument in arguments)
     light = {} if parsing else {"PYTHONPATH": str(Path(__file__).parent / "unused")}
     return subprocess.Popen(
-        [str(BIN / command), *map(str, arguments)],
+        [str(programs / command), *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

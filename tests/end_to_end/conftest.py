@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from syncattn_fairseq.cli import bpe, corpus, preprocess
 from tests.end_to_end import commands
+from tests.end_to_end.forked import forked_commands
 
 SPLITS = ("train", "valid", "test")
 VALID, TEST = 21, 37  # multiples of nothing that fairseq likes
+
+
+@pytest.fixture(scope="session")
+def forked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of the commands without their seconds of imports."""
+    with forked_commands(tmp_path_factory.mktemp("forked")) as programs:
+        yield programs
+
+
+@pytest.fixture(scope="module")
+def forked(forked_programs: Path) -> Iterator[None]:
+    """Run the commands of a module from there."""
+    commands.programs = forked_programs
+    yield
+    commands.programs = commands.BIN
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ from tests.end_to_end import commands
 from tests.end_to_end.commands import generate, hypotheses, interactive, lines, run
 from tests.end_to_end.conftest import TEST
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 @pytest.fixture(scope="module")
 def batched(data: Path, syncattn: Path) -> str:

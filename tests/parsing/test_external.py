@@ -12,6 +12,7 @@ from syncattn_fairseq.data.errors import BadParse, DataError
 from syncattn_fairseq.parsing.external import Command, ExternalParser
 from syncattn_fairseq.parsing.parsed_file import DROPPED
 from syncattn_fairseq.parsing.parser import FAILED, Parse
+from tests import japanese
 from tests.parsing.chain import CONLLU
 
 
@@ -73,37 +74,12 @@ def test_program_and_files_of_a_command_are_known(program: str, tmp_path: Path) 
         Command.of_user("udpipe 'model", "conllu")
 
 
-# Stand-ins that take KyTea's and EDA's options and write what these write: neither can be had here.
-KYTEA = """\
-#!{python}
-import sys
-assert sys.argv[1:] == ["-in", "tok"]
-for line in sys.stdin:
-    print(" ".join(f"{{word}}/名詞/よみ" for word in line.split()))
-"""
-EDA = """\
-#!{python}
-import sys
-assert sys.argv[1:6] == ["-i", "kytea", "-o", "conll", "-m"], sys.argv
-assert open(sys.argv[6]).read() == "model"
-for line in sys.stdin:
-    words = [tagged.split("/")[0] for tagged in line.split()]
-    for number, word in enumerate(words, 1):
-        head = number + 1 if number < len(words) else -1
-        print(number, word, "_", "名詞", "_", "_", head, "_")
-    print()
-"""
-
-
 def test_eda_gets_the_words_with_the_tags_of_kytea(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, program in (("kytea", KYTEA), ("eda", EDA)):
-        (tmp_path / name).write_text(program.format(python=sys.executable), "utf-8")
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "the model.etm").write_text("model")
+    model = japanese.install(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    command = Command.eda(str(tmp_path / "the model.etm"))
+    command = Command.eda(str(model))
     assert [path.name for path in command.files()] == ["kytea", "eda", "the model.etm"]
     sentences = [["猫", "が", "いる"], ["はい"]]
     found = outcomes(command, sentences)

@@ -44,8 +44,8 @@ def test_validation_and_the_length_of_pairs_do_not_depend_on_the_batch() -> None
         "optimization.update_freq": "[1]",
         "dataset.max_tokens": 384,
         "dataset.max_tokens_valid": 4096,
-        "++task.max_source_positions": 384,
-        "++task.max_target_positions": 384,
+        "task.max_source_positions": 384,
+        "task.max_target_positions": 384,
     }
 
 
@@ -53,14 +53,18 @@ def test_one_process_is_fairseqs_own_command() -> None:
     words = shlex.split(training(CONFIG, PLUGIN, Machines(), ["common.seed=3"]))
     assert words[0] == "fairseq-hydra-train"
     assert words[words.index("--config-name") + 1] == "syncattn"
-    assert {"common.user_dir=plugin", "optimization.update_freq=[6]", "common.seed=3"} <= {*words}
-    assert "common.cpu=true" not in words
+    assert {"++common.user_dir=plugin", "++optimization.update_freq=[6]", "++common.seed=3"} <= {
+        *words
+    }
+    assert "++common.cpu=true" not in words
 
 
 def test_several_are_torchruns() -> None:
     words = shlex.split(training(CONFIG, PLUGIN, Machines(2, cpu=True), []))
     assert words[:4] == ["torchrun", "--nproc-per-node=2", "-m", "syncattn_fairseq.recipes.worker"]
-    assert {"common.cpu=true", "common.fp16=false", "optimization.update_freq=[3]"} <= {*words}
+    assert {"++common.cpu=true", "++common.fp16=false", "++optimization.update_freq=[3]"} <= {
+        *words
+    }
 
 
 def test_a_job_of_slurm_starts_torchrun_on_each_machine() -> None:

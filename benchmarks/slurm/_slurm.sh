@@ -1,0 +1,94 @@
+# shellcheck shell=bash disable=SC2034 # what is set is for the others
+# Sourced by the checks here: a real Slurm on this machine, stopped when the script ends. Sets
+#   root     the checkout
+#   scratch  the folder for everything that is made
+#   client   the process that waits for jobs, when a check starts one: it ends with the script
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
+scratch="$(realpath "${SCRATCH:-$(mktemp -d)}")"
+client=
+export SLURM_CONF="$scratch/slurm.conf"
+
+say() { printf '%s: %s\n' "$(basename "$0" .sh)" "$*"; }
+fail() { say "$*" >&2; exit 1; }
+
+start_slurm() {
+    local program host
+    PATH="$PATH:/usr/sbin"
+    for program in munged slurmctld slurmd sbatch srun; do
+        command -v "$program" >/dev/null ||
+            fail "$program: not found; on Debian: apt-get install --no-install-recommends slurm-wlm munge"
+    done
+    trap stop EXIT
+
+    mkdir -p "$scratch"/{state,spool}
+    chmod 755 "$scratch"
+    head -c 1024 /dev/urandom >"$scratch/munge.key"
+    chmod 600 "$scratch/munge.key"
+    munged --force --key-file="$scratch/munge.key" --socket="$scratch/munge.socket" \
+        --pid-file="$scratch/munged.pid" --log-file="$scratch/munged.log" --seed-file="$scratch/munge.seed"
+
+    host="$(hostname -s)"
+    cat >"$SLURM_CONF" <<END
+ClusterName=one
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+AuthType=auth/munge
+# A job that is requeued waits as long as credentials live.
+AuthInfo=socket=$scratch/munge.socket,cred_expire=30
+CredType=cred/munge
+SlurmctldPort=16817
+SlurmdPort=16818
+SlurmctldPidFile=$scratch/slurmctld.pid
+SlurmdPidFile=$scratch/slurmd.pid
+SlurmctldLogFile=$scratch/slurmctld.log
+SlurmdLogFile=$scratch/slurmd.log
+StateSaveLocation=$scratch/state
+SlurmdSpoolDir=$scratch/spool
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+ReturnToService=2
+KillWait=2
+MinJobAge=86400
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
+PartitionName=main Nodes=$host Default=YES MaxTime=INFINITE State=UP
+END
+    slurmctld -f "$SLURM_CONF"
+    slurmd -f "$SLURM_CONF"
+    for _ in $(seq 30); do
+        sinfo -h -o %T 2>/dev/null | grep -q idle && break
+        sleep 1
+    done
+    sinfo -h -o %T | grep -q idle || fail "the node does not come up; see $scratch/*.log (keep them with SCRATCH=)"
+    say "$(slurmctld -V) runs"
+}
+
+end() { # end NAME: the process that has written this id
+    [ ! -s "$scratch/$1.pid" ] || kill "$(cat "$scratch/$1.pid")" 2>/dev/null || true
+}
+
+stop() {
+    [ -z "$client" ] || kill "$client" 2>/dev/null || true
+    if [ -s "$scratch/slurmctld.pid" ]; then
+        scancel --user="$(id -un)" || true
+        for _ in $(seq 20); do
+            [ -n "$(squeue -h 2>/dev/null)" ] || break
+            sleep 1
+        done
+    fi
+    end slurmd
+    end slurmctld
+    sleep 2
+    end munged
+    [ -n "${SCRATCH:-}" ] || rm -rf "$scratch"
+}
+
+fact() { # fact JOB NAME: what Slurm says of a job
+    scontrol --oneliner show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p"
+}

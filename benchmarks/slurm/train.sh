@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# A real Slurm on this machine trains a tiny model with two processes and translates with it, by
+# syncattn-recipe. Then a job is requeued while it trains, and must go on from its checkpoint.
+#
+#   bash benchmarks/slurm/train.sh
+#
+# On Debian: apt-get install --no-install-recommends slurm-wlm munge. Nothing outside the scratch
+# folder is written, and the daemons are stopped at the end. Takes minutes: every job starts Python.
+#
+# SCRATCH  an empty folder to use and to leave behind (default: a temporary one, removed)
+set -euo pipefail
+
+source "$(dirname "${BASH_SOURCE[0]}")/_slurm.sh"
+start_slurm
+PATH="$root/.venv/bin:$PATH"
+cd "$scratch"
+
+# ---- a corpus and a system
+
+quietly() { # quietly COMMAND...
+    "$@" >>corpus.log 2>&1 || { tail -n 5 corpus.log >&2; fail "$1 failed"; }
+}
+
+say "a corpus"
+sentences=20
+quietly syncattn-corpus words --train 500 --valid 20 --test $sentences
+quietly syncattn-bpe learn --vocab-size 500 --model bpe --input words/train.{en,de}
+names=({train,valid,test}.{en,de})
+mkdir pieces
+quietly syncattn-bpe apply --model bpe.model --input "${names[@]/#/words/}" --output "${names[@]/#/pieces/}"
+splits=()
+for split in train valid test; do
+    splits+=("--${split}pref" "pieces/$split" "--${split}heads" "words/$split")
+done
+quietly syncattn-preprocess -s en -t de --joined-dictionary --destdir work/data-bin/tiny "${splits[@]}"
+
+mkdir -p configs/tiny
+cat >configs/tiny/_data.yaml <<'END'
+{archives: [], train: [], test: [], words: {}, subwords: {size: 500, joint: true},
+  checkpoint: last}
+END
+cat >configs/tiny/_corpus.yaml <<'END'
+# @package _global_
+common: {seed: 1, fp16: true, log_format: json, log_interval: 1}
+task: {_name: translation_with_syntax, data: data-bin/tiny, source_lang: en, target_lang: de}
+model: {share_all_embeddings: true, encoder_layers: 2, decoder_layers: 2, encoder_embed_dim: 32,
+  encoder_ffn_embed_dim: 32, encoder_attention_heads: 4, decoder_attention_heads: 4}
+criterion: {_name: label_smoothed_cross_entropy_with_syntax, label_smoothing: 0.1}
+optimizer: {_name: adam}
+lr_scheduler: {_name: inverse_sqrt, warmup_updates: 100}
+optimization: {lr: [0.001], max_update: 2}
+dataset: {max_tokens: 1024, disable_validation: true}
+checkpoint: {no_epoch_checkpoints: true, save_interval: 9999}
+hydra: {output_subdir: null, run: {dir: .}}
+END
+cat >configs/tiny/transformer.yaml <<'END' # what a recipe compares others with: must be there
+# @package _global_
+defaults: [_self_, _corpus]
+model: {_name: syntax_transformer}
+checkpoint: {save_dir: checkpoints/transformer}
+END
+cat >configs/tiny/syncattn.yaml <<'END'
+# @package _global_
+defaults: [_self_, _corpus]
+model: {_name: transformer_syncattn}
+criterion: {src_dep_weight: 0.5, tgt_dep_weight: 0.5, sync_weight: 0.5}
+checkpoint: {save_dir: checkpoints/tiny}
+END
+
+recipe() { # recipe SETTING|OPTION...: takes the place of the shell
+    exec syncattn-recipe tiny syncattn "$@" --configs configs --work work --from train \
+        --cpu --processes 2 --slurm cpus-per-task=2 time=60
+}
+
+# ---- checks
+
+logs() { compgen -G "work/checkpoints/$1/slurm-*.log"; } # logs FOLDER: one of each job
+
+job_of() { # job_of LOG
+    local name="${1##*/slurm-}"
+    echo "${name%.log}"
+}
+
+completed() { # completed LOG: the job that has written it
+    local state
+    state="$(fact "$(job_of "$1")" JobState)"
+    [ "$state" = COMPLETED ] || fail "job $(job_of "$1") ended as $state"
+}
+
+trained() { # trained LOG UPDATES: two processes, to the end
+    local rank
+    completed "$1"
+    for rank in 0 1; do
+        grep -qF "distributed init (rank $rank): env://" "$1" || fail "$1: nothing of rank $rank"
+    done
+    grep -q "Saved checkpoint .* @ $2 updates" "$1" || fail "$1: no checkpoint after $2 updates"
+}
+
+say "two jobs, one that trains and one that translates"
+(recipe --to decode)
+mapfile -t both < <(logs tiny)
+[ "${#both[@]}" -eq 2 ] || fail "${#both[@]} jobs where two were expected"
+trained "${both[0]}" 2
+completed "${both[1]}"
+[ -s work/checkpoints/tiny/checkpoint_last.pt ] || fail "no checkpoint"
+translated=$(grep -c '^H-' work/checkpoints/tiny/test.txt) || true
+[ "$translated" -eq "$sentences" ] || fail "$translated translations of $sentences sentences"
+say "trained by two processes; $translated translations"
+
+say "a job that is requeued while it trains"
+updates=600
+recipe --to train optimization.max_update=$updates checkpoint.save_interval_updates=50 \
+    checkpoint.keep_interval_updates=1 checkpoint.save_dir=checkpoints/requeued &
+client=$!
+until log="$(logs requeued)" && grep -q 'Saved checkpoint' "$log"; do
+    kill -0 $client 2>/dev/null || fail "the job has saved nothing"
+    sleep 0.2
+done
+scontrol requeue "$(job_of "$log")"
+wait $client
+client=
+trained "$log" $updates
+[ "$(fact "$(job_of "$log")" Restarts)" -eq 1 ] || fail "job $(job_of "$log") was not started again"
+began=$(sed -n 's/.*Loaded checkpoint .* @ \([0-9]*\) updates.*/\1/p' "$log" | head -n 1)
+{ [ "${began:-0}" -gt 0 ] && [ "$began" -lt $updates ]; } || fail "$log: did not go on from a checkpoint"
+say "requeued, and went on from update $began to $updates"

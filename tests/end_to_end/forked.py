@@ -1,0 +1,119 @@
+"""The real commands without the seconds that each takes to import its libraries.
+
+A server imports them once. Programs with the names of the commands, for the front of PATH, send it
+their arguments, environment, folder and open files, and it forks a process that is the command.
+Our own package is not imported before: that is the command's to do, or fairseq's with --user-dir.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from pathlib import Path
+
+#: Not fairseq_cli itself, which sets up the log of the command that is imported.
+LIBRARIES = (
+    *("fairseq.trainer", "fairseq.options", "fairseq.sequence_generator", "fairseq.scoring"),
+    *("fairseq.dataclass.initialize", "hydra.main", "torch._dynamo"),  # by the first optimizer
+    *("stanza.pipeline.core", "stanza.models.pos.trainer", "stanza.models.depparse.trainer"),
+    *("sacrebleu", "sacremoses", "sentencepiece"),
+)
+
+_PROGRAM = """\
+#!{python} -ISE
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    socket.send_fds(server, [b"0"], [0, 1, 2])
+    task = [{name!r}, *sys.argv[1:]], os.getcwd(), dict(os.environ)
+    server.sendall(json.dumps(task).encode() + b"\\n")
+    status = server.recv(10)
+sys.exit(int(status or 137))
+"""
+
+
+@contextmanager
+def forked_commands(folder: Path) -> Iterator[Path]:
+    """Give a folder of programs that are the commands, for the time of a block."""
+    address = str(folder / "socket")
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in _commands():
+        path = programs / name
+        path.write_text(_PROGRAM.format(python=sys.executable, address=address, name=name))
+        path.chmod(0o755)
+    unused = Path(__file__).parent / "unused"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(unused)}
+    server = subprocess.Popen(
+        [sys.executable, __file__, address], env=environment, stdout=subprocess.PIPE
+    )
+    try:
+        assert server.stdout is not None and server.stdout.readline() == b"ready\n"
+        yield programs
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _commands() -> list[str]:
+    names = (entry.name for entry in entry_points(group="console_scripts"))
+    return [name for name in names if name.startswith(("fairseq-", "syncattn-"))]
+
+
+def _serve(address: str) -> None:
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        print("ready", flush=True)
+        while True:
+            client, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                status = _run(client)
+                client.sendall(str(status).encode())
+                client.close()
+                os._exit(0)
+            client.close()
+
+
+def _run(client: socket.socket) -> int:
+    _, descriptors, _, _ = socket.recv_fds(client, 1, 3)
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.argv, folder, environment = json.loads(client.makefile().readline())
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    logging.getLogger().handlers.clear()  # of what was imported; the command has its own
+    (command,) = entry_points(group="console_scripts", name=sys.argv[0])
+    try:
+        status = command.load()()
+    except SystemExit as end:
+        status = end.code
+        if isinstance(status, str):
+            print(status, file=sys.stderr)
+            status = 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return int(status or 0)
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])

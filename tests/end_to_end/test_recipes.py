@@ -1,0 +1,151 @@
+"""Every recipe from its archives to its score, in miniature."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from syncattn_fairseq.recipes.corpus import load_corpus
+from tests import japanese
+from tests.end_to_end.commands import BIN
+from tests.recipes import miniature
+from tests.recipes.server import Server, serve
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SMALL = [
+    *("optimization.max_update=2", "common.log_format=json", "generation.max_len_b=20"),
+    *("model.encoder_layers=2", "model.decoder_layers=2"),
+    *("model.encoder_embed_dim=32", "model.encoder_ffn_embed_dim=32"),
+    *("model.encoder_attention_heads=8", "model.decoder_attention_heads=8"),
+]
+SMALL_RNN = [
+    *SMALL[:3],
+    *(
+        f"model.{side}_{size}=16"
+        for side in ("encoder", "decoder")
+        for size in ("embed_dim", "hidden_size")
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def parsers(stanza_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of models for Stanza in every language, and of KyTea and EDA."""
+    folder = tmp_path_factory.mktemp("parsers")
+    for name in ("tagger", "parser"):
+        for language in ("en", "de", "ro", "tr"):
+            shutil.copy(stanza_models / f"en_{name}.pt", folder / f"{language}_{name}.pt")
+    japanese.install(folder)
+    return folder
+
+
+class Recipe:
+    """A corpus in miniature on a server, and a folder to work in."""
+
+    def __init__(self, corpus: str, folder: Path, programs: Path, parsers: Path) -> None:
+        self.corpus = corpus
+        self.work = folder / "work"
+        self.work.mkdir()
+        self.published = folder / "published"
+        self.programs, self.parsers = programs, parsers
+        download = self.work / "corpora" / corpus / "download"
+        self.made = miniature.make(corpus, self.published, download)
+        self.configs = folder / "configs"
+        shutil.copytree(CONFIGS / corpus, self.configs / corpus)
+        facts = yaml.safe_load((CONFIGS / corpus / "_data.yaml").read_text())
+        for archive in facts["archives"]:
+            archive.pop("size", None)
+            if "url" in archive:
+                archive["sha256"] = self.made.sha256[Path(archive["url"]).name]
+        facts["subwords"]["size"] = 250
+        if "every" in facts["valid"]:
+            facts["valid"]["every"] = 10
+        self.write(facts)
+
+    def write(self, facts: dict[str, object]) -> None:
+        path = self.configs / self.corpus / "_data.yaml"
+        path.write_text(yaml.safe_dump(facts, sort_keys=False))
+
+    def run(self, server: Server | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join(
+            [str(self.programs), str(self.parsers), str(BIN), os.environ["PATH"]]
+        )
+        where = ("--configs", self.configs, "--work", self.work, "--cpu")
+        return subprocess.run(
+            ["syncattn-recipe", self.corpus, *arguments, *map(str, where)],
+            env={
+                **os.environ,
+                "PATH": path,
+                "SYNCATTN_MIRROR": server.url if server else "",
+                "STANZA_DIR": str(self.parsers),
+                "EDA_MODEL": str(self.parsers / "the model.etm"),
+                "OMP_NUM_THREADS": "1",
+                "CUDA_VISIBLE_DEVICES": "",
+            },
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+
+    def lines(self, name: str) -> list[str]:
+        text = (self.work / "corpora" / self.corpus / name).read_text(encoding="utf-8")
+        return text.split("\n")[:-1]
+
+
+def count(line: str) -> int:
+    return len(line.split())
+
+
+@pytest.mark.parametrize(
+    ("corpus", "systems"),
+    [
+        ("wmt14_en_de", ["transformer", "syncattn"]),
+        ("wmt16_en_ro", ["dbsa"]),
+        ("aspec_ja_en", ["syncattn"]),
+        ("iwslt14_de_en", ["synch_rank"]),
+        ("europarl_de_en_align", ["synch_mse"]),
+        ("nc11_en_de", ["multi_task"]),
+        ("nc11_de_en", ["pascal"]),
+        ("wmt16_en_de", ["sh"]),
+        ("wmt17_en_de", ["lisa"]),
+        ("wmt18_en_tr", ["pascal"]),
+        ("kftt_ja_en", ["syncattn_without_parses"]),
+        ("multi30k_en_de", ["syncattn"]),
+    ],
+)
+def test_recipe(
+    corpus: str, systems: list[str], tmp_path: Path, forked_programs: Path, parsers: Path
+) -> None:
+    recipe = Recipe(corpus, tmp_path, forked_programs, parsers)
+    with serve(recipe.published) as server:
+        done = recipe.run(server, *systems, *SMALL)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    facts = load_corpus(recipe.configs / corpus)
+    for number, language in enumerate(facts.languages):
+        for split, pairs in recipe.made.texts.items():
+            assert recipe.lines(f"raw/{split}.{language}") == [pair[number] for pair in pairs]
+            if language in facts.parses:
+                heads = recipe.lines(f"words/{split}.heads.{language}")
+                words = recipe.lines(f"words/{split}.{language}")
+                parsed = [
+                    len(h.split()) == len(w.split()) for h, w in zip(heads, words, strict=True)
+                ]
+                assert sum(parsed) >= len(parsed) - 1  # a control character or so
+    logs = recipe.work / "logs" / corpus
+    if facts.gold_alignments:
+        scores = json.loads((logs / "align.json").read_text())
+        assert "lilt" in json.dumps(scores)
+    else:
+        scores = json.loads((logs / "scores.json").read_text())["systems"]
+        assert list(scores) == systems
+        for score in scores.values():
+            assert score["sentences"] == len(recipe.made.texts["test"])
+            assert bool(score["compound_split_bleu"]) == (corpus == "wmt14_en_de")
+    again = recipe.run(None, *systems, *SMALL, "--to=decode")
+    assert again.returncode == 0 and "$ " not in again.stdout, again.stdout

@@ -1,0 +1,42 @@
+"""Stand-ins that take KyTea's and EDA's options and write what these write."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# Words of two characters; or words that are given, with tags.
+KYTEA = """\
+#!{python} -SE
+import sys
+for line in sys.stdin:
+    if sys.argv[1:] == ["-notags"]:
+        text = "".join(line.split())
+        print(" ".join(text[i : i + 2] for i in range(0, len(text), 2)))
+    else:
+        assert sys.argv[1:] == ["-in", "tok"]
+        print(" ".join(f"{{word}}/名詞/よみ" for word in line.split()))
+"""
+# Every word's head is the next one.
+EDA = """\
+#!{python} -SE
+import sys
+assert sys.argv[1:6] == ["-i", "kytea", "-o", "conll", "-m"], sys.argv
+assert open(sys.argv[6]).read() == "model"
+for line in sys.stdin:
+    words = [tagged.split("/")[0] for tagged in line.split()]
+    for number, word in enumerate(words, 1):
+        head = number + 1 if number < len(words) else -1
+        print(number, word, "_", "名詞", "_", "_", head, "_")
+    print()
+"""
+
+
+def install(folder: Path) -> Path:
+    """Write programs ``kytea`` and ``eda`` into a folder for PATH; return a model for EDA."""
+    for name, program in (("kytea", KYTEA), ("eda", EDA)):
+        (folder / name).write_text(program.format(python=sys.executable), "utf-8")
+        (folder / name).chmod(0o755)
+    model = folder / "the model.etm"
+    model.write_text("model")
+    return model
