@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.end_to_end.commands import BIN
 from tests.recipes import miniature
 from tests.recipes.server import Server, serve
 
+NOWHERE = "http://127.0.0.1:9"
 CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = [
     *("optimization.max_update=2", "common.log_format=json", "generation.max_len_b=20"),
@@ -83,6 +85,7 @@ class Recipe:
                 **os.environ,
                 "PATH": path,
                 "SYNCATTN_MIRROR": server.url if server else "",
+                **{"http_proxy": NOWHERE, "https_proxy": NOWHERE, "no_proxy": "127.0.0.1"},
                 "STANZA_DIR": str(self.parsers),
                 "EDA_MODEL": str(self.parsers / "the model.etm"),
                 "OMP_NUM_THREADS": "1",
@@ -149,3 +152,58 @@ def test_recipe(
             assert bool(score["compound_split_bleu"]) == (corpus == "wmt14_en_de")
     again = recipe.run(None, *systems, *SMALL, "--to=decode")
     assert again.returncode == 0 and "$ " not in again.stdout, again.stdout
+
+
+def test_a_download_that_breaks_goes_on_where_it_stopped(
+    tmp_path: Path, forked_programs: Path, parsers: Path
+) -> None:
+    recipe = Recipe("iwslt14_de_en", tmp_path, forked_programs, parsers)
+    with serve(recipe.published) as server:
+        server.cuts = [1000]
+        done = recipe.run(server, "--to=download")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [(seen.begin, seen.status) for seen in server.requests] == [(0, 200), (1000, 206)]
+
+
+def test_another_file_than_expected_stops_the_recipe(
+    tmp_path: Path, forked_programs: Path, parsers: Path
+) -> None:
+    recipe = Recipe("iwslt14_de_en", tmp_path, forked_programs, parsers)
+    (archive,) = recipe.published.rglob("de-en.tgz")
+    good = archive.read_bytes()
+    archive.write_bytes(good + b"changed")
+    with serve(recipe.published) as server:
+        stopped = recipe.run(server, "--to=collect")
+        assert stopped.returncode == 1
+        assert "de-en.tgz: not downloaded" in stopped.stdout
+        assert f"expected {recipe.made.sha256['de-en.tgz']}" in stopped.stdout
+        assert stopped.stderr.startswith("error: download: a command ended with status 1")
+        assert not (recipe.work / "corpora" / recipe.corpus / "raw").exists()
+        archive.write_bytes(good)
+        assert recipe.run(server, "--to=collect").returncode == 0
+
+
+def test_a_malicious_archive_stops_the_recipe(
+    tmp_path: Path, forked_programs: Path, parsers: Path
+) -> None:
+    recipe = Recipe("europarl_de_en_align", tmp_path, forked_programs, parsers)
+    archive = recipe.work / "corpora" / recipe.corpus / "download" / "DeEnGoldAlignment.tar.gz"
+    with tarfile.open(archive, "w:gz") as file:
+        file.addfile(tarfile.TarInfo("DeEn/../../../outside"))
+    with serve(recipe.published) as server:
+        stopped = recipe.run(server, "--to=collect")
+    assert stopped.returncode == 1
+    assert "would be unpacked outside of its folder (DeEn/../../../outside)" in stopped.stdout
+    assert not list(tmp_path.rglob("outside*"))
+
+
+def test_what_needs_a_licence_says_where_it_is_from(
+    tmp_path: Path, forked_programs: Path, parsers: Path
+) -> None:
+    recipe = Recipe("aspec_ja_en", tmp_path, forked_programs, parsers)
+    archive = recipe.work / "corpora" / recipe.corpus / "download" / "ASPEC.tar.gz"
+    archive.unlink()
+    stopped = recipe.run(None, "--to=download")
+    assert stopped.returncode == 1
+    assert "https://jipsti.jst.go.jp/aspec/" in stopped.stdout
+    assert f"download/{archive.name}: is missing" in stopped.stdout
