@@ -83,3 +83,8 @@ def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--beam" not in words
     config_options.main([path, "--generate"])
     assert capsys.readouterr().out.split() == ["--beam", "4", "--lenpen", "0.6"]
+
+
+def test_the_page_of_all_settings_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "all_settings.md").read_text(encoding="utf-8")
+    assert list(script("settings_table").lines()) == page.splitlines()

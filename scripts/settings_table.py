@@ -1,0 +1,78 @@
+"""Print every setting of every config of configs/ as docs/all_settings.md has them.
+
+Usage: ``python scripts/settings_table.py > docs/all_settings.md``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from syncattn_fairseq.recipes.corpus import load_corpus
+from syncattn_fairseq.recipes.systems import IGNORED, load_system
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+#: Of no interest to science.
+LEFT_OUT = {("common", name) for name in ("user_dir", "log_format", "log_interval")} | {
+    ("task", "data"),
+    ("checkpoint", "save_dir"),
+}
+HEAD = (
+    "# Every setting of every published run",
+    "",
+    "Made of `configs/` by `python scripts/settings_table.py > docs/all_settings.md`; a test compares",
+    "them. What a config does not say is fairseq's default. [settings.md](settings.md) has the papers'",
+    "scores, and what we chose where they are silent.",
+)
+
+
+def settings(config: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return what a config sets, by section and name."""
+    return {
+        (section, name): value
+        for section, values in config.items()
+        if section not in IGNORED or section == "generation"
+        for name, value in values.items()
+        if (section, name) not in LEFT_OUT
+    }
+
+
+def shown(values: dict[str, Any]) -> str:
+    """Return settings as a list on one line."""
+
+    def one(name: str, value: Any) -> str:
+        if isinstance(value, bool):
+            return f"`{name}`" if value else f"no `{name}`"
+        return f"`{name}` {','.join(map(str, value)) if isinstance(value, list) else value}"
+
+    return ", ".join(one(*item) for item in values.items()) or "none"
+
+
+def named(values: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    """Name settings as fairseq's options are."""
+    return {section if name == "_name" else name: v for (section, name), v in values.items()}
+
+
+def lines() -> Iterator[str]:
+    """Yield the page."""
+    yield from HEAD
+    for folder in sorted(path.parent for path in CONFIGS.glob("*/_corpus.yaml")):
+        corpus = load_corpus(folder)
+        shared = settings(load_system(folder / "_corpus.yaml"))
+        steps = shared.get(("optimization", "update_freq"), [1])[0]
+        words = (f"{language} `{corpus.words[language]}`" for language in corpus.languages)
+        yield from ("", f"## {corpus.name}", "")
+        yield f"- all systems: {shown(named(shared))}"
+        yield f"- tokens an update: {shared['dataset', 'max_tokens'] * steps:,}"
+        yield f"- words: {', '.join(words)}"
+        yield f"- training pairs: {shown(corpus.clean)}; subwords: {shown(corpus.subwords)}"
+        yield f"- decoded with the {corpus.checkpoint} checkpoint; score: {shown(corpus.score)}"
+        yield from ("", "| system | its own settings |", "|---|---|")
+        for path in sorted(folder.glob("[!_]*.yaml")):
+            own = settings(load_system(path)).items()
+            yield f"| `{path.stem}` | {shown(named({k: v for k, v in own if k not in shared}))} |"
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))
