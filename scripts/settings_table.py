@@ -21,9 +21,9 @@ LEFT_OUT = {("common", name) for name in ("user_dir", "log_format", "log_interva
 HEAD = (
     "# Every setting of every published run",
     "",
-    "Made of `configs/` by `python scripts/settings_table.py > docs/all_settings.md`; a test compares",
-    "them. What a config does not say is fairseq's default. [settings.md](settings.md) has the papers'",
-    "scores, and what we chose where they are silent.",
+    "Made of `configs/` by `python scripts/settings_table.py > docs/all_settings.md`; a test",
+    "compares them. What a config does not say is fairseq's default.",
+    "[settings.md](settings.md) has the papers' scores, and what we chose where they are silent.",
 )
 
 

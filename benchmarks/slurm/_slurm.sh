@@ -69,8 +69,15 @@ END
     say "$(slurmctld -V) runs"
 }
 
-end() { # end NAME: the process that has written this id
-    [ ! -s "$scratch/$1.pid" ] || kill "$(cat "$scratch/$1.pid")" 2>/dev/null || true
+end() { # end NAME: the daemon that has written this id, and wait until it has ended
+    local pid
+    [ -s "$scratch/$1.pid" ] || return 0
+    pid="$(cat "$scratch/$1.pid")"
+    kill "$pid" 2>/dev/null || true
+    for _ in $(seq 100); do
+        grep -qs '^State:\s*[^Z]' "/proc/$pid/status" || break
+        sleep 0.1
+    done
 }
 
 stop() {
@@ -84,7 +91,6 @@ stop() {
     fi
     end slurmd
     end slurmctld
-    sleep 2
     end munged
     [ -n "${SCRATCH:-}" ] || rm -rf "$scratch"
 }

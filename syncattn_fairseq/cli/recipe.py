@@ -19,6 +19,8 @@ from syncattn_fairseq.recipes.launch import Machines
 from syncattn_fairseq.recipes.prepare import preparation
 from syncattn_fairseq.recipes.run import Execute, alone, run, select, show
 
+#: A parser needs 1 or 2 GB.
+PARSERS_OF_A_GPU = 4
 PLUGIN = Path(syncattn_fairseq.__file__).parent
 
 
@@ -28,7 +30,9 @@ def main(argv: Sequence[str] | None = None, execute: Execute | None = None) -> N
     args = _parser().parse_intermixed_args(argv)
     corpus = load_corpus(args.configs / args.corpus)
     work = args.work.resolve()
-    preparing = preparation(corpus, len(os.sched_getaffinity(0)))
+    cores, gpus = len(os.sched_getaffinity(0)), torch.cuda.device_count()
+    parsers = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
+    preparing = preparation(corpus, cores, parsers)
     training = []
     if any("=" not in name for name in args.systems):
         experiment = _experiment(args, corpus)

@@ -32,12 +32,13 @@ def gold(corpus: Corpus) -> Path:
     return folder(corpus, RAW) / "test.align"
 
 
-def preparation(corpus: Corpus, cores: int) -> list[Stage]:
+def preparation(corpus: Corpus, cores: int, parsers: int) -> list[Stage]:
     """Return the stages up to the binarised corpus.
 
     Args:
         corpus: what to prepare.
         cores: number of processes that work side by side.
+        parsers: the same of those that parse, which may share GPUs.
     """
     stages = {
         "download": _download(corpus),
@@ -45,7 +46,7 @@ def preparation(corpus: Corpus, cores: int) -> list[Stage]:
         "tokenise": _tokenise(corpus, cores),
         "clean": _clean(corpus),
         "subwords": _subwords(corpus),
-        "parse": _parse(corpus, cores),
+        "parse": _parse(corpus, parsers),
         "binarise": _binarise(corpus, cores),
     }
     logs = Path("logs", corpus.name)
@@ -137,7 +138,7 @@ def _subwords(corpus: Corpus) -> list[str]:
     return commands
 
 
-def _parse(corpus: Corpus, cores: int) -> list[str]:
+def _parse(corpus: Corpus, workers: int) -> list[str]:
     words = folder(corpus, WORDS)
     commands = []
     for language, parser in corpus.parses.items():
@@ -147,7 +148,7 @@ def _parse(corpus: Corpus, cores: int) -> list[str]:
                 *("--input", words / f"{split}.{language}"),
                 *("--output", words / f"{split}.heads.{language}"),
                 *(labels if language == corpus.source else ()),
-                *("--workers", str(cores)),
+                *("--workers", str(workers)),
             )
             models = f" {MODELS}" if STANZA in parser else ""
             commands.append(f"syncattn-parse {parser}{models} {texts} $PARSE_OPTIONS")
