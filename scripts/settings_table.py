@@ -46,7 +46,7 @@ def shown(values: dict[str, Any]) -> str:
             return f"`{name}`" if value else f"no `{name}`"
         return f"`{name}` {','.join(map(str, value)) if isinstance(value, list) else value}"
 
-    return ", ".join(one(*item) for item in values.items()) or "none"
+    return ", ".join(one(*item) for item in values.items() if item[1] is not None) or "none"
 
 
 def named(values: dict[tuple[str, str], Any]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def lines() -> Iterator[str]:
         yield f"- all systems: {shown(named(shared))}"
         yield f"- tokens an update: {shared['dataset', 'max_tokens'] * steps:,}"
         yield f"- words: {', '.join(words)}"
-        yield f"- training pairs: {shown(corpus.clean)}; subwords: {shown(corpus.subwords)}"
+        yield f"- training pairs: {shown(corpus.clean)}; subwords: {shown(vars(corpus.subwords))}"
         yield f"- decoded with the {corpus.checkpoint} checkpoint; score: {shown(corpus.score)}"
         yield from ("", "| system | its own settings |", "|---|---|")
         for path in sorted(folder.glob("[!_]*.yaml")):

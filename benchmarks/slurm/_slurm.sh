@@ -2,7 +2,7 @@
 # Sourced by the checks here: a real Slurm on this machine, stopped when the script ends. Sets
 #   root     the checkout
 #   scratch  the folder for everything that is made
-#   client   the process that waits for jobs, when a check starts one: it ends with the script
+#   client   the process that in_background has started
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
 scratch="$(realpath "${SCRATCH:-$(mktemp -d)}")"
@@ -69,6 +69,13 @@ END
     say "$(slurmctld -V) runs"
 }
 
+in_background() { # in_background COMMAND...: it ends with the script, and what it has started too
+    set -m # a group of processes
+    "$@" &
+    set +m
+    client=$!
+}
+
 end() { # end NAME: the daemon that has written this id, and wait until it has ended
     local pid
     [ -s "$scratch/$1.pid" ] || return 0
@@ -81,7 +88,7 @@ end() { # end NAME: the daemon that has written this id, and wait until it has e
 }
 
 stop() {
-    [ -z "$client" ] || kill "$client" 2>/dev/null || true
+    [ -z "$client" ] || kill -- "-$client" 2>/dev/null || true
     if [ -s "$scratch/slurmctld.pid" ]; then
         scancel --user="$(id -un)" || true
         for _ in $(seq 20); do

@@ -43,8 +43,7 @@ wait_for() { # wait_for TASK: until its job is at work
 
 cd "$root"
 say "--executor slurm"
-parse slurm --executor slurm --slurm cpus-per-task=1 &
-client=$!
+in_background parse slurm --executor slurm --slurm cpus-per-task=1
 wait_for 0
 array="$(squeue -h -o %F | sort -u)"
 say "preempting job ${array}_0, with the signal that submitit waits for"

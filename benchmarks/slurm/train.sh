@@ -109,15 +109,14 @@ say "trained by two processes; $translated translations"
 
 say "a job that is requeued while it trains"
 updates=600
-recipe --to train optimization.max_update=$updates checkpoint.save_interval_updates=50 \
-    checkpoint.keep_interval_updates=1 checkpoint.save_dir=checkpoints/requeued &
-client=$!
+in_background recipe --to train optimization.max_update=$updates checkpoint.save_interval_updates=50 \
+    checkpoint.keep_interval_updates=1 checkpoint.save_dir=checkpoints/requeued
 until log="$(logs requeued)" && grep -q 'Saved checkpoint' "$log"; do
-    kill -0 $client 2>/dev/null || fail "the job has saved nothing"
+    kill -0 "$client" 2>/dev/null || fail "the job has saved nothing"
     sleep 0.2
 done
 scontrol requeue "$(job_of "$log")"
-wait $client
+wait "$client"
 client=
 trained "$log" $updates
 [ "$(fact "$(job_of "$log")" Restarts)" -eq 1 ] || fail "job $(job_of "$log") was not started again"

@@ -37,7 +37,8 @@ def main(argv: Sequence[str] | None = None, execute: Execute | None = None) -> N
     if any("=" not in name for name in args.systems):
         experiment = _experiment(args, corpus)
         baseline = corpus.baseline(experiment.systems[0])
-        before = (work / experiment.output(baseline)).exists()
+        known = (corpus.folder / f"{baseline}.yaml").exists()
+        before = known and (work / experiment.output(baseline)).exists()
         training = experiment.stages([baseline] if before else [])
     chosen = select(preparing + training, args.first, args.last)
     if args.dry_run:

@@ -33,6 +33,26 @@ class Archive:
 
 
 @dataclass(frozen=True)
+class Subwords:
+    """How words are cut.
+
+    Attributes:
+        size: of the vocabulary.
+        joint: whether it is learnt from both sides together.
+        joined_dictionary: whether fairseq's dictionary is one for both sides; None: as ``joint``.
+    """
+
+    size: int
+    joint: bool
+    joined_dictionary: bool | None = None
+
+    @property
+    def joined(self) -> bool:
+        """Whether fairseq's dictionary is one for both sides."""
+        return self.joint if self.joined_dictionary is None else self.joined_dictionary
+
+
+@dataclass(frozen=True)
 class Corpus:
     """A parallel corpus, and how its text is made ready.
 
@@ -43,8 +63,7 @@ class Corpus:
         train, valid, test: the texts, each ``FORMAT=PLACE`` (`syncattn_fairseq.recipes.collect`).
         words: for each language a tokeniser, a command from standard input to standard output.
             ``{cores}`` in it is the number of processes.
-        subwords: ``size`` of the vocabulary, and whether it is learnt ``joint``; fairseq's
-            dictionaries are joined as well unless ``joined_dictionary`` says otherwise.
+        subwords: how words are cut.
         first: how many training pairs are taken, from the first on; None: all.
         every: every so manieth training pair is for validation, in the place of ``valid``.
         clean: options of ``syncattn-clean``, for the training pairs.
@@ -64,7 +83,7 @@ class Corpus:
     train: list[str]
     test: list[str]
     words: dict[str, str]
-    subwords: dict[str, Any]
+    subwords: Subwords
     valid: list[str] = field(default_factory=list)
     first: int | None = None
     every: int | None = None
@@ -118,6 +137,8 @@ def load_corpus(folder: Path) -> Corpus:
         raise DataError(f"{path}: no such corpus; choose from {known}")
     facts: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     facts["archives"] = [_make(Archive, path, archive) for archive in facts["archives"]]
+    if "subwords" in facts:
+        facts["subwords"] = _make(Subwords, path, facts["subwords"])
     if isinstance(facts.get("valid"), Mapping):
         facts["every"] = facts.pop("valid")["every"]
     for split in SPLITS:

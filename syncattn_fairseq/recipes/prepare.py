@@ -121,10 +121,10 @@ def _clean(corpus: Corpus) -> list[str]:
 def _subwords(corpus: Corpus) -> list[str]:
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
     commands = [f"mkdir -p {pieces}"]
-    joint = corpus.subwords["joint"]
+    joint = corpus.subwords.joint
     for languages in [corpus.languages] if joint else [(side,) for side in corpus.languages]:
         model = pieces / ("bpe" if joint else f"bpe.{languages[0]}")
-        size = ("--vocab-size", str(corpus.subwords["size"]))
+        size = ("--vocab-size", str(corpus.subwords.size))
         text = [words / f"train.{language}" for language in languages]
         commands.append(line("syncattn-bpe", "learn", *size, "--model", model, "--input", *text))
         names = [f"{split}.{language}" for split in SPLITS for language in languages]
@@ -170,11 +170,11 @@ def _binarise(corpus: Corpus, cores: int) -> list[str]:
 def _binarised(
     corpus: Corpus, command: str, texts: Path, destination: Path, cores: int, *more: str | Path
 ) -> str:
-    joined = corpus.subwords.get("joined_dictionary", corpus.subwords["joint"])
+    joined = ["--joined-dictionary"] if corpus.subwords.joined else []
     texts_of = [word for split in SPLITS for word in (f"--{split}pref", texts / split)]
     languages = ("-s", corpus.source, "-t", corpus.target)
     binarise = line(
-        *(command, *languages, *(["--joined-dictionary"] if joined else [])),
+        *(command, *languages, *joined),
         *("--destdir", destination),
         *("--workers", str(cores), *texts_of, *more),
     )

@@ -55,6 +55,8 @@ def test_faults_are_named(tmp_path: Path) -> None:
         made(tmp_path, word={})
     with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'md5'; known are url, "):
         made(tmp_path, archives=[{"url": "http://x/y", "md5": "1"}])
+    with pytest.raises(DataError, match=r"_data\.yaml: the key 'joint' is missing"):
+        made(tmp_path, subwords={"size": 8000})
     with pytest.raises(DataError, match=r"_data\.yaml: the key 'words' is missing"):
         made(tmp_path, words=None)
     with pytest.raises(DataError, match=r"wmt15/_data\.yaml: no such corpus; choose .*wmt14_en_de"):

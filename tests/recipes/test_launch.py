@@ -75,4 +75,5 @@ def test_a_job_of_slurm_starts_torchrun_on_each_machine() -> None:
     assert {"--partition=gpu", "--exclusive"} <= {*words}
     job = words[words.index("--wrap") + 1]
     assert job.startswith("srun torchrun --nnodes=2 --nproc-per-node=8 ")
+    assert ":$((29500 + SLURM_JOB_ID % 1000)) " in job  # jobs may share a machine
     assert "dataset.max_tokens=1536" in job  # 6 x 4096 of 16 processes
