@@ -7,6 +7,7 @@ Our own package is not imported before: that is the command's to do, or fairseq'
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import logging
@@ -72,6 +73,8 @@ def _commands() -> list[str]:
 def _serve(address: str) -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
+    gc.collect()
+    gc.freeze()  # else each command copies what is shared when it looks for garbage
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)

@@ -21,6 +21,8 @@ from tests.end_to_end import commands
 from tests.end_to_end.commands import finish, logged, start, train, training
 from tests.end_to_end.conftest import VALID
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 PARTS = ("loss", "total_loss", "src_dep_loss", "tgt_dep_loss", "sync_loss", "src_uas")
 STRAIGHT = ("--max-update=4", "--max-epoch=1", "--validate-interval=9", "--no-epoch-checkpoints")
 
@@ -53,6 +55,7 @@ def test_log_has_every_part_and_the_best_checkpoint_is_the_best_translation(
     assert all(v["valid_total_loss"] > v["valid_loss"] for v in valid)
 
 
+@pytest.mark.usefixtures("from_scratch")
 def test_killed_and_resumed_is_the_same_as_straight(data: Path, tmp_path: Path) -> None:
     arguments = ("transformer_syncattn", *STRAIGHT)
     straight = losses(train(data, tmp_path / "straight", *arguments))
@@ -240,6 +243,7 @@ def hydra_steps(output: str) -> list[dict[str, str]]:
     return steps
 
 
+@pytest.mark.usefixtures("from_scratch")
 @pytest.mark.parametrize("precision", ["common.bf16=false", "common.bf16=true"])
 def test_hydra_trains_the_same_model(
     data: Path, tmp_path: Path, on_the_command_line: list[Any], precision: str
@@ -258,6 +262,7 @@ def test_hydra_trains_the_same_model(
     assert commands.lines(commands.generate(data, tmp_path / "checkpoint_last.pt"), "H")
 
 
+@pytest.mark.usefixtures("from_scratch")
 def test_torchrun_trains_with_two_processes(
     data: Path, tmp_path: Path, on_the_command_line: list[Any]
 ) -> None:
