@@ -22,8 +22,8 @@ from .parser import Parse, Parser, Sentences, parse_in_halves
 # The most of what a failed command said that fits into a line.
 _SAID = 200
 
-_KYTEA = "KyTea, http://www.phontron.com/kytea/"
-_EDA = "EDA, http://plata.ar.media.kyoto-u.ac.jp/tool/EDA/"
+KYTEA = "KyTea, http://www.phontron.com/kytea/"
+EDA = "EDA, http://plata.ar.media.kyoto-u.ac.jp/tool/EDA/"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Command:
             model: of EDA.
         """
         command = f"kytea -in tok | eda -i kytea -o conll -m {shlex.quote(model)}"
-        programs = (("kytea", f"install {_KYTEA}"), ("eda", f"install {_EDA}"))
+        programs = (("kytea", f"install {KYTEA}"), ("eda", f"install {EDA}"))
         return cls(command, "eda-conll", programs, (model,))
 
     def files(self) -> list[Path]:

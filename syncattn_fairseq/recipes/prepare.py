@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..parsing.external import EDA, KYTEA
 from .corpus import SPLITS, Corpus
 from .stages import Stage, line, options, written
 
@@ -53,8 +54,22 @@ def preparation(corpus: Corpus, cores: int, parsers: int) -> list[Stage]:
     return [Stage(name, logs / name, commands) for name, commands in stages.items() if commands]
 
 
-def _download(corpus: Corpus) -> list[str]:
+def _needed(corpus: Corpus) -> list[str]:
+    """Return what stops at once where a program is missing that is not ours."""
+    tokenisers, parsers = " ".join(corpus.words.values()), " ".join(corpus.parses.values())
+    programs = {"kytea": KYTEA} if "kytea" in tokenisers else {}
     commands = []
+    if "--parser eda" in parsers:
+        programs["eda"] = EDA
+        commands = [': "${EDA_MODEL:?set it to the file of the model of EDA}"']
+    for program, place in programs.items():
+        advice = line("echo", f"{program}: no such program; install {place}")
+        commands.append(f"command -v {program} > /dev/null || {{ {advice} >&2; exit 1; }}")
+    return commands
+
+
+def _download(corpus: Corpus) -> list[str]:
+    commands = _needed(corpus)
     for archive in corpus.archives:
         facts = {"name": archive.file, "sha256": archive.sha256, "size": archive.size}
         if archive.licence:

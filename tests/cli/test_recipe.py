@@ -78,6 +78,30 @@ def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
     assert decode[-1].startswith("fairseq-generate ")
 
 
+def test_programs_for_japanese_are_asked_for_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, (model, *programs) = dry(capsys, "kftt_ja_en", "--to=download")
+    for command, advice in (
+        (model, "EDA_MODEL: set it to the file of the model of EDA"),
+        (programs[0], "kytea: no such program; install KyTea, http://www.phontron.com/kytea/"),
+        (programs[1], "eda: no such program; install EDA, http://"),
+    ):
+        done = subprocess.run(
+            ["/bin/bash", "-c", command],
+            env={"PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode != 0 and advice in done.stderr
+        for name in ("kytea", "eda"):
+            (tmp_path / name).touch(0o755)
+        known = {"PATH": str(tmp_path), "EDA_MODEL": "x"}
+        subprocess.run(["/bin/bash", "-c", command], env=known, check=True)
+        for name in ("kytea", "eda"):
+            (tmp_path / name).unlink()
+
+
 def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["wmt14_en_de", "--from", "train", "--dry-run"]) == 1
     assert "no stage 'train'; choose from download, collect" in capsys.readouterr().err
