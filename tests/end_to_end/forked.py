@@ -7,6 +7,7 @@ Our own package is not imported before: that is the command's to do, or fairseq'
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -113,6 +114,7 @@ def _run(client: socket.socket) -> int:
     except BaseException:
         sys.excepthook(*sys.exc_info())
         status = 1
+    atexit._run_exitfuncs()  # ends what loads data, which else keeps our output open for seconds
     sys.stdout.flush()
     sys.stderr.flush()
     return int(status or 0)
