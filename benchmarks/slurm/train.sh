@@ -53,7 +53,7 @@ dataset: {max_tokens: 1024, disable_validation: true}
 checkpoint: {no_epoch_checkpoints: true, save_interval: 9999}
 hydra: {output_subdir: null, run: {dir: .}}
 END
-cat >configs/tiny/transformer.yaml <<'END' # what a recipe compares others with: must be there
+cat >configs/tiny/transformer.yaml <<'END' # what a recipe compares others with
 # @package _global_
 defaults: [_self_, _corpus]
 model: {_name: syntax_transformer}
