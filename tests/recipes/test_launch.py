@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import math
 import shlex
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.data.errors import DataError
@@ -19,11 +20,12 @@ def settings(tokens: int, steps: int) -> dict[str, dict[str, object]]:
 
 
 @given(st.integers(512, 8192), st.integers(1, 16), st.integers(1, 128))
+@example(1295, 13, 66)  # 255.08 tokens each are 256
 def test_any_number_of_processes_takes_the_batch_of_one(
     most: int, steps: int, processes: int
 ) -> None:
     together = most * steps
-    if together < processes * SMALLEST_BATCH:
+    if math.ceil(together / processes) < SMALLEST_BATCH:
         with pytest.raises(DataError, match=f"take at most {together // SMALLEST_BATCH}"):
             batch(settings(most, steps), processes)
         return
