@@ -54,11 +54,11 @@ def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
             f"a batch of {together:,} tokens leaves {tokens} to each of {processes} processes; "
             f"take at most {together // SMALLEST_BATCH}"
         )
-    # Neither what is validated nor the model's size depend on it; longer pairs are left out.
-    changed = {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
-    if tokens < most:
-        changed |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
-    return {"optimization.update_freq": f"[{steps}]"} | (changed if tokens < most else {})
+    settings: dict[str, Any] = {"optimization.update_freq": f"[{steps}]"}
+    if tokens < most:  # validation stays as it is; longer training pairs are left out
+        settings |= {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
+        settings |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
+    return settings
 
 
 def training(path: Path, plugin: Path, machines: Machines, overrides: Sequence[str]) -> str:

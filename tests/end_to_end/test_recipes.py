@@ -26,14 +26,6 @@ SMALL = [
     *("model.encoder_embed_dim=32", "model.encoder_ffn_embed_dim=32"),
     *("model.encoder_attention_heads=8", "model.decoder_attention_heads=8"),
 ]
-SMALL_RNN = [
-    *SMALL[:3],
-    *(
-        f"model.{side}_{size}=16"
-        for side in ("encoder", "decoder")
-        for size in ("embed_dim", "hidden_size")
-    ),
-]
 
 
 @pytest.fixture(scope="module")
