@@ -14,7 +14,7 @@ import torch
 from fairseq.data import Dictionary, data_utils
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
-import syncattn_fairseq  # noqa: F401  (registers the models)
+import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.functional import tree_distances
 
 #: What is compared with what: fairseq's own model stands first. That it stands there twice shows

@@ -17,7 +17,7 @@ import torch
 from fairseq import checkpoint_utils
 from torch import Tensor
 
-import syncattn_fairseq  # noqa: F401  (registers task and model)
+import syncattn_fairseq.plugin  # noqa: F401  (registers task and model)
 from syncattn_fairseq.data.subwords import detect_scheme, word_lengths
 from syncattn_fairseq.evaluation.alignment import read_alignments
 

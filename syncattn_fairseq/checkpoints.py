@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import replacing
+from .base.errors import DataError
+from .base.files import replacing
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.checkpoints import average_checkpoints, last_checkpoints
-from syncattn_fairseq.data.errors import DataError
 
 
 def save(path: Path, updates: int, model: dict[str, torch.Tensor], **rest: Any) -> Path:

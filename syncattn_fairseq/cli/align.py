@@ -9,22 +9,22 @@ from typing import Any, TypeAlias
 
 from tqdm import tqdm
 
-from syncattn_fairseq.cli.common import command, publish
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.subwords import SCHEMES
-from syncattn_fairseq.evaluation.alignment import (
+from ..base.errors import DataError
+from ..data.subwords import SCHEMES
+from ..evaluation.alignment import (
     Link,
     alignment_error_rate,
     read_alignments,
     write_alignments,
 )
-from syncattn_fairseq.evaluation.symmetrisation import SYMMETRISATIONS
-from syncattn_fairseq.evaluation.table import text_table
-from syncattn_fairseq.evaluation.word_alignment import (
+from ..evaluation.symmetrisation import SYMMETRISATIONS
+from ..evaluation.table import text_table
+from ..evaluation.word_alignment import (
     WordAlignment,
     common_sentences,
     read_word_alignments,
 )
+from .common import command, publish
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""

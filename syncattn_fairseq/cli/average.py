@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from syncattn_fairseq.checkpoints import average_checkpoints, last_checkpoints
-from syncattn_fairseq.cli.common import command, positive
+from ..checkpoints import average_checkpoints, last_checkpoints
+from .common import command, positive
 
 
 @command

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from syncattn_fairseq.cli.common import add_texts, command, rewrite_texts
-from syncattn_fairseq.data.files import replacing
-from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, read_sentences
+from ..base.files import replacing
+from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, read_sentences
+from .common import add_texts, command, rewrite_texts
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from syncattn_fairseq.cli.common import command, positive
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import same_line_count
-from syncattn_fairseq.recipes.clean import FAULTS, find_fault
-from syncattn_fairseq.recipes.parallel import read_pairs, sides, write_pairs
+from ..base.errors import DataError
+from ..base.files import same_line_count
+from ..recipes.clean import FAULTS, find_fault
+from ..recipes.parallel import read_pairs, sides, write_pairs
+from .common import command, positive
 
 
 @command

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from syncattn_fairseq.cli.common import command, positive
-from syncattn_fairseq.recipes.collect import collect
-from syncattn_fairseq.recipes.formats import PAIRS, TEXTS
-from syncattn_fairseq.recipes.parallel import write_pairs
+from ..recipes.collect import collect
+from ..recipes.formats import PAIRS, TEXTS
+from ..recipes.parallel import write_pairs
+from .common import command, positive
 
 
 @command

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import replacing
+from ..base.errors import DataError
+from ..base.files import replacing
 
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:

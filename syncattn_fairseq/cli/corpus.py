@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from syncattn_fairseq.cli.common import command, positive
-from syncattn_fairseq.data.synthetic.corpus import write_corpus
+from ..synthetic.corpus import write_corpus
+from .common import command, positive
 
 
 @command

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from syncattn_fairseq.cli.common import command, positive
-from syncattn_fairseq.data.files import checksum
-from syncattn_fairseq.recipes.fetch import MIRRORS, fetch, licensed
+from ..base.files import checksum
+from ..recipes.fetch import MIRRORS, fetch, licensed
+from .common import command, positive
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from syncattn_fairseq.cli.common import add_texts, command, rewrite_texts
-from syncattn_fairseq.data.binarise import POLICIES
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines
-from syncattn_fairseq.data.multitask import (
+from ..base.errors import DataError
+from ..base.files import read_lines
+from ..data.binarise import POLICIES
+from ..data.multitask import (
     TRANSLATE,
     Dependencies,
     ParsedSource,
@@ -19,7 +18,8 @@ from syncattn_fairseq.data.multitask import (
     mix,
     tag,
 )
-from syncattn_fairseq.data.subwords import SCHEMES, detect_scheme
+from ..data.subwords import SCHEMES, detect_scheme
+from .common import add_texts, command, rewrite_texts
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,16 +7,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from syncattn_fairseq.cli.common import command, positive
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.parsing.corpus import convert_parsed, parse_corpus
-from syncattn_fairseq.parsing.executors import Executor, local, slurm
-from syncattn_fairseq.parsing.external import Command
-from syncattn_fairseq.parsing.formats import FORMATS
-from syncattn_fairseq.parsing.parser import MAX_WORDS
-from syncattn_fairseq.parsing.shards import ParserSource
-from syncattn_fairseq.parsing.stanza_parser import StanzaModels
-from syncattn_fairseq.parsing.writer import CONLLU, HEADS, LABELS
+from ..base.errors import DataError
+from ..parsing.corpus import convert_parsed, parse_corpus
+from ..parsing.executors import Executor, local, slurm
+from ..parsing.external import Command
+from ..parsing.formats import FORMATS
+from ..parsing.parser import MAX_WORDS
+from ..parsing.shards import ParserSource
+from ..parsing.stanza_parser import StanzaModels
+from ..parsing.writer import CONLLU, HEADS, LABELS
+from .common import command, positive
 
 #: What each parser needs, and what else it takes.
 _OPTIONS = {

@@ -13,8 +13,9 @@ from fairseq import options
 from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
-from syncattn_fairseq.cli.common import command
-from syncattn_fairseq.data.binarise import (
+from ..base.errors import DataError
+from ..base.files import read_lines, same_line_count
+from ..data.binarise import (
     HEADS,
     LABELS,
     POLICIES,
@@ -22,15 +23,14 @@ from syncattn_fairseq.data.binarise import (
     Annotation,
     binarise,
 )
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines, same_line_count
-from syncattn_fairseq.data.labels import (
+from ..data.labels import (
     build_dictionary,
     dictionary_path,
     load_dictionary,
     save_dictionary,
 )
-from syncattn_fairseq.data.subwords import SCHEMES
+from ..data.subwords import SCHEMES
+from .common import command
 
 SPLITS = ("train", "valid", "test")
 KINDS = (HEADS, LABELS)

@@ -12,12 +12,13 @@ from pathlib import Path
 import torch
 
 import syncattn_fairseq
-from syncattn_fairseq.cli.common import command, positive
-from syncattn_fairseq.recipes.corpus import Corpus, load_corpus
-from syncattn_fairseq.recipes.experiment import Experiment
-from syncattn_fairseq.recipes.launch import Machines
-from syncattn_fairseq.recipes.prepare import preparation
-from syncattn_fairseq.recipes.run import Execute, alone, run, select, show
+
+from ..recipes.corpus import Corpus, load_corpus
+from ..recipes.experiment import Experiment
+from ..recipes.launch import Machines
+from ..recipes.prepare import preparation
+from ..recipes.run import Execute, alone, run, select, show
+from .common import command, positive
 
 #: A parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 
-from syncattn_fairseq.cli.common import command, publish
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.parses import read_heads
-from syncattn_fairseq.data.subwords import SCHEMES
-from syncattn_fairseq.evaluation.alignment import read_alignments
-from syncattn_fairseq.evaluation.fairseq_output import read_decoded
-from syncattn_fairseq.evaluation.scoring import Gold, Output, SystemScore, score_systems
-from syncattn_fairseq.evaluation.table import report
-from syncattn_fairseq.evaluation.translation import read_references
+from ..base.errors import DataError
+from ..data.parses import read_heads
+from ..data.subwords import SCHEMES
+from ..evaluation.alignment import read_alignments
+from ..evaluation.fairseq_output import read_decoded
+from ..evaluation.scoring import Gold, Output, SystemScore, score_systems
+from ..evaluation.table import report
+from ..evaluation.translation import read_references
+from .common import command, publish
 
 
 @command

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from syncattn_fairseq.cli.common import add_texts, command, positive, rewrite_texts
-from syncattn_fairseq.data.files import read_lines
-from syncattn_fairseq.data.moses import load_sacremoses
+from ..base.files import read_lines
+from ..data.moses import load_sacremoses
+from .common import add_texts, command, positive, rewrite_texts
 
 _tokenise: Callable[[str], str]
 

@@ -8,22 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from syncattn_fairseq.cli.common import command, positive, publish
-from syncattn_fairseq.data.binary_trees import (
+from ..base.errors import DataError
+from ..base.files import read_lines, replacing
+from ..data.subwords import SCHEMES, detect_scheme
+from ..evaluation.bracketing import BracketingScore, score_trees
+from ..evaluation.fairseq_output import read_decoded
+from ..evaluation.induction import SIDES, induced_tree
+from ..evaluation.table import text_table
+from ..trees.binary import (
     balanced,
     left_branching,
     random_tree,
     right_branching,
 )
-from syncattn_fairseq.data.brackets import Tree, read_trees
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines, replacing
-from syncattn_fairseq.data.linearise import linearise
-from syncattn_fairseq.data.subwords import SCHEMES, detect_scheme
-from syncattn_fairseq.evaluation.bracketing import BracketingScore, score_trees
-from syncattn_fairseq.evaluation.fairseq_output import read_decoded
-from syncattn_fairseq.evaluation.induction import SIDES, induced_tree
-from syncattn_fairseq.evaluation.table import text_table
+from ..trees.brackets import Tree, read_trees
+from ..trees.linearise import linearise
+from .common import command, positive, publish
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -15,8 +15,8 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import index_file_path
 from tqdm import tqdm
 
-from .errors import BadParse, DataError
-from .files import read_lines, same_line_count
+from ..base.errors import BadParse, DataError
+from ..base.files import read_lines, same_line_count
 from .mmap_blocks import SizesReader, write_dataset
 from .parses import are_trees, check_tree, heads_of_lines, labels_of_lines, parse_heads
 from .subwords import CONTINUATION, NO_HEAD, join_subwords

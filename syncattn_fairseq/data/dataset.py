@@ -20,8 +20,8 @@ from fairseq.data import (
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
+from ..base.errors import DataError
 from .controls import CONTROLS
-from .errors import DataError
 from .fields import NOTHING, SourceFields
 from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks, spread_over_subwords
 from .tree_distances import subword_tree_distances

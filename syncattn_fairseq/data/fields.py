@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .errors import DataError
+from ..base.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
-from .errors import DataError
-from .files import replacing
+from ..base.errors import DataError
+from ..base.files import replacing
 
 
 def dictionary_path(folder: Path | str, language: str) -> Path:

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path, index_file_path
 
-from .files import replacing
+from ..base.files import replacing
 
 _COUNT_AT = 18
 _SIZES_AT = _COUNT_AT + 8

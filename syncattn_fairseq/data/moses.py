@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import DataError
+from ..base.errors import DataError
 
 
 def load_sacremoses() -> Any:

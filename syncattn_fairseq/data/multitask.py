@@ -19,10 +19,10 @@ from typing import TypeAlias
 
 from tqdm import tqdm
 
-from .brackets import parse_tree, plain_word
-from .errors import BadParse, DataError
-from .files import read_lines, replacing, same_line_count
-from .linearise import dependency_tree, linearise
+from ..base.errors import BadParse, DataError
+from ..base.files import read_lines, replacing, same_line_count
+from ..trees.brackets import parse_tree, plain_word
+from ..trees.linearise import dependency_tree, linearise
 from .parses import check_tree, read_heads
 from .subwords import join_subwords, word_lengths
 

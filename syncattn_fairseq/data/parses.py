@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import BadParse, DataError
-from .files import read_lines
+from ..base.errors import BadParse, DataError
+from ..base.files import read_lines
 
 
 def read_heads(path: Path | str) -> Iterator[list[int] | None]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import sentencepiece
 
-from .errors import DataError
-from .files import read_lines
+from ..base.errors import DataError
+from ..base.files import read_lines
 
 MODEL_TYPES = ("bpe", "unigram", "char")
 

@@ -20,7 +20,7 @@ from itertools import accumulate, compress, count, pairwise
 import torch
 from torch import Tensor
 
-from .errors import DataError
+from ..base.errors import DataError
 
 CONTINUATION = -1
 """Mark of a subword that is not the first of its word."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines, replacing
+from ..base.errors import DataError
+from ..base.files import read_lines, replacing
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target position, both 0-based."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from syncattn_fairseq.data.errors import DataError
+from ..base.errors import DataError
 
 Heads: TypeAlias = Sequence[int]
 """The head of each word of a sentence, 1-based; 0 is the root."""

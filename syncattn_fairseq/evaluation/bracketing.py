@@ -25,8 +25,8 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 from unicodedata import category
 
-from syncattn_fairseq.data.brackets import Tree, plain_word
-from syncattn_fairseq.data.errors import DataError
+from ..base.errors import DataError
+from ..trees.brackets import Tree, plain_word
 
 Span: TypeAlias = tuple[int, int]
 """The first word of a constituent and the one after its last, counted from 0."""

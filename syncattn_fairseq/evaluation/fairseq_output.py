@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines
-from syncattn_fairseq.evaluation.alignment import Link
+from ..base.errors import DataError
+from ..base.files import read_lines
+from .alignment import Link
 
 _LINE = re.compile(
     r"([SHDAL]|X(?=-\d+\t(?:source|hypothesis)\t(?:word|distance-\d+)\t))-(\d+)\t(.*)"

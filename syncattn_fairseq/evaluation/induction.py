@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import compress
 
-from ..data.binary_trees import tree_from_distances
-from ..data.brackets import Tree
-from ..data.errors import DataError
+from ..base.errors import DataError
 from ..data.subwords import join_subwords, word_starts
+from ..trees.binary import tree_from_distances
+from ..trees.brackets import Tree
 from .fairseq_output import DecodedSentence
 
 SIDES = ("source", "hypothesis")

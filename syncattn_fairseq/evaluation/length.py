@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from sacrebleu.metrics.bleu import BLEU
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.subwords import detect_scheme
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
-from syncattn_fairseq.evaluation.translation import undo_subwords
+from ..base.errors import DataError
+from ..data.subwords import detect_scheme
+from .fairseq_output import DecodedSentence
+from .translation import undo_subwords
 
 BUCKETS = ("1-10", "11-20", "21-30", "31-40", "41-50", "51+")
 """Words of the source; an empty one is among the shortest."""

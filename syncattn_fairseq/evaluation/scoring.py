@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.subwords import detect_scheme
-from syncattn_fairseq.evaluation.alignment import AlignmentScore, Link, alignment_error_rate
-from syncattn_fairseq.evaluation.attachment import (
+from ..base.errors import DataError
+from ..data.subwords import detect_scheme
+from .alignment import AlignmentScore, Link, alignment_error_rate
+from .attachment import (
     AttachmentScore,
     Heads,
     attachment_score,
 )
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
-from syncattn_fairseq.evaluation.length import BucketScore, bleu_by_length, source_lengths
-from syncattn_fairseq.evaluation.significance import Significance, compare_with_baseline
-from syncattn_fairseq.evaluation.translation import (
+from .fairseq_output import DecodedSentence
+from .length import BucketScore, bleu_by_length, source_lengths
+from .significance import Significance, compare_with_baseline
+from .translation import (
     TranslationScore,
     bleu,
     chrf,
@@ -27,7 +27,7 @@ from syncattn_fairseq.evaluation.translation import (
     ribes,
     undo_subwords,
 )
-from syncattn_fairseq.evaluation.word_alignment import hides_words, word_alignment
+from .word_alignment import hides_words, word_alignment
 
 
 @dataclass(frozen=True)

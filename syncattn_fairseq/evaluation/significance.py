@@ -10,7 +10,7 @@ from sacrebleu.metrics.base import Signature
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest, Result
 
-from syncattn_fairseq.data.errors import DataError
+from ..base.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
 
-from syncattn_fairseq.evaluation.alignment import Link
+from .alignment import Link
 
 VARIANTS: Mapping[str, Callable[[Iterable[bool]], bool]] = {"moses": any, "lilt": all}
 """How many of the two words of a neighbour must be unaligned."""

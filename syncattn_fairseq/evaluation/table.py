@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from syncattn_fairseq.evaluation.scoring import SystemScore
+from .scoring import SystemScore
 
 
 def report(scores: Mapping[str, SystemScore]) -> str:

@@ -12,11 +12,11 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines
-from syncattn_fairseq.data.moses import load_sacremoses
-from syncattn_fairseq.data.subwords import detect_scheme, join_subwords
-from syncattn_fairseq.evaluation.ribes import ALPHA, BETA, sentence_ribes
+from ..base.errors import DataError
+from ..base.files import read_lines
+from ..data.moses import load_sacremoses
+from ..data.subwords import detect_scheme, join_subwords
+from .ribes import ALPHA, BETA, sentence_ribes
 
 
 @dataclass(frozen=True)

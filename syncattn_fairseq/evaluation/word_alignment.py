@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.subwords import detect_scheme, word_lengths
-from syncattn_fairseq.evaluation.alignment import Link, word_links
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence, read_decoded
+from ..base.errors import DataError
+from ..data.subwords import detect_scheme, word_lengths
+from .alignment import Link, word_links
+from .fairseq_output import DecodedSentence, read_decoded
 
 _UNKNOWN = "<unk>"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ..data.errors import BadParse, DataError
-from ..data.files import checksum, read_lines, replacing
+from ..base.errors import BadParse, DataError
+from ..base.files import checksum, read_lines, replacing
 from .executors import Executor
 from .formats import FORMATS
 from .manifest import Manifest

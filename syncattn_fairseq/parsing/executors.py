@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..data.errors import DataError
+from ..base.errors import DataError
 from .shards import Shard, ShardTask
 
 Progress: TypeAlias = Callable[[int], object]

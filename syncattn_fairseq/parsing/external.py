@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO
 
-from ..data.errors import BadParse, DataError
+from ..base.errors import BadParse, DataError
 from .formats import FORMATS
 from .parsed_file import STOPPED, parses_of
 from .parser import Parse, Parser, Sentences, parse_in_halves

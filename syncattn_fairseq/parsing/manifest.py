@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..data.files import checksum, replacing
+from ..base.files import checksum, replacing
 from .report import Report
 from .shards import ParserSource, Shard
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice, product
 from typing import Generic, NamedTuple, TypeVar
 
-from ..data.errors import BadParse, DataError
+from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree
 from .formats.analysis import Analysis
 from .parser import Parse

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ..data.errors import BadParse, DataError
+from ..base.errors import BadParse, DataError
 
 #: Longer sentences are not parsed: time and memory grow faster than the square of the length,
 #: to 2 s and 0.4 GB for this many words on a CPU.

@@ -27,7 +27,7 @@ from functools import cache
 from itertools import accumulate
 from unicodedata import category, normalize
 
-from ..data.errors import BadParse
+from ..base.errors import BadParse
 from ..data.parses import check_tree
 from .formats.analysis import Analysis, Surface
 from .parser import Parse

@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..data.errors import BadParse, DataError
-from ..data.files import read_lines
+from ..base.errors import BadParse, DataError
+from ..base.files import read_lines
 from .parsed_file import EMPTY
 from .parser import Parse, Parser
 from .report import Report

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..data.errors import BadParse, DataError
-from . import trees
+from ..base.errors import BadParse, DataError
+from . import arborescence
 from .parser import Morphology, Parse, Parser, Sentences, parse_in_halves
 
 # Enough for full batches, few enough for the memory of a small machine.
@@ -141,7 +141,7 @@ class StanzaParser(Parser):
             raise models.missing() from error
         model = self.pipeline.processors["depparse"].trainer.model
         if hasattr(model, "forward_scores"):  # as graph parsers have since Stanza 1.15
-            model.predict = trees.predictor(model)
+            model.predict = arborescence.predictor(model)
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """See ``Parser``."""

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from ..data.errors import BadParse
+from ..base.errors import BadParse
 from ..data.parses import check_tree
 from .parser import FAILED, Morphology, Parse
 from .report import Report

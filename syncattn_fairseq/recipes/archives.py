@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, NamedTuple
 
-from ..data.errors import DataError
+from ..base.errors import DataError
 
 #: Between an archive and its member in the name of a place.
 SEPARATOR = "!"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from ..data.errors import DataError
+from ..base.errors import DataError
 from .archives import open_member
 from .formats import PAIRS, TEXTS
 

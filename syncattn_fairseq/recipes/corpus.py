@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from ..data.errors import DataError
+from ..base.errors import DataError
 from .systems import load_system
 
 SPLITS = ("train", "valid", "test")

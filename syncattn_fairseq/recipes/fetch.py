@@ -20,8 +20,8 @@ from urllib.request import Request, urlopen
 from tqdm import tqdm
 
 from .. import __version__
-from ..data.errors import DataError
-from ..data.files import checksum, replacing
+from ..base.errors import DataError
+from ..base.files import checksum, replacing
 
 #: Environment variable with the base URLs of mirrors, separated by spaces.
 MIRRORS = "SYNCATTN_MIRROR"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..data.errors import DataError
+from ..base.errors import DataError
 from .stages import line
 from .systems import load_system
 

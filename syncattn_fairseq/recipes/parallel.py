@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from ..data.files import read_lines, replacing
+from ..base.files import read_lines, replacing
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from ..data.errors import DataError
+from ..base.errors import DataError
 from .stages import Stage
 
 Execute: TypeAlias = Callable[[str, Path, IO[bytes]], int]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from ..data.errors import BadParse, DataError
+from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree, read_heads, read_labels
 from ..data.subwords import NO_HEAD, detect_scheme, join_subwords, subword_marks, word_starts
 from ..parsing.parser import Parse, open_parser

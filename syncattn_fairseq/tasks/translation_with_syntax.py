@@ -19,8 +19,8 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 from torch import Tensor
 
+from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed, load_marks
-from ..data.errors import DataError
 from ..data.fields import NOTHING
 from ..data.labels import dictionary_path, load_dictionary
 from .analysis_printer import AnalysisPrinter

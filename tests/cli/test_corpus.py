@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.cli.corpus import main
-from syncattn_fairseq.data.synthetic import corpus
-from syncattn_fairseq.data.synthetic.tree import SentencePair
+from syncattn_fairseq.synthetic import corpus
+from syncattn_fairseq.synthetic.tree import SentencePair
 
 SIZES = {"train": 60, "valid": 20, "test": 10}
 SIDE_FILES = ("{}", "heads.{}", "labels.{}", "trees.{}")

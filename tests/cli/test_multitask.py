@@ -13,7 +13,7 @@ from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
 from syncattn_fairseq.cli import bpe, corpus, multitask
-from syncattn_fairseq.data.brackets import read_trees
+from syncattn_fairseq.trees.brackets import read_trees
 
 FILES = [f"{split}.{language}" for split in ("train", "valid") for language in ("en", "de")]
 

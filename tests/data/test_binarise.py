@@ -17,6 +17,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetB
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.data.binarise import (
     HEADS,
     LABELS,
@@ -25,7 +26,6 @@ from syncattn_fairseq.data.binarise import (
     Counts,
     binarise,
 )
-from syncattn_fairseq.data.errors import BadParse, DataError
 from syncattn_fairseq.data.labels import build_dictionary
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.subwords import join_subwords, subword_marks, word_starts

@@ -11,8 +11,8 @@ from fairseq.data import LanguagePairDataset
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from fairseq.trainer import Trainer
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_marks
-from syncattn_fairseq.data.errors import DataError
 from syncattn_fairseq.data.fields import SourceFields
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, parents_from_marks
 from tests.models import build

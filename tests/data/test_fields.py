@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.fields import SourceFields
 
 

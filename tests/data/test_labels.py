@@ -10,7 +10,7 @@ from fairseq.data import Dictionary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.labels import (
     build_dictionary,
     dictionary_path,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.multitask import Dependencies, ParsedSource, PhraseStructures, mix
 
 SOURCE = "the ob@@ server sleeps\n\n( a@@ b )\nhe says\n"

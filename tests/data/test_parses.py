@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import BadParse, DataError
+from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.data.parses import (
     are_trees,
     check_tree,

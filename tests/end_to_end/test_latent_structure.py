@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.cli import align, trees
-from syncattn_fairseq.data.brackets import read_trees
+from syncattn_fairseq.trees.brackets import read_trees
 from tests.end_to_end.commands import generate, hypotheses, lines, logged, train
 from tests.end_to_end.conftest import TEST
 

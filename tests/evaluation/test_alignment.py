@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.alignment import (
     Link,
     alignment_error_rate,

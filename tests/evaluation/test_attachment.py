@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.subwords import subword_parents, word_heads
 from syncattn_fairseq.evaluation.attachment import AttachmentScore, attachment_score
 

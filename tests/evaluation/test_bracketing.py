@@ -9,9 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.binary_trees import left_branching, right_branching
-from syncattn_fairseq.data.brackets import Tree, parse_tree
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.bracketing import (
     BracketingScore,
     Brackets,
@@ -19,6 +17,8 @@ from syncattn_fairseq.evaluation.bracketing import (
     is_punctuation,
     score_trees,
 )
+from syncattn_fairseq.trees.binary import left_branching, right_branching
+from syncattn_fairseq.trees.brackets import Tree, parse_tree
 
 # Every corner, with what is to be counted: (matched, predicted, gold) and crossing brackets of
 # evalb, then (matched, predicted, gold) of sentence F1 or None where the sentence is too short.

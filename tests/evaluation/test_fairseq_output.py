@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence, read_decoded
 
 OUTPUT = """\

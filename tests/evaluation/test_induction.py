@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.linearise import linearise
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.induction import induced_tree
+from syncattn_fairseq.trees.linearise import linearise
 
 SENTENCE = DecodedSentence(
     hypothesis="▁the ▁ma n ▁sleep s",

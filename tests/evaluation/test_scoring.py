@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.attachment import AttachmentScore
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.scoring import Gold, Output, SystemScore, score_systems

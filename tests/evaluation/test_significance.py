@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.significance import Significance, compare_with_baseline
 from syncattn_fairseq.evaluation.translation import bleu
 

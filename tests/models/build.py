@@ -11,7 +11,7 @@ from fairseq.data import Dictionary, data_utils
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from torch import Tensor
 
-import syncattn_fairseq  # noqa: F401  (registers the models)
+import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 
 PAD, EOS = 1, 2
 LABELS = 5

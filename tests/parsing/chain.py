@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from syncattn_fairseq.data.errors import BadParse
+from syncattn_fairseq.base.errors import BadParse
 from syncattn_fairseq.parsing.parser import FAILED, Parse, Parser, Sentences
 
 CONLLU = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.parsing.corpus import convert_parsed, parse_corpus
 from syncattn_fairseq.parsing.executors import Progress
 from syncattn_fairseq.parsing.report import Report

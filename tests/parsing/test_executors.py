@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.parsing import executors
 from syncattn_fairseq.parsing.executors import local, slurm
 from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan

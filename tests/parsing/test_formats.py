@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_lines
 from syncattn_fairseq.parsing.formats import FORMATS, Analysis
 from syncattn_fairseq.parsing.formats.analysis import Surface
 

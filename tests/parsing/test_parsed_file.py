@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.parsing.formats.analysis import Analysis, Surface
 from syncattn_fairseq.parsing.parsed_file import (
     DIFFERENT,

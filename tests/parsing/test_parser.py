@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import BadParse, DataError
+from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.parsing.parser import FAILED, Parse, Sentences, parse_in_halves
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import BadParse, DataError
-from syncattn_fairseq.data.files import read_lines
+from syncattn_fairseq.base.errors import BadParse, DataError
+from syncattn_fairseq.base.files import read_lines
 from syncattn_fairseq.parsing.parser import Parse, Sentences
 from syncattn_fairseq.parsing.shards import ShardTask, plan
 from tests.parsing.chain import Chain, ChainSource

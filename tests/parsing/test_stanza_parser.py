@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import BadParse, DataError
+from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.data.parses import check_tree, read_heads
 from syncattn_fairseq.parsing import parser as parser_module
 from syncattn_fairseq.parsing import stanza_parser

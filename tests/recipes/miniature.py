@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from syncattn_fairseq.data.synthetic.corpus import generate
+from syncattn_fairseq.synthetic.corpus import generate
 
 TRAIN, HELD_OUT = 60, 8
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes.collect import collect
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes.corpus import Corpus, load_corpus
 
 CONFIGS = Path(__file__).parents[2] / "configs"

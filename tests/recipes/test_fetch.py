@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes import fetch as module
 from syncattn_fairseq.recipes.fetch import fetch, licensed
 from tests.recipes.server import Server, serve

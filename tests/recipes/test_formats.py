@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes.formats import PAIRS, TEXTS
 from syncattn_fairseq.recipes.formats.lines import one_line
 

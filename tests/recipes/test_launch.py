@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes.launch import SMALLEST_BATCH, Machines, batch, training
 
 CONFIG = Path(__file__).parents[2] / "configs" / "wmt14_en_de" / "syncattn.yaml"

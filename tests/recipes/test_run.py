@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes.run import on_terminal, run, select
 from syncattn_fairseq.recipes.stages import Stage, line, options, written
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fairseq.data import Dictionary
 
-from syncattn_fairseq.data.errors import DataError
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.tasks.input_parses import InputParses
 
 TEXTS = ["▁the ▁ma n ▁sleep s", "▁yes", ""]

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...data.errors import DataError
+from ...base.errors import DataError
 from .analysis import Analysis
 from .table import Table
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ...data.errors import DataError
+from ...base.errors import DataError
 from .analysis import Analysis, Surface
 
 _RANGE = re.compile(r"([0-9]+)-([0-9]+)")

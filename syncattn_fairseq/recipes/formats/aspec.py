@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ...data.errors import DataError
+from ...base.errors import DataError
 from .lines import decoded_lines, one_line
 
 

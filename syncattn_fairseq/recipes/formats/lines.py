@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ...data.errors import DataError
+from ...base.errors import DataError
 
 # Those control characters that str.split does not take for spaces.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ...data.errors import DataError
+from ...base.errors import DataError
 from .lines import decoded_lines, one_line
 
 _TAG = re.compile(r"<seg\b[^>]*>|</seg\s*>", re.IGNORECASE)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
+from ..base.errors import DataError
 from .brackets import Tree
-from .errors import DataError
 
 LABEL = "X"
 """Of constituents without category and of words without part of speech."""

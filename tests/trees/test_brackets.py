@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.brackets import ROOTS, Tree, parse_tree, plain_word, read_trees
-from syncattn_fairseq.data.errors import BadParse, DataError
+from syncattn_fairseq.base.errors import BadParse, DataError
+from syncattn_fairseq.trees.brackets import ROOTS, Tree, parse_tree, plain_word, read_trees
 
 labels = st.sampled_from(["S", "NP", "ADVP|PRT", "$,", "PRP$", "-LRB-", "<X>"])
 tags = st.sampled_from(["DT", "NN", ".", ",", "``", "-RRB-", "$*LRB*", "="])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.files import read_lines, same_line_count
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_lines, same_line_count
 
 
 @given(st.text(st.sampled_from("aé\n\r\u2028\x0b"), min_size=1, max_size=12))

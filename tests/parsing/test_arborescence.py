@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from stanza.models.common.chuliu_edmonds import chuliu_edmonds_one_root
 
-from syncattn_fairseq.data.errors import BadParse
+from syncattn_fairseq.base.errors import BadParse
 from syncattn_fairseq.data.parses import check_tree
-from syncattn_fairseq.parsing.trees import best_heads
+from syncattn_fairseq.parsing.arborescence import best_heads
 
 
 def random_scores(seed: int, size: int, root: float, tree: float) -> np.ndarray:

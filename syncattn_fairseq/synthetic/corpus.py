@@ -10,9 +10,9 @@ from typing import TextIO
 
 from tqdm import tqdm
 
-from syncattn_fairseq.data.files import replacing
-from syncattn_fairseq.data.synthetic.grammar import Grammar
-from syncattn_fairseq.data.synthetic.tree import Sentence, SentencePair
+from ..base.files import replacing
+from .grammar import Grammar
+from .tree import Sentence, SentencePair
 
 MAX_WORDS = 25
 

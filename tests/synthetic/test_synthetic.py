@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.brackets import parse_tree
-from syncattn_fairseq.data.synthetic import lexicon
-from syncattn_fairseq.data.synthetic.corpus import MAX_WORDS, generate
-from syncattn_fairseq.data.synthetic.grammar import Grammar
-from syncattn_fairseq.data.synthetic.morphology import Adjective, Noun, Verb
-from syncattn_fairseq.data.synthetic.tree import Sentence, SentencePair
+from syncattn_fairseq.synthetic import lexicon
+from syncattn_fairseq.synthetic.corpus import MAX_WORDS, generate
+from syncattn_fairseq.synthetic.grammar import Grammar
+from syncattn_fairseq.synthetic.morphology import Adjective, Noun, Verb
+from syncattn_fairseq.synthetic.tree import Sentence, SentencePair
+from syncattn_fairseq.trees.brackets import parse_tree
 
 # Written out, so that the grammar's own tables are checked against something else.
 # Columns: masculine, feminine, neuter, plural; rows: nominative, accusative, dative.

@@ -15,7 +15,7 @@ head of a word can be told from the words and their order alone.
 
 from __future__ import annotations
 
-from syncattn_fairseq.data.synthetic.morphology import Adjective, Noun, Verb
+from .morphology import Adjective, Noun, Verb
 
 
 def _nouns(table: str) -> tuple[Noun, ...]:

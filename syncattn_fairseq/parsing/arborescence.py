@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.errors import BadParse
+from ..base.errors import BadParse
 from ..data.parses import check_tree
 
 

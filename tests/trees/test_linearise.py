@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.brackets import Tree, parse_tree
-from syncattn_fairseq.data.linearise import dependency_tree, linearise
+from syncattn_fairseq.trees.brackets import Tree, parse_tree
+from syncattn_fairseq.trees.linearise import dependency_tree, linearise
 
 words = st.text("ab▁@|", min_size=1, max_size=3)
 trees = st.recursive(

@@ -23,10 +23,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from syncattn_fairseq.data.synthetic import lexicon
-from syncattn_fairseq.data.synthetic.morphology import article_form
-from syncattn_fairseq.data.synthetic.phrases import NOTHING, PhraseGrammar
-from syncattn_fairseq.data.synthetic.tree import (
+from . import lexicon
+from .morphology import article_form
+from .phrases import NOTHING, PhraseGrammar
+from .tree import (
     Pair,
     Phrase,
     SentencePair,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import normalize
 
-from .errors import BadParse, DataError
-from .files import read_lines
+from ..base.errors import BadParse, DataError
+from ..base.files import read_lines
 
 ROOTS = ("", "ROOT", "TOP", "S1", "VROOT")
 """Labels of brackets that treebanks and parsers put around a tree."""

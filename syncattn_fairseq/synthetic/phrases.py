@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from syncattn_fairseq.data.synthetic import lexicon
-from syncattn_fairseq.data.synthetic.morphology import adjective_ending, article_form
-from syncattn_fairseq.data.synthetic.tree import Link, Node, Pair, Phrase, Token, join
+from . import lexicon
+from .morphology import adjective_ending, article_form
+from .tree import Link, Node, Pair, Phrase, Token, join
 
 T = TypeVar("T")
 

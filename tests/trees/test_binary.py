@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.binary_trees import (
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.trees.binary import (
     balanced,
     left_branching,
     random_tree,
     right_branching,
     tree_from_distances,
 )
-from syncattn_fairseq.data.brackets import Tree, parse_tree
-from syncattn_fairseq.data.errors import DataError
-from syncattn_fairseq.data.linearise import linearise
+from syncattn_fairseq.trees.brackets import Tree, parse_tree
+from syncattn_fairseq.trees.linearise import linearise
 
 sentences = st.lists(st.text("ab|", min_size=1, max_size=2) | st.sampled_from("()"), min_size=1)
 BASELINES: dict[str, Callable[[Sequence[str]], Tree]] = {

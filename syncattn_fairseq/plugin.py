@@ -1,0 +1,15 @@
+"""The plugin: importing this module registers the task, the models and the criterion with fairseq.
+
+``--user-dir syncattn_fairseq`` ends here. A user's own ``--user-dir`` and Python programs begin
+with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
+"""
+
+from .base import compatibility
+
+compatibility.require_fairseq()
+compatibility.avoid_encoder_kernel()
+compatibility.allow_checkpoint_classes()
+
+from . import criterions, models, tasks  # noqa: E402  (fairseq must be known to work first)
+
+__all__ = ["criterions", "models", "tasks"]

@@ -1,0 +1,1 @@
+"""Trees over sentences: brackets, binary trees, and their linearisation."""
