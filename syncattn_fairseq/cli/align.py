@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 
 from ..base.errors import DataError
-from ..data.subwords import SCHEMES
+from ..data.words import SCHEMES
 from ..evaluation.alignment import (
     Link,
     alignment_error_rate,

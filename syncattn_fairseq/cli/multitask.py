@@ -18,7 +18,7 @@ from ..data.multitask import (
     mix,
     tag,
 )
-from ..data.subwords import SCHEMES, detect_scheme
+from ..data.words import SCHEMES, detect_scheme
 from .common import add_texts, command, rewrite_texts
 
 

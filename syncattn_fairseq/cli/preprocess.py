@@ -29,7 +29,7 @@ from ..data.labels import (
     load_dictionary,
     save_dictionary,
 )
-from ..data.subwords import SCHEMES
+from ..data.words import SCHEMES
 from .common import command
 
 SPLITS = ("train", "valid", "test")

@@ -11,7 +11,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from ..base.errors import DataError
 from ..data.parses import read_heads
-from ..data.subwords import SCHEMES
+from ..data.words import SCHEMES
 from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.scoring import Gold, Output, SystemScore, score_systems

@@ -10,7 +10,7 @@ from random import Random
 
 from ..base.errors import DataError
 from ..base.files import read_lines, replacing
-from ..data.subwords import SCHEMES, detect_scheme
+from ..data.words import SCHEMES, detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.induction import SIDES, induced_tree

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme, word_lengths
+from ..data.words import detect_scheme, word_lengths
 from .alignment import Link, word_links
 from .fairseq_output import DecodedSentence, read_decoded
 
@@ -47,7 +47,7 @@ def word_alignment(
 
     Args:
         sentence: what was printed, in subwords.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`).
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
         source_words: number of words of the source, if it is known.
         target_words: the same of the target.
 

@@ -11,7 +11,8 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
-from ..data.subwords import detect_scheme, word_heads, word_lengths
+from ..data.subwords import word_heads
+from ..data.words import detect_scheme, word_lengths
 
 
 @dataclass

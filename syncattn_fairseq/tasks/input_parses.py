@@ -10,7 +10,8 @@ from torch import Tensor
 
 from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree, read_heads, read_labels
-from ..data.subwords import NO_HEAD, detect_scheme, join_subwords, subword_marks, word_starts
+from ..data.subwords import NO_HEAD, subword_marks
+from ..data.words import detect_scheme, join_subwords, word_starts
 from ..parsing.parser import Parse, open_parser
 
 T = TypeVar("T", list[int], list[str])
