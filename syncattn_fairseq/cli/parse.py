@@ -16,7 +16,7 @@ from ..parsing.parser import MAX_WORDS
 from ..parsing.shards import ParserSource
 from ..parsing.stanza_parser import StanzaModels
 from ..parsing.writer import CONLLU, HEADS, LABELS
-from .common import command, positive
+from .common import command, new_parser, positive
 
 #: What each parser needs, and what else it takes.
 _OPTIONS = {
@@ -90,9 +90,9 @@ def _executor(args: argparse.Namespace) -> Executor:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-parse",
-        description="Parse a text of one sentence per line, with white space between words. The "
+    parser = new_parser(
+        "syncattn-parse",
+        "Parse a text of one sentence per line, with white space between words. The "
         "output has a line for each line of the text, 1-based heads with 0 for the root, in its "
         "order. It is empty where there is no parse: for blank lines, more than --max-words words, "
         "control characters in words, and sentences on which the parser fails. The last line "

@@ -23,11 +23,11 @@ from ..trees.binary import (
 )
 from ..trees.brackets import Tree, read_trees
 from ..trees.linearise import linearise
-from .common import command, positive, publish
+from .common import command, new_parser, positive, publish
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="syncattn-trees", description=__doc__)
+    parser = new_parser("syncattn-trees", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     inducing = commands.add_parser(
         "induce",

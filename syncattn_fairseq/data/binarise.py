@@ -24,8 +24,6 @@ from .subwords import CONTINUATION, NO_HEAD
 from .text_blocks import TextBlock
 from .words import join_subwords
 
-POLICIES = ("stop", "drop")
-
 Lines = tuple[str, str, str]
 """One sentence: its subwords, what is known of its words, and its words, each as a line."""
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from ..base.errors import BadParse, DataError
 from ..base.files import read_lines
 
+POLICIES = ("stop", "drop")
+"""What a parse that does not fit its sentence may do."""
+
 
 def read_heads(path: Path | str) -> Iterator[list[int] | None]:
     """Yield the heads of each sentence: 1-based, 0 = root; None for an empty line, no parse.

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..base.errors import BadParse, DataError
-from . import arborescence
 from .parser import Morphology, Parse, Parser, Sentences, parse_in_halves
 
 # Enough for full batches, few enough for the memory of a small machine.
@@ -132,6 +131,8 @@ class StanzaParser(Parser):
     """
 
     def __init__(self, models: StanzaModels, device: str | None = None) -> None:
+        from . import arborescence  # numpy: a command's --help can do without
+
         folder = models.folder
         try:
             self.pipeline = _pipeline(models, folder, device)
