@@ -39,7 +39,7 @@ import torch
 from syncattn_fairseq.data.subwords import subword_parents
 from syncattn_fairseq.evaluation.alignment import alignment_error_rate
 from syncattn_fairseq.functional import dependency_loss
-from syncattn_fairseq.parsing.parser import open_parser
+from syncattn_fairseq.parsing.registry import open_parser
 from syncattn_fairseq.trees.brackets import parse_tree
 print(subword_parents([2, 0], [2, 1], "chain"))
 print(dependency_loss(torch.full((1, 2, 2), 0.5), torch.tensor([[1, 1]]))[0].item())
