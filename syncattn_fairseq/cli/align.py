@@ -73,8 +73,8 @@ def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment 
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            for layer, found in read_word_alignments(path, args.subwords, backward).items():
-                outputs[name if layer is None else f"{name} layer {layer}", direction] = found
+            for topic, found in read_word_alignments(path, args.subwords, backward).items():
+                outputs[name if topic is None else f"{name} {topic.name}", direction] = found
     return outputs
 
 
