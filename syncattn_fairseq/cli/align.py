@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 
 from ..base.errors import DataError
-from ..data.subwords import SCHEMES
+from ..data.words import SCHEMES
 from ..evaluation.alignment import (
     Link,
     alignment_error_rate,
@@ -24,7 +24,7 @@ from ..evaluation.word_alignment import (
     common_sentences,
     read_word_alignments,
 )
-from .common import command, publish
+from .common import command, new_parser, publish
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
@@ -73,8 +73,8 @@ def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment 
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            for layer, found in read_word_alignments(path, args.subwords, backward).items():
-                outputs[name if layer is None else f"{name} layer {layer}", direction] = found
+            for topic, found in read_word_alignments(path, args.subwords, backward).items():
+                outputs[name if topic is None else f"{name} {topic.name}", direction] = found
     return outputs
 
 
@@ -138,9 +138,9 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-align",
-        description="Score and write the word alignments that models printed with fairseq-generate "
+    parser = new_parser(
+        "syncattn-align",
+        "Score and write the word alignments that models printed with fairseq-generate "
         "--score-reference --print-alignment, without --remove-bpe; with --print-layer-alignments, "
         "those of every decoder layer, named NAME layer 1 and so on. Of models of both directions "
         "also what is made of the two: " + ", ".join(SYMMETRISATIONS) + ".",

@@ -18,7 +18,6 @@ from ..base.files import read_lines, same_line_count
 from ..data.binarise import (
     HEADS,
     LABELS,
-    POLICIES,
     AnnotatedText,
     Annotation,
     binarise,
@@ -29,8 +28,9 @@ from ..data.labels import (
     load_dictionary,
     save_dictionary,
 )
-from ..data.subwords import SCHEMES
-from .common import command
+from ..data.parses import POLICIES
+from ..data.words import SCHEMES
+from .common import add_version, command
 
 SPLITS = ("train", "valid", "test")
 KINDS = (HEADS, LABELS)
@@ -54,6 +54,7 @@ class Part:
 def _parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = options.get_preprocessing_parser()
     parser.prog = "syncattn-preprocess"
+    add_version(parser)
     group = parser.add_argument_group("Parses")
     for split in SPLITS:
         several = "" if split == "train" else ", comma separated if there are several,"

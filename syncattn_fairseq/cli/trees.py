@@ -10,7 +10,7 @@ from random import Random
 
 from ..base.errors import DataError
 from ..base.files import read_lines, replacing
-from ..data.subwords import SCHEMES, detect_scheme
+from ..data.words import SCHEMES, detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.induction import SIDES, induced_tree
@@ -23,11 +23,11 @@ from ..trees.binary import (
 )
 from ..trees.brackets import Tree, read_trees
 from ..trees.linearise import linearise
-from .common import command, positive, publish
+from .common import command, new_parser, positive, publish
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="syncattn-trees", description=__doc__)
+    parser = new_parser("syncattn-trees", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     inducing = commands.add_parser(
         "induce",

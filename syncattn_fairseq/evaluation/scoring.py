@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme
+from ..data.words import detect_scheme
 from .alignment import AlignmentScore, Link, alignment_error_rate
 from .attachment import (
     AttachmentScore,
@@ -99,7 +99,7 @@ def score_systems(
     Args:
         outputs: of each system.
         gold: what to compare with.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`); None: find out.
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: find out.
         moses_language: undo the Moses tokenizer of this language in the translations.
         tokenize: sacreBLEU's tokenizer.
         baseline: the system that the others' BLEU is tested against.

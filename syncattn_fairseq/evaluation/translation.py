@@ -15,7 +15,7 @@ from sacrebleu.metrics.chrf import CHRF
 from ..base.errors import DataError
 from ..base.files import read_lines
 from ..data.moses import load_sacremoses
-from ..data.subwords import detect_scheme, join_subwords
+from ..data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, sentence_ribes
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme, word_lengths
+from ..data.analysis_lines import LinksOf
+from ..data.words import detect_scheme, word_lengths
 from .alignment import Link, word_links
 from .fairseq_output import DecodedSentence, read_decoded
 
@@ -47,7 +48,7 @@ def word_alignment(
 
     Args:
         sentence: what was printed, in subwords.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`).
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
         source_words: number of words of the source, if it is known.
         target_words: the same of the target.
 
@@ -84,7 +85,7 @@ def hides_words(text: str, words: int, scheme: str, true_words: int | None = Non
 
 def read_word_alignments(
     path: str | Path, scheme: str | None = None, backward: bool = False
-) -> dict[int | None, list[WordAlignment | None]]:
+) -> dict[LinksOf | None, list[WordAlignment | None]]:
     """Read the alignments that a decoder printed.
 
     Args:
@@ -94,23 +95,22 @@ def read_word_alignments(
 
     Returns:
         One per sentence, None where an unknown subword hides where words begin. Those of
-        ``--print-layer-alignments`` come by the number of the layer, that of ``--print-alignment``
-        as None.
+        ``--print-layer-alignments`` come by layer and head, that of ``--print-alignment`` as None.
 
     Raises:
         DataError: the file cannot be understood, or a sentence has no links.
     """
     decoded = read_decoded(path)
     scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
-    layers = sorted({layer for sentence in decoded for layer in sentence.layer_links})
-    chosen: list[int | None] = [*layers]
-    if not layers or any(sentence.links is not None for sentence in decoded):
+    topics = {topic for sentence in decoded for topic in sentence.layer_links}
+    chosen: list[LinksOf | None] = [*sorted(topics)]
+    if not topics or any(sentence.links is not None for sentence in decoded):
         chosen.insert(0, None)
-    found: dict[int | None, list[WordAlignment | None]] = {layer: [] for layer in chosen}
+    found: dict[LinksOf | None, list[WordAlignment | None]] = {layer: [] for layer in chosen}
     for number, sentence in enumerate(decoded, 1):
-        for layer, alignments in found.items():
-            if layer is not None:
-                sentence = replace(sentence, links=sentence.layer_links.get(layer))
+        for topic, alignments in found.items():
+            if topic is not None:
+                sentence = replace(sentence, links=sentence.layer_links.get(topic))
             try:
                 alignment = word_alignment(sentence, scheme)
             except DataError as error:

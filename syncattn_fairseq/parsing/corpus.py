@@ -16,8 +16,9 @@ from .executors import Executor
 from .formats import FORMATS
 from .manifest import Manifest
 from .parsed_file import parses_of
+from .parser import ParserSource
 from .report import Report
-from .shards import ParserSource, Shard, ShardTask, plan
+from .shards import Shard, ShardTask, plan
 from .writer import HEADS, open_writer
 
 # Some 20,000 sentences: minutes of work for a processor, and enough of each length for batches.

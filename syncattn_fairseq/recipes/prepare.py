@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..parsing.external import EDA, KYTEA
+from ..parsing.eda import EDA, KYTEA
 from .corpus import SPLITS, Corpus
 from .needs import MULTI_TASK
 from .stages import Stage, line, options, written

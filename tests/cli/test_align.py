@@ -85,6 +85,17 @@ def test_each_direction_alone(files: Path, capsys: pytest.CaptureFixture[str]) -
     assert list(rows(capsys.readouterr().out)) == ["base backward"]
 
 
+def test_layers_and_single_heads(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    links = FILES["backward"].replace("A-0\t", "L-0\t2.7\t").replace("A-1\t", "L-1\t2.7\t")
+    assert "A-" not in links
+    means = [line.replace("2.7", "2") for line in links.splitlines(True) if line[0] == "L"]
+    (files / "heads").write_text(links + "".join(means), encoding="utf-8")
+    assert main(["--backward", "base", "heads", "--gold", "gold"]) == 0
+    found = rows(capsys.readouterr().out)
+    assert list(found) == ["base layer 2 backward", "base layer 2 head 7 backward"]
+    assert found["base layer 2 head 7 backward"][0] == "14.29"
+
+
 def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*BOTH, "--gold", "gold", "--json", "scores.json"]) == 0
     assert rows(capsys.readouterr().out)["base union"][0] == "10.00"
