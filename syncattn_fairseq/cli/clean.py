@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ..base.errors import DataError
 from ..base.files import same_line_count
-from ..recipes.clean import FAULTS, find_fault
+from ..recipes.clean import FAULTS, REPLACEMENT, find_fault, without_mark
 from ..recipes.parallel import read_pairs, sides, write_pairs
 from .common import command, new_parser, positive
 
@@ -26,13 +26,20 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("give --every and --held-out together, or neither")
     if args.held_out == args.output:
         parser.error("--held-out and --output are the same")
+    if args.languages[0] == args.languages[1]:
+        parser.error(f"--languages: {args.languages[0]} twice; name two")
+    if any("/" in language for language in args.languages):
+        parser.error("--languages: codes are wanted, such as en de, and no folders")
     total = same_line_count(*sides(args.input, args.languages))
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
+    replaced = 0
     prefixes = [args.output] if args.held_out is None else [args.output, args.held_out]
     with write_pairs(prefixes, args.languages) as writers:
         progress = tqdm(pairs, total=total, unit=" pairs", unit_scale=True, disable=None)
-        for source, target in progress:
+        for pair in progress:
+            source, target = map(without_mark, pair)
+            replaced += (source, target) != pair
             fault = find_fault(source, target, args.max_words, args.ratio)
             faults[fault] += 1
             if fault is None:
@@ -48,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{faults[None] // args.every} of them held out")
     for fault in FAULTS:
         print(f"{faults[fault]} left out: {fault}")
+    if replaced:
+        print(f"{replaced} held U+2581, which is {REPLACEMENT} now")
 
 
 def _ratio(value: str) -> float:
@@ -61,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-clean",
         "Write the pairs of tokenised text that both have words, and not too many, to "
-        "PREFIX.SRC and PREFIX.TGT. Sentences themselves stay as they are.",
+        "PREFIX.SRC and PREFIX.TGT. Sentences themselves stay as they are, but for U+2581, which "
+        f"would stop syncattn-bpe: it becomes {REPLACEMENT}.",
     )
     parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
     parser.add_argument("--input", type=Path, required=True, metavar="PREFIX")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -117,18 +117,14 @@ class SpacyParser(Parser):
         blocks = (range(len(sentences))[start : start + _SENTENCES_AT_ONCE] for start in starts)
         return parse_in_halves(self._parse, sentences, blocks)
 
-    def _parse(self, sentences: Sentences) -> Iterator[Parse]:
+    def _parse(self, sentences: Sentences) -> Iterator[Parse | BadParse]:
         from spacy.tokens import Doc
 
-        documents = (
-            Doc(
-                self.pipeline.vocab,
-                words=list(words),
-                sent_starts=[True] + [False] * (len(words) - 1),
-            )
-            for words in sentences
-        )
-        return map(_parse, self.pipeline.pipe(documents))
+        def document(words: Sequence[str]) -> Doc:
+            starts: list[bool | int | None] = [n == 0 for n in range(len(words))]
+            return Doc(self.pipeline.vocab, words=list(words), sent_starts=starts)
+
+        return map(_parse, self.pipeline.pipe(map(document, sentences)))
 
 
 def _parse(document: Any) -> Parse:
@@ -142,7 +138,7 @@ def _parse(document: Any) -> Parse:
         Morphology(*(value or "_" for value in (w.lemma_, w.pos_, w.tag_, str(w.morph))))
         for w in document
     )
-    return Parse(heads, labels, list(known))
+    return Parse(heads, labels, tuple(known))
 
 
 def _spacy() -> Any:

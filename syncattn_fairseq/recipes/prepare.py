@@ -170,7 +170,7 @@ def _tokenise(corpus: Corpus, cores: int) -> list[str]:
         for language in corpus.languages:
             name = f"{split}.{language}"
             tokeniser = corpus.words[language].replace("{cores}", str(cores))
-            tokeniser = f"{'cat' if split in corpus.tokenised else tokeniser} < {raw / name}"
+            tokeniser = f"< {raw / name} {'cat' if split in corpus.tokenised else tokeniser}"
             commands.append(written(tokeniser, folder(corpus, part) / name))
     return commands
 
