@@ -41,6 +41,6 @@ def install(folder: Path) -> Path:
     for name, program in (("kytea", KYTEA), ("eda", EDA)):
         (folder / name).write_text(program.format(python=sys.executable), "utf-8")
         (folder / name).chmod(0o755)
-    model = folder / "the model.etm"
+    model = folder / "model.etm"
     model.write_text("model")
     return model

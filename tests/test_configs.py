@@ -30,7 +30,7 @@ def script(name: str) -> ModuleType:
     return module
 
 
-SMALL_CORPORA = ("multi30k_en_de", "multi30k_tiny_en_de_3625", "multi30k_tiny_en_de_7250")
+SMALL_CORPORA = ("enja", "multi30k_en_de", "multi30k_tiny_en_de_3625", "multi30k_tiny_en_de_7250")
 SMALL = ["model.encoder_embed_dim=16", "model.encoder_ffn_embed_dim=16"]
 SMALL_RNN = [
     f"model.{side}_{size}=16"

@@ -55,15 +55,14 @@ class SpacyModel(ParserSource):
         return cls(spec) if spec else None
 
     @property
-    def folder(self) -> Path:
-        """Where the model is.
+    def name(self) -> str | Path:
+        """What spaCy loads: the name of a package, or a folder.
 
         Raises:
             DataError: spaCy or the model is not installed.
         """
-        spacy = _spacy()
-        if spacy.util.is_package(self.model):
-            return Path(spacy.util.get_package_path(self.model))
+        if _spacy().util.is_package(self.model):
+            return self.model
         if Path(self.model).is_dir():
             return Path(self.model).resolve()
         raise DataError(
@@ -73,7 +72,9 @@ class SpacyModel(ParserSource):
 
     def files(self) -> list[Path]:
         """See `ParserSource`."""
-        files = sorted(path for path in self.folder.rglob("*") if path.is_file())
+        name = self.name
+        folder = name if isinstance(name, Path) else _spacy().util.get_package_path(name)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if "__pycache__" not in path.parts]
 
     def describe(self) -> dict[str, str]:
@@ -102,7 +103,7 @@ class SpacyParser(Parser):
 
     def __init__(self, source: SpacyModel) -> None:
         try:
-            self.pipeline = _spacy().load(source.folder)
+            self.pipeline = _spacy().load(source.name)
         except (OSError, ValueError, ImportError) as error:
             raise DataError(f"{source.model}: not a model of spaCy: {error}") from error
         for name in self.pipeline.pipe_names:

@@ -14,6 +14,8 @@ import yaml
 from ..base.errors import DataError
 from .systems import load_system
 
+#: Start of the names of environment variables that name another parser of a language.
+PARSER = "PARSER_"
 SPLITS = ("train", "valid", "test")
 
 
@@ -98,7 +100,8 @@ class Corpus:
         first: how many training pairs are taken, from the first on; None: all.
         every: every so manieth training pair is for validation, in the place of ``valid``.
         clean: options of ``syncattn-clean``, for the training pairs; None: all are kept.
-        parses: for each language that is parsed, options of ``syncattn-parse``.
+        parses: for each language that is parsed, options of ``syncattn-parse``; the environment's
+            ``PARSER_JA``, say, names another, as ``--parser`` does: ``spacy:ja_ginza``.
         tokenised: splits that are published as words.
         checkpoint: what is decoded with: ``best``, ``last``, or of so many last epochs the mean.
         score: options of ``syncattn-score``; ``references: words`` takes the tokenised ones.
@@ -174,6 +177,9 @@ def load_corpus(folder: Path) -> Corpus:
             facts[name] = _make(kind, path, facts[name])
     if isinstance(facts.get("valid"), Mapping):
         facts["every"] = facts.pop("valid")["every"]
+    for language in facts.get("parses", {}):
+        if spec := os.environ.get(PARSER + language.upper()):
+            facts["parses"][language] = f"--parser {spec}"
     for split in SPLITS:
         if split in facts:
             facts[split] = [f"{k}={v}" for entry in facts[split] for k, v in entry.items()]

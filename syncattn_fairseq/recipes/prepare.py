@@ -106,7 +106,6 @@ def _parser(corpus: Corpus, language: str) -> list[str]:
     parser = corpus.parses[language]
     if "--parser eda" in parser:
         return [
-            ': "${EDA_MODEL:?set it to the file of the model of EDA}"',
             _missing("kytea", KYTEA),
             _missing("eda", EDA),
         ]
