@@ -56,7 +56,9 @@ def named(values: dict[tuple[str, str], Any]) -> dict[str, Any]:
 
 def subwords(values: Subwords) -> str:
     """Return how words are cut."""
-    published = "as published" if values.size is None else f"{values.size:,}"
+    published = f"{values.size:,}" if values.size else "as published"
+    if values.unit == "word":
+        published = f"words, the {values.size:,} most frequent" if values.size else "all words"
     return f"{published}, {'joint' if values.joint else 'of each side apart'}" + (
         ", one dictionary" if values.joined else ", two dictionaries"
     )

@@ -56,8 +56,8 @@ def _check_distances(cfg: Any) -> None:
 def _check_parents_and_labels(cfg: Any) -> None:
     for layer in layers_of(cfg, "pascal_layers", "encoder"):
         pascal_heads(cfg, layer)
-    if cfg.pascal_std <= 0:
-        raise ValueError(f"--pascal-std {cfg.pascal_std}: must be above 0")
+    if cfg.pascal_std < 0:
+        raise ValueError(f"--pascal-std {cfg.pascal_std}: must be 0 or above")
     between(cfg, "parent_ignoring", 0, 1, "a probability, 0 to 1")
     width = cfg.encoder.embed_dim
     between(cfg, "source_label_dim", 0, width - 1, f"the source embedding has {width} dimensions")

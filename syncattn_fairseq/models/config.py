@@ -66,7 +66,10 @@ class SyntaxConfig(FairseqDataclass):
     )
     pascal_std: float = field(
         default=1.0,
-        metadata={"help": "standard deviation of the density around the parent, in subwords"},
+        metadata={
+            "help": "standard deviation of the density around the parent, in subwords (0 = the "
+            "parent alone)"
+        },
     )
     pascal_parents: ChoiceEnum(list(PARENTS)) = field(  # type: ignore[valid-type]
         default="parse",

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 #: Why pairs are left out, in the order in which they are tried.
-FAULTS = EMPTY, LONG, UNEVEN = (
+FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
     "a side has no words",
     "a side is longer than --max-words",
     "a side is more than --ratio times as long as the other",
+    "a side is one of --exclude",
 )
+
+
+def key(sentence: str) -> str:
+    """Return what two sentences have in common that are cut into words and cased differently."""
+    return "".join(sentence.split()).lower()
 
 
 #: Marks the first piece of a word for sentencepiece, so that no word may hold it.

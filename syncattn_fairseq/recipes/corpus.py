@@ -64,18 +64,23 @@ class Subwords:
 
     Attributes:
         size: of the vocabulary; None: the text is published in subwords of subword-nmt, and the
-            "tokeniser" of each language makes words of them.
+            "tokeniser" of each language makes words of them; or all words are in it.
+        unit: ``subword``, or ``word``: words are not cut, and those beyond the most frequent ones
+            of a side are unknown.
         joint: whether it is learnt from both sides together.
         joined_dictionary: whether fairseq's dictionary is one for both sides; None: as ``joint``.
     """
 
-    size: int | None
     joint: bool
+    size: int | None = None
+    unit: str = "subword"
     joined_dictionary: bool | None = None
 
     @property
     def scheme(self) -> str:
         """How fairseq calls the marks of subwords."""
+        if self.unit == "word":
+            return "none"
         return "subword_nmt" if self.size is None else "sentencepiece"
 
     @property
@@ -94,12 +99,15 @@ class Corpus:
         archives: what the texts are in.
         train, valid, test: the texts, each ``FORMAT=PLACE`` (`syncattn_fairseq.recipes.collect`).
         words: for each language a tokeniser, a command from standard input to standard output.
-            ``{cores}`` in it is the number of processes.
+            ``{cores}`` in it is the number of processes; ``{normalise}`` is ``--normalise`` for
+            the training text and nothing for the others.
         subwords: how words are cut.
         here: the same texts where a user may have them already.
         first: how many training pairs are taken, from the first on; None: all.
         every: every so manieth training pair is for validation, in the place of ``valid``.
+        last: so many training pairs at the end are.
         clean: options of ``syncattn-clean``, for the training pairs; None: all are kept.
+            ``exclude`` names a split whose pairs are left out.
         parses: for each language that is parsed, options of ``syncattn-parse``; the environment's
             ``PARSER_JA``, say, names another, as ``--parser`` does: ``spacy:ja_ginza``.
         tokenised: splits that are published as words.
@@ -122,6 +130,7 @@ class Corpus:
     here: Here | None = None
     first: int | None = None
     every: int | None = None
+    last: int | None = None
     clean: dict[str, Any] | None = field(default_factory=dict)
     parses: dict[str, str] = field(default_factory=dict)
     tokenised: list[str] = field(default_factory=list)
@@ -176,7 +185,7 @@ def load_corpus(folder: Path) -> Corpus:
         if name in facts:
             facts[name] = _make(kind, path, facts[name])
     if isinstance(facts.get("valid"), Mapping):
-        facts["every"] = facts.pop("valid")["every"]
+        facts |= facts.pop("valid")
     for language in facts.get("parses", {}):
         if spec := os.environ.get(PARSER + language.upper()):
             facts["parses"][language] = f"--parser {spec}"

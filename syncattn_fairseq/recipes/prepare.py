@@ -168,7 +168,9 @@ def _tokenise(corpus: Corpus, cores: int) -> list[str]:
         part = TOKENS if split == "train" and corpus.clean is not None else WORDS
         for language in corpus.languages:
             name = f"{split}.{language}"
+            normalise = "--normalise" if split == "train" else ""
             tokeniser = corpus.words[language].replace("{cores}", str(cores))
+            tokeniser = tokeniser.replace("{normalise}", normalise)
             tokeniser = f"< {raw / name} {'cat' if split in corpus.tokenised else tokeniser}"
             commands.append(written(tokeniser, folder(corpus, part) / name))
     return commands
@@ -178,13 +180,17 @@ def _clean(corpus: Corpus) -> list[str]:
     if corpus.clean is None:
         return []
     words = folder(corpus, WORDS)
-    held_out = ("--every", str(corpus.every), "--held-out", words / "valid")
+    how = "every" if corpus.every else "last"
+    held_out = (f"--{how}", corpus.every or corpus.last, "--held-out", words / "valid")
+    clean = dict(corpus.clean)
+    if "exclude" in clean:
+        clean["exclude"] = words / clean["exclude"]
     return [
         line(
             *("syncattn-clean", "--languages", *corpus.languages),
             *("--input", folder(corpus, TOKENS) / "train", "--output", words / "train"),
-            *options(corpus.clean),
-            *(held_out if corpus.every else ()),
+            *options(clean),
+            *(held_out if corpus.every or corpus.last else ()),
         )
     ]
 
@@ -192,9 +198,10 @@ def _clean(corpus: Corpus) -> list[str]:
 def _subwords(corpus: Corpus) -> list[str]:
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
     commands = [f"mkdir -p {pieces}"]
-    if corpus.subwords.size is None:
+    if corpus.subwords.scheme != "sentencepiece":
+        whole = WORDS if corpus.subwords.unit == "word" else RAW
         names = [f"{split}.{language}" for split in SPLITS for language in corpus.languages]
-        return [*commands, line("cp", *(folder(corpus, RAW) / name for name in names), pieces)]
+        return [*commands, line("cp", *(folder(corpus, whole) / name for name in names), pieces)]
     joint = corpus.subwords.joint
     for languages in [corpus.languages] if joint else [(side,) for side in corpus.languages]:
         model = pieces / ("bpe" if joint else f"bpe.{languages[0]}")
@@ -268,6 +275,8 @@ def _add(corpus: Corpus, kind: str) -> str:
 
 def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> str:
     joined = ["--joined-dictionary"] if corpus.subwords.joined else []
+    if corpus.subwords.unit == "word" and corpus.subwords.size:
+        joined += [w for s in ("src", "tgt") for w in (f"--nwords{s}", str(corpus.subwords.size))]
     texts_of = [word for split in SPLITS for word in (f"--{split}pref", texts / split)]
     languages = ("-s", corpus.source, "-t", corpus.target)
     binarise = line(
