@@ -56,6 +56,7 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         baseline=args.baseline,
         by_length=args.by_length,
         compound_split=args.compound_split,
+        warn=lambda message: print(f"warning: {message}", file=sys.stderr),
     )
 
 
