@@ -85,9 +85,10 @@ def _gold(
     sure, possible = read_alignments(args.gold, args.one_based)
     if len(sure) != sentences:
         raise DataError(f"{args.gold}: {len(sure)} lines, but {sentences} decoded sentences")
-    for index, (alignment, *_) in common.items():
+    for index, alignments in common.items():
         try:
-            alignment.check_gold(sure[index] | possible[index])
+            for alignment in alignments:
+                alignment.check_gold(sure[index] | possible[index])
         except DataError as error:
             raise DataError(f"{args.gold}:{index + 1}: {error}") from None
     return [sure[index] for index in common], [possible[index] for index in common]
@@ -142,8 +143,10 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-align",
         "Score and write the word alignments that models printed with fairseq-generate "
         "--score-reference --print-alignment, without --remove-bpe; with --print-layer-alignments, "
-        "those of every decoder layer, named NAME layer 1 and so on. Of models of both directions "
-        "also what is made of the two: " + ", ".join(SYMMETRISATIONS) + ".",
+        "those of every decoder layer, named NAME layer 1 and so on, or of its single heads, NAME "
+        "layer 1 head 2. Of models of both directions also what is made of the two: "
+        + ", ".join(SYMMETRISATIONS)
+        + ".",
     )
     parser.add_argument(
         "--forward",
@@ -151,7 +154,8 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar=("NAME", "FILE"),
-        help="output of a model from source to target; once for each system or layer",
+        help="output of a model from source to target, or a Pharaoh file such as fast_align's: "
+        "i-j, source-target, 0-based; once for each system",
     )
     parser.add_argument(
         "--backward",
@@ -159,8 +163,8 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar=("NAME", "FILE"),
-        help="output of a model from target to source on the same sentences; with the NAME of a "
-        "--forward, both are symmetrised",
+        help="output of a model from target to source on the same sentences, or a Pharaoh file, "
+        "source-target as well (fast_align -r); with the NAME of a --forward, both are symmetrised",
     )
     parser.add_argument(
         "--gold",

@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     named = {HEADS: args.output, LABELS: args.labels, CONLLU: args.conllu}
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
-        report, rate = convert_parsed(args.input, args.parsed, args.format, outputs)
+        report, rate = convert_parsed(args.input, args.parsed, args.format, outputs, args.overwrite)
     else:
         report, rate = parse_corpus(
             args.input,
@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             args.max_words,
             _executor(args),
             args.shards,
+            args.overwrite,
             say=print,
         )
     for line, detail in report.failures:
@@ -103,6 +104,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write all that the parser says as CoNLL-U; sentences without a parse are left out, "
         "sent_id is the number of the line",
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="also files that this command has not made, or that were changed since",
     )
     parser.add_argument(
         "--max-words",

@@ -162,7 +162,8 @@ def _check(
     if not found:
         places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
-            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}"
+            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}; "
+            "text without parses is binarised by fairseq-preprocess"
         )
     dictionaries = _given_dictionaries(args, [part for part, kind in found if kind is LABELS])
     for split in dict.fromkeys(part.split for part in parts):

@@ -58,6 +58,7 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         compound_split=args.compound_split,
         words=args.words_by,
         parts=args.parts,
+        warn=lambda message: print(f"warning: {message}", file=sys.stderr),
     )
 
 

@@ -21,7 +21,7 @@ from ..trees.binary import (
     random_tree,
     right_branching,
 )
-from ..trees.brackets import Tree, read_trees
+from ..trees.brackets import Tree, read_trees, remove_binarisation
 from ..trees.linearise import linearise
 from .common import command, new_parser, positive, publish
 
@@ -65,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
         help="an empty line or (()) leaves the sentence out",
     )
     scoring.add_argument(
+        "--debinarise",
+        action="store_true",
+        help="leave out the brackets of the gold trees that binarisation made, whose labels begin "
+        "with @; their children stay",
+    )
+    scoring.add_argument(
         "--system",
         required=True,
         action="append",
@@ -102,6 +108,8 @@ def _score(args: argparse.Namespace) -> None:
     gold = list(read_trees(args.gold))
     if not any(gold):
         raise DataError(f"{args.gold}: no gold tree; give one tree per line")
+    if args.debinarise:
+        gold = [tree and remove_binarisation(tree) for tree in gold]
     systems: dict[str, BracketingScore] = {}
     for name, path in args.system:
         if name in systems:
@@ -138,8 +146,8 @@ def _table(
         rows.append([name, *(f"{100 * fraction:.2f}" for fraction in fractions)])
     counted = baselines["random"]
     notes = [
-        f"evalb: all brackets of {counted.evalb.sentences} sentences together, those of the whole "
-        "sentence and of one word too; with punctuation",
+        f"evalb: all brackets of {counted.evalb.sentences} sentences ({counted.evalb.words} words) "
+        "together, those of the whole sentence and of one word too; with punctuation",
         f"sentence F1: mean over the {len(counted.sentence.brackets)} sentences of two words or "
         "more; spans of several words but not of all, each once; without punctuation",
         "both without labels and parts of speech",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -25,6 +25,7 @@ from .translation import (
     chrf,
     compound_split_bleu,
     detokenize_moses,
+    looks_tokenised,
     ribes,
     undo_subwords,
     words_by,
@@ -99,6 +100,7 @@ def score_systems(
     compound_split: str | None = None,
     words: str | None = None,
     parts: Mapping[str, int] | None = None,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> dict[str, SystemScore]:
     """Measure systems by their names.
 
@@ -116,6 +118,7 @@ def score_systems(
         words: a command that cuts translations and references into words, after their spaces are
             removed (`words_by`).
         parts: names and sizes of the test sets that the references are, for BLEU of each.
+        warn: is told why scores may not be what they seem.
 
     Raises:
         DataError: sentences, words or subwords do not match in number, no system is the baseline,
@@ -124,6 +127,7 @@ def score_systems(
     lengths = _source_lengths(outputs, gold, scheme) if by_length else None
     if words is not None:
         gold = replace(gold, references=words_by(words, gold.references))
+    tokenised = looks_tokenised(gold.references)
     texts: dict[str, list[str]] = {}
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
@@ -131,6 +135,11 @@ def score_systems(
             texts[name] = _plain_text(output.beam, scheme, moses_language)
             if words is not None:
                 texts[name] = words_by(words, texts[name])
+            if tokenised and looks_tokenised(texts[name]) is False:
+                warn(
+                    f"system {name}: its text is not tokenised, but the references look as if they "
+                    "were, which costs BLEU; give the references as they were before tokenisation"
+                )
             scores[name] = _score_system(output, texts[name], gold, scheme, tokenize)
             if lengths is not None:
                 buckets = bleu_by_length(texts[name], gold.references, lengths, tokenize)

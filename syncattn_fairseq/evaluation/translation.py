@@ -6,7 +6,7 @@ import gzip
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -154,6 +154,21 @@ def bleu_by_part(
         scores[name] = bleu(hypotheses[part], references[part], tokenize).score
         begin += count
     return scores | {"mean": sum(scores.values()) / len(scores)}
+
+
+def looks_tokenised(texts: Iterable[str]) -> bool | None:
+    """Whether full stops and commas stand alone more often than at the end of a word.
+
+    Returns:
+        None where they do neither more often than the other.
+    """
+    alone = attached = 0
+    for text in texts:
+        for token in text.split():
+            if token[-1] in ".,":
+                alone += len(token) == 1
+                attached += len(token) > 1
+    return None if alone == attached else alone > attached
 
 
 def read_references(path: str | Path) -> list[str]:

@@ -68,6 +68,13 @@ class TranslationWithSyntaxConfig(TranslationConfig):
         default=False,
         metadata={"help": "print the links of every decoder layer likewise (L- lines)"},
     )
+    alignment_head: int = field(
+        default=0,
+        metadata={
+            "help": "the one head of a decoder layer that --print-alignment and "
+            "--print-layer-alignments read, from 1 (0 = mean of all heads)"
+        },
+    )
     gold_source_heads: bool = field(
         default=False,
         metadata={
@@ -145,7 +152,7 @@ class TranslationWithSyntaxTask(TranslationTask):
                 )
             return Unparsed(pairs.src_sizes - 1)
 
-        src_heads = load("heads", source, needed=self.fields.reads_heads())
+        src_heads = load("heads", source, needed=self.fields.reads("heads"))
         if self.cfg.gold_source_heads and src_heads is None:
             raise DataError(
                 f"{folder}: {split} has no source heads for --gold-source-heads; "
@@ -155,7 +162,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             pairs,
             src_heads,
             load("heads", target),
-            load("labels", source, needed=True) if self.fields.labels else None,
+            load("labels", source, needed=True) if self.fields.reads("labels") else None,
             fields=self.fields,
             gold=self.cfg.gold_source_heads,
         )
@@ -245,6 +252,10 @@ class TranslationWithSyntaxTask(TranslationTask):
             DataError: the model reads parses, and sentences of the data have none.
         """
         self.nbest = getattr(args, "nbest", 1)
+        for model in models if self.cfg.alignment_head else []:
+            if not hasattr(model.decoder, "show_head"):
+                raise ValueError("--alignment-head: the model can show the mean of its heads only")
+            model.decoder.show_head(self.cfg.alignment_head)
         for split, dataset in self.datasets.items():
             if split != self.cfg.train_subset:
                 self._require_parses(

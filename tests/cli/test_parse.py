@@ -79,7 +79,10 @@ def test_heads_labels_and_conllu_of_a_text(
     assert "10 without a parse (" in capsys.readouterr().out
     Path("program.py").write_text(CONLLU)
     program = f"--command={sys.executable} program.py"
-    assert main([*again, "--parser=command", program, "--max-words=30"]) == 0
+    again += ["--parser=command", program, "--max-words=30"]
+    assert main(again) == 1
+    assert "error: again: exists already" in capsys.readouterr().err
+    assert main([*again, "--overwrite"]) == 0
     for heads, found in zip(read_heads("again"), expected, strict=True):
         assert heads == (found and list(range(len(found.heads))))
 
