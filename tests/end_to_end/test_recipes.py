@@ -58,8 +58,12 @@ class Recipe:
             if "url" in archive:
                 archive["sha256"] = self.made.sha256[Path(archive["url"]).name]
         facts["subwords"]["size"] = 250
+        if "parts" in facts["score"]:
+            facts["score"]["parts"] = "first:8,second:8,third:8"
         if "every" in facts["valid"]:
             facts["valid"]["every"] = 10
+        if "last" in facts["valid"]:
+            facts["valid"]["last"] = 6
         self.write(facts)
 
     def write(self, facts: dict[str, object]) -> None:
@@ -103,7 +107,11 @@ def count(line: str) -> int:
         ("wmt14_en_de", ["transformer", "syncattn"]),
         ("wmt16_en_ro", ["dbsa"]),
         ("aspec_ja_en", ["syncattn"]),
+        ("aspec_ja_en_lpsi", ["sync_attention"]),
+        ("aspec_en_ja", ["pascal"]),
         ("iwslt14_de_en", ["synch_rank"]),
+        ("iwslt14_de_en_words", ["lpsi"]),
+        ("wmt14_en_de_words", ["rnn_syntax_directed_double"]),
         ("europarl_de_en_align", ["synch_mse"]),
         ("nc11_en_de", ["multi_task"]),
         ("nc11_de_en", ["pascal"]),

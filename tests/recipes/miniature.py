@@ -271,7 +271,8 @@ def common_crawl(pairs: Pairs) -> bytes:
 
 def dev_2019() -> bytes:
     """Return development and test sets up to 2018, as WMT19 packed them."""
-    files = sides("newstest2013", "en de", news("newstest2013", "en de"))
+    files = sides("newstest2012", "en de", news("newstest2012", "en de"))
+    files |= sides("newstest2013", "en de", news("newstest2013", "en de"))
     files |= {"newstest2013.cs": lines(["klam"] * HELD_OUT)}
     files |= test_set("newsdev2016", "en", "ro") | test_set("newstest2016", "en", "ro")
     files |= test_set("newstest2016", "en", "tr") | test_set("newstest2017", "en", "tr")
@@ -328,6 +329,16 @@ def wmt14_en_de() -> tuple[Files, Texts]:
     full = tgz({f"test-full/{member}": content for member, content in members.items()})
     files |= {WMT_DEV: dev_2019(), f"{STATMT}/wmt14/test-full.tgz": full}
     return files, {"train": train, "valid": news("newstest2013", "en de"), "test": pairs}
+
+
+def wmt14_en_de_words() -> tuple[Files, Texts]:
+    """The same archives, other test sets."""
+    files, texts = wmt14_en_de()
+    sets = [texts["valid"], texts["test"], news("newstest2015", "en de")]
+    return files, texts | {
+        "valid": news("newstest2012", "en de"),
+        "test": [pair for pairs in sets for pair in pairs],
+    }
 
 
 def news_commentary_v11(pairs: Pairs) -> Files:
@@ -425,6 +436,11 @@ def iwslt14_de_en() -> tuple[Files, Texts]:
     }
 
 
+def iwslt14_de_en_words() -> tuple[Files, Texts]:
+    """The same text."""
+    return iwslt14_de_en()
+
+
 def europarl_de_en_align() -> tuple[Files, Texts]:
     """Europarl v7; gold alignments in Latin-1, already in words, with a blank line at the end."""
     found, train = training("europarl", "en de")
@@ -466,14 +482,15 @@ def aspec_ja_en() -> tuple[Files, Texts]:
 
     first, wanted = (list(filter(fits, p)) for p in training("first", "ja en", TRAIN // 2))
     second = sentences("second", "ja en", TRAIN // 2)
+    third = sentences("third", "ja en", TRAIN // 2)
     texts = {"train": wanted + second}
-    texts |= {split: sentences(split, "ja en", HELD_OUT) for split in ("valid", "test")}
+    texts |= {split: dated(sentences(split, "ja en", HELD_OUT)) for split in ("valid", "test")}
     members = {
         "ASPEC-JE/README": b"ASPEC-JE\n",
         "ASPEC-JE/README-j": "科学技術論文\n".encode(),
         "ASPEC-JE/train/train-1.txt": table(first, True),
         "ASPEC-JE/train/train-2.txt": table(second, True),
-        "ASPEC-JE/train/train-3.txt": table([("囮", "a decoy")], True),
+        "ASPEC-JE/train/train-3.txt": table(third, True),
         "ASPEC-JE/dev/dev.txt": table(texts["valid"], False),
         "ASPEC-JE/devtest/devtest.txt": table([("囮", "a decoy")], False),
         "ASPEC-JE/test/test.txt": table(texts["test"], False),
@@ -481,6 +498,33 @@ def aspec_ja_en() -> tuple[Files, Texts]:
     }
     archive = tgz({f"ASPEC/{name}": content for name, content in members.items()})
     return {f"{LICENSED}/ASPEC.tar.gz": archive}, texts
+
+
+def dated(pairs: Pairs) -> Pairs:
+    """Return Japanese-English pairs, some with a date at the end of the Japanese side."""
+    dates = ("", "［１．２］", "［注］", "［２０１８］［３］")
+    return [(ja + dates[n % 4], en) for n, (ja, en) in enumerate(pairs)]
+
+
+def undated(pairs: Pairs) -> Pairs:
+    """Return `dated` pairs without what is a date."""
+    dates = {n: date for n, date in enumerate(("", "［１．２］", "", "［３］"))}
+    return [(ja.removesuffix(dates[n % 4]), en) for n, (ja, en) in enumerate(pairs)]
+
+
+def aspec_ja_en_lpsi() -> tuple[Files, Texts]:
+    """The first part of ASPEC, without dates."""
+    files, texts = aspec_ja_en()
+    half = len(texts["train"]) - TRAIN // 2
+    return files, texts | {"train": texts["train"][:half], "valid": undated(texts["valid"])}
+
+
+def aspec_en_ja() -> tuple[Files, Texts]:
+    """All of ASPEC the other way round, without dates."""
+    files, texts = aspec_ja_en()
+    third = sentences("third", "ja en", TRAIN // 2)
+    texts |= {"train": texts["train"] + third, "valid": undated(texts["valid"])}
+    return files, {split: [(b, a) for a, b in pairs] for split, pairs in texts.items()}
 
 
 def kftt_ja_en() -> tuple[Files, Texts]:
@@ -516,9 +560,13 @@ CORPORA: dict[str, Callable[[], tuple[Files, Texts]]] = {
     corpus.__name__: corpus
     for corpus in (
         wmt14_en_de,
+        wmt14_en_de_words,
         wmt16_en_ro,
         aspec_ja_en,
+        aspec_ja_en_lpsi,
+        aspec_en_ja,
         iwslt14_de_en,
+        iwslt14_de_en_words,
         europarl_de_en_align,
         nc11_en_de,
         nc11_de_en,
