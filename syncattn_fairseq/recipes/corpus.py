@@ -27,6 +27,7 @@ class Archive:
     file: str | None = None
     size: int | None = None
     sha256: str | None = None
+    md5: str | None = None
     licence: str | None = None
 
     @property

@@ -53,8 +53,8 @@ def test_held_out_validation(tmp_path: Path) -> None:
 def test_faults_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'word'; known are folder, "):
         made(tmp_path, word={})
-    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'md5'; known are url, "):
-        made(tmp_path, archives=[{"url": "http://x/y", "md5": "1"}])
+    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'crc'; known are url, "):
+        made(tmp_path, archives=[{"url": "http://x/y", "crc": "1"}])
     with pytest.raises(DataError, match=r"_data\.yaml: the key 'joint' is missing"):
         made(tmp_path, subwords={"size": 8000})
     with pytest.raises(DataError, match=r"_data\.yaml: the key 'words' is missing"):
