@@ -23,7 +23,7 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = [
     *("optimization.max_update=2", "common.log_format=json", "generation.max_len_b=20"),
     *("model.encoder_layers=2", "model.decoder_layers=2"),
-    *("model.encoder_embed_dim=32", "model.encoder_ffn_embed_dim=32"),
+    *("model.encoder_embed_dim=32", "model.encoder_ffn_embed_dim=32", "model.decoder_embed_dim=32"),
     *("model.encoder_attention_heads=8", "model.decoder_attention_heads=8"),
 ]
 
