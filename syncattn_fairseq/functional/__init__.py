@@ -28,6 +28,7 @@ from .pascal import parent_gaussian, parent_scaled_scores
 from .sdatt import (
     additive_scores,
     distances_from,
+    expected_distances,
     flexible_attention,
     local_attention,
     predicted_position,
@@ -43,6 +44,7 @@ __all__ = [
     "dependency_loss",
     "distance_gates",
     "distances_from",
+    "expected_distances",
     "flexible_attention",
     "gated_attention",
     "local_attention",

@@ -33,39 +33,50 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
     r"""Place a state in the source (SDAtt Eq. 5).
 
-    .. math:: p_i = J \cdot \mathrm{sigmoid}(v_p \cdot \tanh(W_p s'_i))
+    .. math:: p_i = (J - 1) \cdot \mathrm{sigmoid}(v_p \cdot \tanh(W_p s'_i))
+
+    The paper has J in the place of J - 1. Columns are counted from 0 here, so that the last word is
+    at J - 1, and beyond it there is nothing to look at: the paper's p would have to be clamped, and
+    a clamped p has no gradient.
 
     Args:
         activation: what the sigmoid is taken of, ``(..., T)``.
         length: J, ``(...)``, tokens of the source.
 
     Returns:
-        p, ``(..., T)``, between 0 and J.
+        p, ``(..., T)``, between 0 and J - 1, in float32 or wider.
     """
-    return widen(activation).sigmoid() * length.unsqueeze(-1)
+    return widen(activation).sigmoid() * (length.unsqueeze(-1) - 1)
 
 
-def local_attention(scores: Tensor, position: Tensor, half_window: int = 10) -> Tensor:
+def local_attention(
+    scores: Tensor, position: Tensor, half_window: int = 10, renormalise: bool = False
+) -> Tensor:
     r"""Fade the global attention out around a position (SDAtt Eq. 6).
 
     .. math::
         a^l_{ij} = \mathrm{softmax}_j(e_{ij})
         \exp\left(-\frac{(j - p_i)^2}{2 \sigma^2}\right), \qquad \sigma = D / 2
 
-    for :math:`|j - p_i| \le D`, and 0 elsewhere. It is not normalised again.
+    for :math:`|j - p_i| \le D`, and 0 elsewhere. The paper does not normalise it again, so that a
+    state can also look away from the source: at what is far from p.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
         position: p, ``(...)`` columns of e.
         half_window: D.
+        renormalise: divide by the sum.
 
     Returns:
-        ``(..., S)``; a row sums to one at most.
+        ``(..., S)``; a row sums to one at most, or to one where it is normalised again.
     """
     scores = widen(scores)
     offset = _offsets(position, scores)
-    fading = torch.exp(-(offset**2) / (2 * (half_window / 2) ** 2))
-    return scores.softmax(dim=-1) * fading.masked_fill(offset.abs() > half_window, 0.0)
+    outside = offset.abs() > half_window
+    exponent = -(offset**2) / (2 * (half_window / 2) ** 2)
+    if renormalise:
+        return (scores + exponent).masked_fill(outside, -torch.inf).softmax(dim=-1)
+    return scores.softmax(dim=-1) * exponent.exp().masked_fill(outside, 0.0)
 
 
 def flexible_attention(
@@ -142,6 +153,25 @@ def distances_from(position: Tensor, distances: Tensor) -> Tensor:
     return row(position.detach().round().long()) + passing
 
 
+def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
+    r"""Expect the distances of every word from the one attended to.
+
+    .. math:: \bar M_{ij} = \sum_k \mathrm{softmax}_k(e_{ik}) M_{kj}
+
+    It stands in the place of :math:`M[p_i]` where no position is predicted. The paper does not have
+    it.
+
+    Args:
+        scores: e, ``(..., T, S)``; minus infinity for padding.
+        distances: M, ``(..., S, S)``.
+
+    Returns:
+        ``(..., T, S)`` in floating point.
+    """
+    attention = widen(scores).softmax(dim=-1)
+    return attention @ distances.to(attention.dtype)
+
+
 def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
     r"""Attend to what is near in the tree (SDAtt Eq. 10-11).
 
@@ -154,7 +184,8 @@ def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> 
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
-        distances: :math:`M[p_i]`, ``(..., S)``, see :func:`distances_from`.
+        distances: :math:`M[p_i]`, ``(..., S)``, see :func:`distances_from` and
+            :func:`expected_distances`.
         n: half the window, in edges.
 
     Returns:

@@ -5,11 +5,13 @@ import torch
 from fairseq.modules import MultiheadAttention
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from syncattn_fairseq.modules import (
     FlexibleAttention,
     GlobalAttention,
     LocalAttention,
+    PositionPredictor,
     Source,
     SyntaxDirectedAttention,
     TreeCrossAttention,
@@ -33,37 +35,64 @@ def test_weights_of_every_attention(seed: int, left: bool) -> None:
     for attention in (
         GlobalAttention(),
         LocalAttention(5, 2),
+        LocalAttention(5, 2, renormalise=True),
         FlexibleAttention(5, 2),
         SyntaxDirectedAttention(5, 2),
+        SyntaxDirectedAttention(5, 2, "expected"),
     ):
-        weights = attention(scores, state, where)
+        weights, position = attention(scores, state, where)
         assert (weights[padding] == 0).all()
         total = weights.sum(-1)
         if isinstance(attention, LocalAttention):
-            place = attention.position(state, where)
-            outside = (torch.arange(8) - place.unsqueeze(-1)).abs() > 2
+            outside = (torch.arange(8) - where.columns(position).unsqueeze(-1)).abs() > 2
             assert (weights[outside] == 0).all() and (total < 1 + 1e-6).all()
-            continue
+            if not attention.renormalise:
+                continue
         if isinstance(attention, SyntaxDirectedAttention):
-            place = attention.position(state, where).round().long()
-            rows = where.tree_distances.gather(1, place.unsqueeze(-1).expand(3, 4, 8))
+            rows = rows_of(attention, scores, position, where)
             assert (weights[rows > 2] == 0).all()
             # The random distances may put the expected word itself out of its window.
             total = total[((rows <= 2) & ~padding).any(-1)]
         torch.testing.assert_close(total, torch.ones_like(total))
 
 
+def rows_of(
+    attention: SyntaxDirectedAttention, scores: Tensor, position: Tensor | None, where: Source
+) -> Tensor:
+    """The distances that the weights of (B, T) states are to be made of."""
+    assert where.tree_distances is not None
+    if position is None:
+        return scores.softmax(-1) @ where.tree_distances.float()
+    place = where.columns(position).round().long()
+    return where.tree_distances.gather(1, place.unsqueeze(-1).expand_as(scores))
+
+
 @pytest.mark.parametrize("left", [False, True])
 def test_a_position_is_a_column_of_its_sentence(left: bool) -> None:
     where = source(3, left)
-    attention = LocalAttention(5)
+    predictor = PositionPredictor(5)
     with torch.no_grad():
         for scale in (-1000.0, 1000.0):  # far to either end
-            attention.position.output.weight.fill_(scale)
-            attention.position.hidden.weight.fill_(1.0)
-            place = attention.position(torch.ones(3, 1, 5), where)[:, 0]
+            predictor.output.weight.fill_(scale)
+            predictor.hidden.weight.fill_(1.0)
+            place = where.columns(predictor(torch.ones(3, 1, 5), where))[:, 0]
             end = where.first if scale < 0 else where.first + where.lengths - 1
             torch.testing.assert_close(place, end.float())
+
+
+@pytest.mark.parametrize("width", [64, 1024])
+def test_a_common_gradient_does_not_throw_every_state_to_an_end(width: int) -> None:
+    """Adam turns the smallest gradient into full steps of all the weights."""
+    torch.manual_seed(0)
+    predictor = PositionPredictor(width)
+    where = Source(torch.zeros(8, 15, dtype=torch.bool))
+    state = torch.rand(8, 1, width)  # alike, as the states of an untrained decoder are
+    optimiser = torch.optim.Adam(predictor.parameters(), lr=1e-3)
+    for _ in range(200):
+        optimiser.zero_grad()
+        (1e-6 * predictor(state, where).sum()).backward()
+        optimiser.step()
+    assert (predictor(state, where) > 0.5).all()
 
 
 def test_a_gru_step_is_that_of_pytorchs_cell() -> None:
@@ -89,7 +118,9 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
     _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
-    place = attention.position(query.transpose(0, 1), Source(padding)).round().long()
+    assert attention.position is not None
+    where = Source(padding)
+    place = where.columns(attention.position(query.transpose(0, 1), where)).round().long()
     rows = attention.tree_distances.gather(1, place.unsqueeze(-1).expand(2, 5, 6))
     outside = (rows > 2) | padding.unsqueeze(1)
     for head in range(4):
