@@ -180,7 +180,8 @@ def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> 
         a^s_{ij} = \mathrm{softmax}_{j : M[p_i][j] \le n}(e^s_{ij}), \qquad \sigma = n / 2
 
     and 0 elsewhere. That is how the text explains Eq. 11, in which the window is
-    :math:`[p_i - n, p_i + n]`.
+    :math:`[p_i - n, p_i + n]`. The nearest words are in the window however far they are, which the
+    word at p, with distance 0, is anyway, but among expected distances there may be none of n.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
@@ -189,12 +190,9 @@ def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> 
         n: half the window, in edges.
 
     Returns:
-        ``(..., S)`` probabilities; zeros where the window is empty.
+        ``(..., S)`` probabilities.
     """
-    near = syntax_directed_scores(scores, distances, n)
-    lowest = torch.finfo(near.dtype).min
-    outside = near == -torch.inf
-    return near.masked_fill(outside, lowest).softmax(dim=-1).masked_fill(outside, 0.0)
+    return syntax_directed_scores(scores, distances, n).softmax(dim=-1)
 
 
 def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
@@ -206,10 +204,14 @@ def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Ten
     Returns:
         ``(..., S)``.
     """
-    weights = torch.exp(-(widen(distances) ** 2) / (2 * (n / 2) ** 2))
-    outside = (distances > n) | (scores == -torch.inf)
+    scores = widen(scores)
+    distances = distances.to(scores.dtype)
+    weights = torch.exp(-(distances**2) / (2 * (n / 2) ** 2))
+    padding = scores == -torch.inf
+    nearest = distances.detach().masked_fill(padding, torch.inf).amin(dim=-1, keepdim=True)
+    outside = (distances > nearest.clamp_min(n)) | padding
     # Infinite scores would make the weights' gradient 0 times infinity.
-    return (widen(scores).masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
+    return (scores.masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
 
 
 def _offsets(position: Tensor, scores: Tensor) -> Tensor:

@@ -69,6 +69,7 @@ class TreeCrossAttention(MultiheadAttention):
         """Scale and mask the scores of the first heads, ``(B H, T, S)``: fairseq's own hook."""
         scores = attn_weights.view(bsz, self.num_heads, tgt_len, src_len)
         near, rest = scores.split([self.tree_heads, self.num_heads - self.tree_heads], dim=1)
+        near = near.masked_fill(self._source.padding_mask[:, None, None], -torch.inf)
         near = syntax_directed_scores(near, self._distances(near), self.tree_window)
         return torch.cat([near.type_as(rest), rest], dim=1).view_as(attn_weights)
 
@@ -76,10 +77,7 @@ class TreeCrossAttention(MultiheadAttention):
         """Return the distances that fade ``(B, h, T, S)`` scores out, ``(B, h or 1, T, S)``."""
         distances = self.tree_distances
         if self.position is None:
-            padding = self._source.padding_mask[:, None, None]
-            return expected_distances(
-                scores.masked_fill(padding, -torch.inf), distances.unsqueeze(1)
-            )
+            return expected_distances(scores, distances.unsqueeze(1))
         position = self.position(self._state, self._source)
         self.positions = position.detach()
         return distances_from(self._source.columns(position), distances).unsqueeze(1)

@@ -202,10 +202,8 @@ def expected_distances(scores: list[float], distances: list[list[int]]) -> list[
 
 
 def syntax_directed_attention(scores: list[float], distances: list[int], n: int) -> list[float]:
-    near = [j for j, distance in enumerate(distances) if distance <= n]
+    near = [j for j, distance in enumerate(distances) if distance <= max(n, min(distances))]
     variance = (n / 2) ** 2
-    if not near:
-        return [0.0] * len(scores)
     weights = softmax([scores[j] * math.exp(-(distances[j] ** 2) / (2 * variance)) for j in near])
     by_word = dict(zip(near, weights, strict=True))
     return [by_word.get(j, 0.0) for j in range(len(scores))]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from syncattn_fairseq.functional import syntax_directed_attention
 from syncattn_fairseq.modules import (
     FlexibleAttention,
     GlobalAttention,
@@ -17,6 +18,7 @@ from syncattn_fairseq.modules import (
     TreeCrossAttention,
     gru_step,
 )
+from syncattn_fairseq.modules.source_attention import TREE_POSITIONS
 
 
 def source(seed: int, left: bool) -> Source:
@@ -50,9 +52,9 @@ def test_weights_of_every_attention(seed: int, left: bool) -> None:
                 continue
         if isinstance(attention, SyntaxDirectedAttention):
             rows = rows_of(attention, scores, position, where)
-            assert (weights[rows > 2] == 0).all()
             # The random distances may put the expected word itself out of its window.
-            total = total[((rows <= 2) & ~padding).any(-1)]
+            nearest = rows.masked_fill(padding, 99).amin(-1, keepdim=True)
+            assert (weights[rows > nearest.clamp_min(2)] == 0).all()
         torch.testing.assert_close(total, torch.ones_like(total))
 
 
@@ -104,9 +106,16 @@ def test_a_gru_step_is_that_of_pytorchs_cell() -> None:
     torch.testing.assert_close(gru_step(inputs, recurrent, state), cell(x, state))
 
 
-def tree_attention(heads: int) -> TreeCrossAttention:
+def tree_attention(heads: int, tree_position: str = "predicted") -> TreeCrossAttention:
     torch.manual_seed(0)
-    made = TreeCrossAttention(8, 4, encoder_decoder_attention=True, tree_heads=heads, tree_window=2)
+    made = TreeCrossAttention(
+        8,
+        4,
+        encoder_decoder_attention=True,
+        tree_heads=heads,
+        tree_window=2,
+        tree_position=tree_position,
+    )
     made.tree_distances = torch.randint(0, 5, (2, 6, 6))
     columns = torch.arange(6)
     made.tree_distances[:, columns, columns] = 0
@@ -129,8 +138,31 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     torch.testing.assert_close(weights.sum(-1), torch.ones(4, 2, 5))
 
 
-def test_without_a_parse_tree_heads_are_ordinary() -> None:
-    attention = tree_attention(heads=2)
+def test_each_tree_head_expects_distances_of_its_own() -> None:
+    attention = tree_attention(heads=3, tree_position="expected")
+    assert attention.position is None
+    query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
+    padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
+    _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
+    q, k = attention.q_proj(query) / 2**0.5, attention.k_proj(key)  # 2 columns a head
+    for b in range(2):
+        seen = ~padding[b]
+        distances = attention.tree_distances[b][seen][:, seen].double()
+        for head in range(3):
+            columns = slice(2 * head, 2 * head + 2)
+            for t in range(5):
+                scores = (k[:, b][seen][:, columns] @ q[t, b, columns]).double()
+                expected = scores.softmax(0) @ distances
+                row = weights[head, b, t][seen].double()
+                torch.testing.assert_close(
+                    row, syntax_directed_attention(scores, expected, 2), atol=1e-6, rtol=1e-5
+                )
+                assert (weights[head, b, t][~seen] == 0).all()
+
+
+@pytest.mark.parametrize("tree_position", TREE_POSITIONS)
+def test_without_a_parse_tree_heads_are_ordinary(tree_position: str) -> None:
+    attention = tree_attention(2, tree_position)
     attention.tree_distances.zero_()
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()
