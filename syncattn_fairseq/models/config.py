@@ -8,6 +8,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import OmegaConf
 
 from ..modules.parent_weights import PARENTS
+from ..modules.source_attention import TREE_POSITIONS
 
 
 @dataclass
@@ -118,6 +119,13 @@ class SyntaxConfig(FairseqDataclass):
         metadata={
             "help": "how many edges of the source's dependency tree syntax-directed heads of the "
             "cross-attention see to any side of the word that they expect (SDAtt has 4; 0 = none)"
+        },
+    )
+    cross_attention_tree_position: ChoiceEnum(list(TREE_POSITIONS)) = field(  # type: ignore[valid-type]
+        default="predicted",
+        metadata={
+            "help": "the word that edges are counted from: predicted from the layer's state as in "
+            "SDAtt, or expected: the mean over all words, weighted by the head's attention"
         },
     )
     cross_attention_tree_layer: int = field(

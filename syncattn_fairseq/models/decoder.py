@@ -84,7 +84,8 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
             ``(B, T, S)``, averaged over heads, and ``backward_attn``, ``(B, S, T)``, where the
             model has one and is not decoding step by step. Where distances are tied,
-            ``distance_attn``, one cross-attention for each of these layers.
+            ``distance_attn``, one cross-attention for each of these layers. Where a source position
+            is predicted, ``positions``, p, ``(B, T)``, counted from the first token.
         """
         self.shown_attention.clear()
         if alignment_layer is None:
@@ -97,7 +98,8 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             cross_attention.target_padding_mask = prev_output_tokens.eq(self.padding_idx)
         if self.tree_layer and encoder_out is not None:
             [distances] = encoder_out["src_tree_distances"]
-            self.layers[self.tree_layer - 1].encoder_attn.tree_distances = distances
+            tree_attention: Any = self.layers[self.tree_layer - 1].encoder_attn
+            tree_attention.tree_distances, tree_attention.positions = distances, None
         features, extra = super().extract_features(
             prev_output_tokens,
             encoder_out,
@@ -116,6 +118,8 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
                 if attention is not None
             ]
         self.shown_attention.clear()
+        if self.tree_layer and encoder_out is not None and tree_attention.positions is not None:
+            extra["positions"] = tree_attention.positions
         return features, extra
 
     def dependencies(self, extra: dict[str, Any], prev_output_tokens: Tensor) -> Tensor:

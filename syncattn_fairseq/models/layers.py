@@ -98,6 +98,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         if self.number == config.tree_layer(cfg):
             options["tree_heads"] = config.tree_heads(cfg)
             options["tree_window"] = cfg.cross_attention_tree_window
+            options["tree_position"] = cfg.cross_attention_tree_position
             return TreeCrossAttention(embed_dim, heads, **options)
         return super().build_encoder_attention(embed_dim, cfg)
 
