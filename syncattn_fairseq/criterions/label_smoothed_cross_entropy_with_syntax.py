@@ -15,6 +15,7 @@ from fairseq.logging import metrics
 from torch import Tensor
 
 from ..functional import sync_mse_loss, sync_rank_loss
+from .position_metrics import position_sums, reduce_positions
 from .terms import DependencyTerm, DistanceTerm, SyncAttentionTerm, Term, reduce_terms
 
 
@@ -131,6 +132,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             if term.weight != 0:
                 objective = objective + term.weight * value
             log.update(numbers)
+        log.update(position_sums(extra, sample, self.padding_idx))
         log["total_loss"] = objective.detach()
         return objective, sample_size, log
 
@@ -142,3 +144,4 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         total = sum(log.get("total_loss", 0) for log in logging_outputs)
         metrics.log_scalar("total_loss", total / sample_size / math.log(2), sample_size, round=3)
         reduce_terms(logging_outputs, sample_size)
+        reduce_positions(logging_outputs)
