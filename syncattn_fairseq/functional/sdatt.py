@@ -141,16 +141,15 @@ def distances_from(position: Tensor, distances: Tensor) -> Tensor:
     Returns:
         ``(..., T, S)`` in floating point.
     """
-    position = position.clamp(0, distances.size(-1) - 1)
-
-    def row(index: Tensor) -> Tensor:
-        index = index.unsqueeze(-1).expand(*index.shape, distances.size(-1))
-        return distances.gather(-2, index).to(position.dtype)
-
+    length = distances.size(-1)
+    position = position.clamp(0, length - 1)
     below = position.detach().floor()
-    slope = row(position.detach().ceil().long()) - row(below.long())
-    passing = (position - position.detach()).unsqueeze(-1) * slope  # 0, with a gradient
-    return row(position.detach().round().long()) + passing
+    words = torch.cat([below, below + 1], dim=-1).clamp_max(length - 1).long()
+    rows = distances.gather(-2, words.unsqueeze(-1).expand(*words.shape, length))
+    here, there = rows.to(position.dtype).chunk(2, dim=-2)
+    passing = position - position.detach()  # 0, with a gradient
+    step = (position.detach() - below).round() + passing
+    return here + step.unsqueeze(-1) * (there - here)
 
 
 def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:

@@ -157,6 +157,16 @@ def test_the_row_of_the_nearest_word_and_the_slope_between_two() -> None:
     assert position.grad is not None and position.grad.tolist() == [[-1, -1, 0]]
 
 
+@given(lengths, seeds)
+def test_every_position_has_the_row_of_its_nearest_word(S: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    distances, position = torch.randint(0, 9, (2, S, S)), torch.rand(2, 5) * (S - 1)
+    rows = distances_from(position, distances)
+    for b in range(2):
+        for t in range(5):
+            assert torch.equal(rows[b, t], distances[b, round(position[b, t].item())].float())
+
+
 def test_half_precision_is_summed_in_float32() -> None:
     scores, place = torch.randn(1, 5).bfloat16(), torch.tensor([2.0])
     for weights in (

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from fairseq import options
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 
@@ -129,6 +130,14 @@ def test_the_expected_position_learns(attention: str) -> None:
         assert parameter.grad.isfinite().all() and parameter.grad.abs().sum() > 0
 
 
+def test_options_of_the_command_line() -> None:
+    line = ["--arch=rnn_local", "--renormalise-local", "--tree-position=expected"]
+    args = options.parse_args_and_arch(options.get_training_parser(), ["data", *line])
+    assert (args.renormalise_local, args.tree_position) == (True, "expected")
+    args = options.parse_args_and_arch(options.get_training_parser(), ["data", "--arch=rnn_local"])
+    assert (args.renormalise_local, args.tree_position) == (False, "predicted")
+
+
 def test_what_is_not_predicted_has_no_parameters() -> None:
     model = build.model("rnn_syntax_directed", tree_position="expected", **SIZES)
     assert not list(model.decoder.attention.parameters())
@@ -165,7 +174,7 @@ def test_only_syntax_directed_attention_reads_trees() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("impossible", "message"),
     [
         ({"double_context": True, "source_attention": "global"}, "choose another"),
         ({"share_all_embeddings": True}, "--encoder-embed-dim 12 is not --decoder-embed-dim 14"),
@@ -173,9 +182,9 @@ def test_only_syntax_directed_attention_reads_trees() -> None:
         ({"tree_window": 0}, "--tree-window 0: must be 1 or more"),
     ],
 )
-def test_impossible_options(options: dict[str, Any], message: str) -> None:
+def test_impossible_options(impossible: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        build.model("syntax_rnn", **SIZES, **options)
+        build.model("syntax_rnn", **SIZES, **impossible)
 
 
 def test_shared_embeddings_need_a_joint_dictionary() -> None:

@@ -97,6 +97,19 @@ def test_a_common_gradient_does_not_throw_every_state_to_an_end(width: int) -> N
     assert (predictor(state, where) > 0.5).all()
 
 
+def test_it_learns_where_a_state_is() -> None:
+    torch.manual_seed(0)
+    predictor = PositionPredictor(64)
+    where, clock = Source(torch.zeros(1, 15, dtype=torch.bool)), torch.arange(15.0)
+    state = torch.sin(clock[:, None] / 15 * torch.randn(64) + torch.randn(64)).unsqueeze(0)
+    optimiser = torch.optim.Adam(predictor.parameters(), lr=1e-2)
+    for _ in range(200):
+        optimiser.zero_grad()
+        ((predictor(state, where) - clock) ** 2).mean().backward()
+        optimiser.step()
+    assert (predictor(state, where) - clock).abs().mean() < 0.5
+
+
 def test_a_gru_step_is_that_of_pytorchs_cell() -> None:
     torch.manual_seed(0)
     cell = torch.nn.GRUCell(3, 4)
