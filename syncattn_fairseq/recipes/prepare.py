@@ -172,7 +172,9 @@ def _tokenise(corpus: Corpus, cores: int) -> list[str]:
             normalise = "--normalise" if split == "train" else ""
             tokeniser = corpus.words[language].replace("{cores}", str(cores))
             tokeniser = tokeniser.replace("{normalise}", normalise)
-            tokeniser = f"< {raw / name} {'cat' if split in corpus.tokenised else tokeniser}"
+            if split in corpus.tokenised:
+                tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
+            tokeniser = f"< {raw / name} {tokeniser}"
             commands.append(written(tokeniser, folder(corpus, part) / name))
     return commands
 

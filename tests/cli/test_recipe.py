@@ -79,8 +79,14 @@ def test_alignments_are_scored_of_both_directions(capsys: pytest.CaptureFixture[
     _, commands = dry(capsys, "europarl_de_en_align", "lpsi", "--from=train")
     assert sum(c.startswith("fairseq-hydra-train") for c in commands) == 2
     assert "++task.source_lang=en ++task.target_lang=de" in commands[3]
-    assert "-s en -t de" in commands[5] and "lpsi-reversed/checkpoint_best.pt" in commands[5]
-    assert commands[6].startswith("syncattn-align --gold ")
+    assert "-s en -t de" in commands[6] and "lpsi-reversed/checkpoint_best.pt" in commands[6]
+    assert ["forced.txt" in command for command in commands[4:8]] == [False, True] * 2
+    assert "syncattn_fairseq.recipes.fast_align" in commands[8]
+    assert "syncattn-align --gold " in commands[8] and "--forward fast_align" in commands[8]
+    for command, language, folder in zip(
+        commands[9:], ["en", "de"], ("", "-reversed"), strict=True
+    ):
+        assert f"words/test.{language} " in command and f"lpsi{folder}/test.txt" in command
 
 
 def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
