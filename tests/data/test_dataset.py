@@ -174,6 +174,11 @@ def test_truncated_text_keeps_what_is_left_of_its_parse() -> None:
     by_id = dict(zip(batch["id"].tolist(), batch["src_parents"].tolist(), strict=True))
     assert by_id[0] == [1, 1, -1], "word 1 -> word 2, which is the root, cut after one subword"
     assert by_id[3] == [1, -1, -1], "the head, word 2, was cut away"
+    fields = SourceFields(fields=frozenset({LABELS}))
+    dataset = SyntaxPairDataset(short, MARKS, src_labels=MARKS, fields=fields)
+    assert [len(dataset[i]["source_labels"]) for i in (0, 3)] == [2, 2]
+    labels = dataset.collater([dataset[0], dataset[3]])["net_input"]["src_labels"]
+    assert labels.shape == batch["src_parents"].shape
 
 
 def test_a_side_without_heads_adds_no_field() -> None:
