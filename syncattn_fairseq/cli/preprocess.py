@@ -87,6 +87,13 @@ def _parser() -> argparse.ArgumentParser:
         "one for each, do: stop before anything is written, or be dropped and the sentence kept "
         "without (default: stop)",
     )
+    group.add_argument(
+        "--add",
+        nargs="+",
+        metavar="KIND.LANG",
+        help="only these heads or labels, as heads.en or labels.en, for texts that --destdir has "
+        "binarised already; everything else there stays as it is",
+    )
     return parser
 
 
@@ -147,6 +154,11 @@ def _check(
         what there is to binarise, and each language's dictionary of labels if it has labels.
     """
     found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
+    if args.add:
+        found = [(p, kind) for p, kind in found if f"{kind.name}.{p.language}" in args.add]
+        missing = {*args.add} - {f"{kind.name}.{part.language}" for part, kind in found}
+        if missing:
+            raise DataError(f"--add {min(missing)}: there is no such file; see --trainheads")
     if not found:
         places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
@@ -164,7 +176,7 @@ def _check(
             print(f"subwords of {language}: {schemes[language]}")
     for kind in dict.fromkeys(kind for _, kind in found):
         for part in parts:
-            if (part, kind) not in found:
+            if (part, kind) not in found and not args.add:
                 place = part.values(kind)
                 print(f"{part.split} {part.language}: binarised without {kind.name}, no {place}")
     sources = []
@@ -205,7 +217,7 @@ def _given_dictionaries(
                 f"{first.values(LABELS)}: no dictionary for these labels; give it with "
                 f"--{option}, or the training text's labels with --trainpref or --trainheads"
             )
-        elif first and made.exists():
+        elif first and made.exists() and not args.add:
             raise DataError(
                 f"{made}: exists already; reuse it with --{option}, choose another --destdir or "
                 "remove it"
@@ -224,6 +236,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
     parts = list(_parts(args))
     sources, dictionaries = _check(args, parts)
+    if not args.add:
+        _binarise_texts(args, parts)
+    for language, dictionary in dictionaries.items():
+        save_dictionary(dictionary, dictionary_path(args.destdir, language))
+    for part, source in sources:
+        destination = _dataset(args, part, source.annotation)
+        dictionary = dictionaries[part.language] if source.annotation is LABELS else None
+        counts = binarise(source, _dataset(args, part), destination, dictionary)
+        print(f"{destination}: {counts}")
+
+
+def _binarise_texts(args: argparse.Namespace, parts: Sequence[Part]) -> None:
     try:
         preprocess.main(args)
     except FileExistsError as error:
@@ -231,21 +255,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     except AssertionError as error:
         raise DataError(str(error)) from None
 
-    def dataset(part: Part, kind: Annotation | None = None) -> Path:
-        prefix = f"{part.split}.{kind.name}" if kind else part.split
-        return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
-
     for part in parts:  # heads and labels of an earlier run do not belong to the new text
         for kind in KINDS:
             for suffix in (".idx", ".bin"):
-                Path(f"{dataset(part, kind)}{suffix}").unlink(missing_ok=True)
-    for language, dictionary in dictionaries.items():
-        save_dictionary(dictionary, dictionary_path(args.destdir, language))
-    for part, source in sources:
-        destination = dataset(part, source.annotation)
-        dictionary = dictionaries[part.language] if source.annotation is LABELS else None
-        counts = binarise(source, dataset(part), destination, dictionary)
-        print(f"{destination}: {counts}")
+                Path(f"{_dataset(args, part, kind)}{suffix}").unlink(missing_ok=True)
+
+
+def _dataset(args: argparse.Namespace, part: Part, kind: Annotation | None = None) -> Path:
+    """Return where a text, or its heads or labels, are binarised, without suffix."""
+    prefix = f"{part.split}.{kind.name}" if kind else part.split
+    return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from .relative_depth import relative_depth_scores
 from .sdatt import (
     additive_scores,
     distances_from,
+    expected_distances,
     flexible_attention,
     local_attention,
     predicted_position,
@@ -47,6 +48,7 @@ __all__ = [
     "dependency_loss",
     "distance_gates",
     "distances_from",
+    "expected_distances",
     "flexible_attention",
     "gap_heights",
     "gated_attention",

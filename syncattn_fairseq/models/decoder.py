@@ -104,7 +104,8 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
             ``(B, T, S)``, averaged over heads, and ``backward_attn``, ``(B, S, T)``, where the
             model has one and is not decoding step by step. Where distances are tied,
-            ``distance_attn``, one cross-attention for each of these layers.
+            ``distance_attn``, one cross-attention for each of these layers. Where a source position
+            is predicted, ``positions``, p, ``(B, T)``, counted from the first token.
         """
         self.shown_attention.clear()
         if alignment_layer is None:
@@ -132,6 +133,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
                 if attention is not None
             ]
         self.shown_attention.clear()
+        extra |= self.view.notes
         return features, extra
 
     def show(self, name: str, extra: dict[str, Any], prev_output_tokens: Tensor) -> list[Tensor]:

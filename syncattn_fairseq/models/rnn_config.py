@@ -6,6 +6,7 @@ from typing import Any
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
 from ..modules.options import check_range
+from ..modules.source_attention import TREE_POSITIONS
 
 ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
 
@@ -40,8 +41,22 @@ class SyntaxRNNConfig(FairseqDataclass):
         default=10,
         metadata={"help": "of local and flexible attention: tokens to either side (D)"},
     )
+    renormalise_local: bool = field(
+        default=False,
+        metadata={
+            "help": "let the weights of local attention sum to one; in the paper they do not"
+        },
+    )
     tree_window: int = field(
         default=4, metadata={"help": "of syntax-directed attention: edges to any side (n)"}
+    )
+    tree_position: ChoiceEnum(list(TREE_POSITIONS)) = field(  # type: ignore[valid-type]
+        default="predicted",
+        metadata={
+            "help": "of syntax-directed attention: the word that edges are counted from, predicted "
+            "from the decoder's state as in the paper, or expected: the mean over all words, "
+            "weighted by the global attention"
+        },
     )
 
 

@@ -19,6 +19,7 @@ class BatchView:
     Attributes:
         tokens: ``(B, T)`` of this stack's side.
         padding_mask: ``(B, T)``, True = padding.
+        notes: what the modules let the model return beside its scores, by name.
     """
 
     tokens: Tensor
@@ -27,6 +28,7 @@ class BatchView:
     def __init__(self) -> None:
         self._fields: dict[str, Tensor] = {}
         self._kept: dict[str, Tensor] = {}
+        self.notes: dict[str, Tensor] = {}
 
     def fill(
         self, tokens: Tensor, padding_mask: Tensor, fields: Mapping[str, Tensor | None]
@@ -42,6 +44,7 @@ class BatchView:
         self.padding_mask = padding_mask
         self._fields = {name: field for name, field in fields.items() if field is not None}
         self._kept.clear()
+        self.notes.clear()
 
     def get(self, field: str) -> Tensor | None:
         """Return a field of ``net_input``, None if the batch has none of that name."""

@@ -54,6 +54,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "local": {"arch": "transformer_local_attn_tiny", "local_window": 1},
     "tree window": {"arch": "syntax_transformer_tiny", "cross_attention_tree_window": 3},
+    "tree window, expected": {
+        "arch": "syntax_transformer_tiny",
+        "cross_attention_tree_window": 3,
+        "cross_attention_tree_position": "expected",
+        "decoder_attention_heads": 4,
+    },
     "tree window, lower layer, all heads": {
         "arch": "syntax_transformer_tiny",
         "cross_attention_tree_window": 2,
