@@ -14,7 +14,7 @@ from fairseq.trainer import Trainer
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_marks
 from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, parent_positions
-from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, parents_from_marks
+from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, find_parents
 from tests.models import build
 
 MARKS = [
@@ -59,7 +59,7 @@ def test_parents_point_at_the_columns_of_their_own_sentence(
         for row, number in enumerate(batch["id"].tolist()):
             length = len(MARKS[number])
             first = tokens.size(1) - length - 1 if left else 0
-            alone = parents_from_marks(MARKS[number].unsqueeze(0), its_rule)[0]
+            alone = find_parents(MARKS[number].unsqueeze(0), its_rule)[0]
             expected = torch.full((tokens.size(1),), -1)
             expected[first : first + length] = torch.where(alone >= 0, alone + first, -1)
             assert batch[field][row].tolist() == expected.tolist()

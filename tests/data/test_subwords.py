@@ -14,7 +14,7 @@ from syncattn_fairseq.data.subwords import (
     NO_HEAD,
     NO_TOKEN,
     RULES,
-    parents_from_marks,
+    find_parents,
     subword_parents,
 )
 
@@ -83,7 +83,7 @@ def test_batch_equals_slow_loop(
             if parent is not None:
                 expected[row, offset + column] = offset + parent
     dtype = data.draw(st.sampled_from([torch.int16, torch.int32, torch.int64]))
-    parents = parents_from_marks(marks.to(dtype), rule)
+    parents = find_parents(marks.to(dtype), rule)
     if rule == "middle":
         assert parents.dtype == torch.float32
         torch.testing.assert_close(parents, expected, rtol=0, atol=0, equal_nan=True)
@@ -118,14 +118,14 @@ def test_rules_by_hand(rule: str, expected: list[float]) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_word_without_head_in_a_parsed_row_can_still_be_a_parent(rule: str) -> None:
-    parents = parents_from_marks(torch.tensor([[NO_HEAD, CONTINUATION, 1]]), rule)
+    parents = find_parents(torch.tensor([[NO_HEAD, CONTINUATION, 1]]), rule)
     assert parents.nan_to_num(-1).tolist() == [[-1, -1, 0.5 if rule == "middle" else 0]]
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3)])
 def test_empty_batches(shape: tuple[int, int]) -> None:
     for rule in RULES:
-        assert parents_from_marks(torch.zeros(shape, dtype=torch.long), rule).shape == shape
+        assert find_parents(torch.zeros(shape, dtype=torch.long), rule).shape == shape
 
 
 @pytest.mark.parametrize(
