@@ -23,10 +23,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
     load_sacremoses()
-    rewrite_texts(args, partial(_lines, args))
+    rewrite_texts(args, partial(_tokenise_lines, args))
 
 
-def _lines(args: argparse.Namespace, source: Path | int) -> Iterator[str]:
+def _tokenise_lines(args: argparse.Namespace, source: Path | int) -> Iterator[str]:
     sentences = tqdm(read_lines(source), unit=" sentences", unit_scale=True, disable=None)
     start = (args.lang, args.normalise, args.aggressive, args.lowercase)
     with multiprocessing.Pool(args.workers, _start, start) as pool:

@@ -34,6 +34,7 @@ class AnalysisPrinter:
         parses: print heads.
         distances: print distances.
         layer_alignments: print links.
+        alignment_head: the head that the decoders show, from 1; 0 for their mean.
     """
 
     src_dict: Any
@@ -41,6 +42,7 @@ class AnalysisPrinter:
     parses: bool = False
     distances: bool = False
     layer_alignments: bool = False
+    alignment_head: int = 0
 
     def __post_init__(self) -> None:
         self.src_scheme = detect_scheme(self.src_dict.symbols)
@@ -121,7 +123,7 @@ class AnalysisPrinter:
             attended = forced.most_attended(attention, forced.target, forced.source)
             for row, sources in enumerate(attended):
                 links = [(source, target) for target, source in enumerate(sources)]
-                lines[row].append((LinksOf(number), links))
+                lines[row].append((LinksOf(number, self.alignment_head), links))
 
 
 class _Forced:

@@ -302,6 +302,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             self.cfg.print_parses,
             self.cfg.print_distances,
             self.cfg.print_layer_alignments,
+            self.cfg.alignment_head,
         )
 
     @contextmanager

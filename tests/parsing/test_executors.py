@@ -40,6 +40,14 @@ def test_every_shard_is_parsed_and_every_word_reported(text: Path, workers: int)
     assert sum(words) == 160
 
 
+def test_words_are_reported_once_however_often(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_REPORT", 0.0)
+    task, shards = make(text)
+    words: list[int] = []
+    local(1)(task, shards, words.append)
+    assert len(words) > 8 and sum(words) == 160
+
+
 def test_the_parser_is_in_another_process(text: Path) -> None:
     text.write_text("a\n" * 30 + "b die\n" + "c\n" * 30)
     task, shards = make(text)
