@@ -5,8 +5,8 @@ from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
+from ..modules.options import check_range
 from ..modules.source_attention import TREE_POSITIONS
-from .checks import between
 
 ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
 
@@ -75,4 +75,4 @@ def check(args: Any, task: Any) -> None:
                 f"--decoder-embed-dim {args.decoder_embed_dim}"
             )
     for option in ("half_window", "tree_window"):
-        between(args, option, 1, float("inf"), "must be 1 or more")
+        check_range(args, option, 1, float("inf"), "must be 1 or more")

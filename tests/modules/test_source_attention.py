@@ -9,6 +9,7 @@ from torch import Tensor
 
 from syncattn_fairseq.functional import syntax_directed_attention
 from syncattn_fairseq.modules import (
+    BatchView,
     FlexibleAttention,
     GlobalAttention,
     LocalAttention,
@@ -119,19 +120,24 @@ def test_a_gru_step_is_that_of_pytorchs_cell() -> None:
     torch.testing.assert_close(gru_step(inputs, recurrent, state), cell(x, state))
 
 
+def show_trees(attention: TreeCrossAttention, distances: Tensor) -> None:
+    tokens = torch.zeros_like(distances[:, 0])
+    attention.view.fill(tokens, tokens.bool(), {"src_tree_distances": distances})
+
+
+def shown_trees(attention: TreeCrossAttention) -> Tensor:
+    return attention.view.require("src_tree_distances", "")
+
+
 def tree_attention(heads: int, tree_position: str = "predicted") -> TreeCrossAttention:
     torch.manual_seed(0)
-    made = TreeCrossAttention(
-        8,
-        4,
-        encoder_decoder_attention=True,
-        tree_heads=heads,
-        tree_window=2,
-        tree_position=tree_position,
-    )
-    made.tree_distances = torch.randint(0, 5, (2, 6, 6))
+    options = {"view": BatchView(), "tree_heads": heads, "tree_window": 2}
+    options["tree_position"] = tree_position
+    made = TreeCrossAttention(8, 4, encoder_decoder_attention=True, **options)
+    distances = torch.randint(0, 5, (2, 6, 6))
     columns = torch.arange(6)
-    made.tree_distances[:, columns, columns] = 0
+    distances[:, columns, columns] = 0
+    show_trees(made, distances)
     return made.eval()
 
 
@@ -143,7 +149,7 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     assert attention.position is not None
     where = Source(padding)
     place = where.columns(attention.position(query.transpose(0, 1), where)).round().long()
-    rows = attention.tree_distances.gather(1, place.unsqueeze(-1).expand(2, 5, 6))
+    rows = shown_trees(attention).gather(1, place.unsqueeze(-1).expand(2, 5, 6))
     outside = (rows > 2) | padding.unsqueeze(1)
     for head in range(4):
         zero = weights[head] == 0
@@ -160,7 +166,7 @@ def test_each_tree_head_expects_distances_of_its_own() -> None:
     q, k = attention.q_proj(query) / 2**0.5, attention.k_proj(key)  # 2 columns a head
     for b in range(2):
         seen = ~padding[b]
-        distances = attention.tree_distances[b][seen][:, seen].double()
+        distances = shown_trees(attention)[b][seen][:, seen].double()
         for head in range(3):
             columns = slice(2 * head, 2 * head + 2)
             for t in range(5):
@@ -176,7 +182,7 @@ def test_each_tree_head_expects_distances_of_its_own() -> None:
 @pytest.mark.parametrize("tree_position", TREE_POSITIONS)
 def test_without_a_parse_tree_heads_are_ordinary(tree_position: str) -> None:
     attention = tree_attention(2, tree_position)
-    attention.tree_distances.zero_()
+    show_trees(attention, torch.zeros_like(shown_trees(attention)))
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()
     theirs.load_state_dict(attention.state_dict(), strict=False)
