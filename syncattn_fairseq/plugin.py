@@ -4,11 +4,12 @@
 with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
+from . import checkpoints
 from .base import compatibility
 
 compatibility.require_fairseq()
 compatibility.avoid_encoder_kernel()
-compatibility.allow_checkpoint_classes()
+checkpoints.allow_checkpoint_classes()
 
 from . import criterions, models, tasks  # noqa: E402  (fairseq must be known to work first)
 

@@ -81,6 +81,20 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         if output[1] is not None:
             self.shown_attention[number] = output[1]
 
+    def show_head(self, head: int | None) -> None:
+        """Return one head's cross-attention, from 1, in the place of the mean; None undoes it.
+
+        For analysis, in evaluation: losses want the mean.
+
+        Raises:
+            ValueError: there are not so many heads.
+        """
+        for layer in self.layers:
+            heads = layer.encoder_attn.num_heads
+            if head is not None and not 1 <= head <= heads:
+                raise ValueError(f"--alignment-head {head}: a decoder layer has heads 1 to {heads}")
+            layer.shown_head = head
+
     def extract_features(
         self,
         prev_output_tokens: Tensor,

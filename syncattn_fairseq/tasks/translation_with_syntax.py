@@ -68,6 +68,13 @@ class TranslationWithSyntaxConfig(TranslationConfig):
         default=False,
         metadata={"help": "print the links of every decoder layer likewise (L- lines)"},
     )
+    alignment_head: int = field(
+        default=0,
+        metadata={
+            "help": "the one head of a decoder layer that --print-alignment and "
+            "--print-layer-alignments read, from 1 (0 = mean of all heads)"
+        },
+    )
     gold_source_heads: bool = field(
         default=False,
         metadata={
@@ -245,6 +252,10 @@ class TranslationWithSyntaxTask(TranslationTask):
             DataError: the model reads parses, and sentences of the data have none.
         """
         self.nbest = getattr(args, "nbest", 1)
+        for model in models if self.cfg.alignment_head else []:
+            if not hasattr(model.decoder, "show_head"):
+                raise ValueError("--alignment-head: the model can show the mean of its heads only")
+            model.decoder.show_head(self.cfg.alignment_head)
         for split, dataset in self.datasets.items():
             if split != self.cfg.train_subset:
                 self._require_parses(

@@ -125,6 +125,13 @@ def test_attention_to_one_word_expects_the_distances_of_that_word() -> None:
     close(rows, [distances[0, 2].tolist(), ((distances[0, 1] + distances[0, 2]) / 2).tolist()])
 
 
+@pytest.mark.parametrize("parents", [[1, 0], [0, 2, 3, 1], [0, 1, 2, 5, 3, 4, 3], [0, 4, 1, 2, 3]])
+def test_a_cycle_is_no_tree(parents: list[int]) -> None:
+    rows = torch.tensor([[0] * len(parents), parents])
+    with pytest.raises(ValueError, match="cycle"):
+        tree_distances(rows)
+
+
 @given(lengths, windows, seeds)
 def test_syntax_directed_attention_equals_the_loop(S: int, n: int, seed: int) -> None:
     torch.manual_seed(seed)

@@ -79,3 +79,9 @@ def layers_that_show(cfg: Any, side: str, name: str) -> list[int]:
 def is_shown_in_training(cfg: Any, name: str) -> bool:
     """Say whether a loss looks at what heads show under this name."""
     return any(kind.is_shown_in_training(cfg) for kind in list_kinds() if kind.shown == name)
+
+
+def list_supervised(cfg: Any) -> list[type[Heads]]:
+    """List the kinds in use that a syntactic loss has to train."""
+    supervised = [kind for kind in list_kinds() if kind.supervised]
+    return [kind for kind in supervised if any(kind.list_layers(cfg, side) for side in SIDES)]
