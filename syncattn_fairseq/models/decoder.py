@@ -52,6 +52,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         self.has_sync_layer = bool(cfg.sync_layer)
         self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
         if cfg.decoder.layerdrop > 0:
+            numbers = range(1, self.num_layers + 1)
             self.layers: Any = NumberedLayerDrop(
                 cfg.decoder.layerdrop,
                 [self.layers[i] for i in range(self.num_layers)],
@@ -60,11 +61,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
                     self.alignment_layer,
                     *self.distance_sync_layers,
                     *itertools.chain(*self.showing.values()),
-                    *(
-                        n + 1
-                        for n in range(self.num_layers)
-                        if TreeCrossAttention.stands_in(cfg, n + 1)
-                    ),
+                    *(n for n in numbers if TreeCrossAttention.stands_in(cfg, n)),
                 ],
             )
 
