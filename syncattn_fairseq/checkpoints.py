@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from .base.errors import DataError
 from .base.files import replacing
+from .base.whole_checkpoints import load_checkpoint
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),
@@ -76,9 +77,17 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
         means[key] = shared[place]
     newest["model"] = means
     newest.pop("last_optimizer_state", None)
-    with replacing(Path(output)) as temporary:
+    with replacing(Path(output)) as temporary, _naming(output):
         torch.save(newest, temporary)
     return updates
+
+
+@contextmanager
+def _naming(output: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:  # PyTorch's word for a write that failed
+        raise DataError(f"{output}: cannot be written; is the disk full?") from error
 
 
 def _mean(values: Sequence[Tensor], newest: Tensor) -> Tensor:
@@ -91,16 +100,10 @@ def _mean(values: Sequence[Tensor], newest: Tensor) -> Tensor:
 
 
 def _load(path: str | Path) -> dict[str, Any]:
-    try:
-        # Mapped, not read: the optimizer state, two thirds of the file, is never touched.
-        state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True)
-    except (pickle.UnpicklingError, RuntimeError) as error:
-        raise DataError(
-            f"{path}: PyTorch cannot load it ({type(error).__name__}); give a checkpoint of fairseq"
-        ) from error
-    if not (isinstance(state, dict) and "model" in state and state.get("optimizer_history")):
-        raise DataError(f"{path}: holds no model with its history; give a checkpoint of fairseq")
-    return state
+    # Mapped, not held: the optimizer state, two thirds of the file, needs no memory.
+    return load_checkpoint(
+        path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    )
 
 
 def _check_same_parameters(one: dict[str, Tensor], other: dict[str, Tensor], where: str) -> None:

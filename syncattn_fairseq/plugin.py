@@ -4,11 +4,12 @@
 with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
-from .base import compatibility
+from .base import compatibility, whole_checkpoints
 
 compatibility.require_fairseq()
 compatibility.avoid_encoder_kernel()
 compatibility.allow_checkpoint_classes()
+whole_checkpoints.keep_checkpoints_whole()
 
 from . import criterions, models, tasks  # noqa: E402  (fairseq must be known to work first)
 

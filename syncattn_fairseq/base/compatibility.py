@@ -55,8 +55,6 @@ def allow_checkpoint_classes() -> None:
     fairseq's hold its configuration, and the second of two processes that resume gets that sent
     as an OmegaConf object. The check itself stays on.
     """
-    if not hasattr(torch.serialization, "add_safe_globals"):
-        return
     torch.serialization.add_safe_globals(_checkpoint_classes())
 
 
