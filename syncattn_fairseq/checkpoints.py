@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .base.errors import DataError
-from .base.files import replacing
-from .base.whole_checkpoints import load_checkpoint
+from .base.whole_checkpoints import load_checkpoint, save_checkpoint
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),
@@ -77,17 +75,8 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
         means[key] = shared[place]
     newest["model"] = means
     newest.pop("last_optimizer_state", None)
-    with replacing(Path(output)) as temporary, _naming(output):
-        torch.save(newest, temporary)
+    save_checkpoint(newest, output)
     return updates
-
-
-@contextmanager
-def _naming(output: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:  # PyTorch's word for a write that failed
-        raise DataError(f"{output}: cannot be written; is the disk full?") from error
 
 
 def _mean(values: Sequence[Tensor], newest: Tensor) -> Tensor:

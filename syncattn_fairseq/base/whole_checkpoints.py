@@ -1,7 +1,8 @@
 """Checkpoints that a kill cannot spoil: what fairseq lacks when it saves and resumes.
 
-fairseq writes each checkpoint whole, and then copies it byte by byte to ``checkpoint_last.pt`` and
-``checkpoint_best.pt``: a run that is killed in between cannot be resumed.
+fairseq writes a checkpoint and copies it byte by byte to ``checkpoint_last.pt``: a run that is
+killed meanwhile cannot be resumed. It tries three times to write to a full disk, and does not say
+where.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .files import replacing
 
 LAST = "checkpoint_last.pt"
 _NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
-_TEMPORARY = re.compile(_NAME.pattern + r"\.tmp")
+_TEMPORARY = re.compile(r"\." + _NAME.pattern + r"\.[0-9a-f]+\.tmp")
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +67,20 @@ def _has_history(state: Any) -> bool:
         return False
 
 
+def save_checkpoint(state: Any, path: Path | str) -> None:
+    """Write a checkpoint; it appears whole or not at all.
+
+    Raises:
+        DataError: the disk is full.
+    """
+    try:
+        # As a file: PyTorch would put the temporary name into what it writes.
+        with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+            torch.save(state, file)
+    except RuntimeError as error:  # PyTorch's word for a write that failed
+        raise DataError(f"{path}: cannot be written; is the disk full?") from error
+
+
 def newest_intact(folder: Path) -> Iterator[Path]:
     """Yield the checkpoints of a folder that training may go on from, newest first.
 
@@ -92,6 +107,7 @@ def keep_checkpoints_whole() -> None:
     from fairseq import checkpoint_utils, file_io
 
     copy = file_io.PathManager.copy
+    persist = checkpoint_utils.torch_persistent_save
     load = checkpoint_utils.load_checkpoint_to_cpu
     resume = checkpoint_utils.load_checkpoint
 
@@ -102,6 +118,12 @@ def keep_checkpoints_whole() -> None:
         with replacing(Path(dst_path)) as temporary:
             shutil.copyfile(src_path, temporary)
         return True
+
+    @functools.wraps(persist)
+    def persist_whole(obj: Any, filename: str, async_write: bool = False) -> Any:
+        if async_write or not file_io.PathManager.supports_rename(filename):
+            return persist(obj, filename, async_write)
+        return save_checkpoint(obj, filename)
 
     @functools.wraps(load)
     def load_whole(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -135,12 +157,13 @@ def keep_checkpoints_whole() -> None:
             checkpoint_utils.load_checkpoint_to_cpu = load_whole
 
     file_io.PathManager.copy = staticmethod(copy_whole)
+    checkpoint_utils.torch_persistent_save = persist_whole
     checkpoint_utils.load_checkpoint_to_cpu = load_whole
     checkpoint_utils.load_checkpoint = resume_whole
 
 
 def _remove_leftovers(folder: Path) -> None:
     """Remove what a killed training was writing."""
-    for path in folder.glob("checkpoint*.tmp"):
+    for path in folder.glob(".checkpoint*.tmp"):
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # noqa: F401  (fairseq's functions are replaced)
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.whole_checkpoints import newest_intact
 
 
@@ -157,11 +158,16 @@ def test_nothing_intact_names_the_last(tmp_path: Path) -> None:
 
 def test_what_killed_trainings_left_is_removed(tmp_path: Path) -> None:
     save(tmp_path / "checkpoint_last.pt", 1)
-    for name in ("checkpoint_1_2.pt.tmp", "checkpoint3.pt.tmp", "checkpoint_notes.tmp"):
-        (tmp_path / name).touch()
+    child = os.fork()
+    if child == 0:
+        with replacing(tmp_path / "checkpoint_1_2.pt"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    (tmp_path / ".checkpoint_notes.tmp").touch()
+    assert len(list(tmp_path.iterdir())) == 3
     resume(tmp_path)
     left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["checkpoint_last.pt", "checkpoint_notes.tmp"]
+    assert left == [".checkpoint_notes.tmp", "checkpoint_last.pt"]
 
 
 def test_a_copy_that_is_killed_leaves_the_old_one(
@@ -183,3 +189,12 @@ def test_a_copy_that_is_killed_leaves_the_old_one(
     assert PathManager.copy(str(new), str(last), overwrite=True)
     assert resume(tmp_path) == 2
     assert sorted(tmp_path.iterdir()) == [new, last]
+
+
+def test_a_checkpoint_is_written_whole_and_the_same_every_time(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        checkpoint_utils.torch_persistent_save({"weight": torch.ones(9)}, str(tmp_path / name))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 2
+    with pytest.raises((DataError, OSError), match="/dev/full"):
+        checkpoint_utils.torch_persistent_save({"weight": torch.ones(99999)}, "/dev/full")
