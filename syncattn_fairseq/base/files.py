@@ -177,13 +177,15 @@ def locked(path: Path, busy: str) -> Iterator[None]:
     """Keep other processes out of a block; the lock ends with the process, however it ends.
 
     Args:
-        path: the file that is locked, made if it is not there. The block may remove it.
+        path: the file that is locked, made with its folder if it is not there. The block may
+            remove both.
         busy: what to say where another process is in the block.
 
     Raises:
         DataError: saying ``busy``.
     """
     while True:
+        path.parent.mkdir(exist_ok=True)
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
         try:
             _lock(descriptor, busy)

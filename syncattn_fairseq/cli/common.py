@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -42,6 +43,18 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
         print(table)
 
 
+def check_outputs(*outputs: str | Path | None) -> None:
+    """Refuse to write two things into one file; None is not written.
+
+    Raises:
+        DataError: naming the file.
+    """
+    files = [os.path.realpath(path) for path in outputs if path is not None and path != "-"]
+    for path in files:
+        if files.count(path) > 1 and not path.startswith("/dev/"):
+            raise DataError(f"{path}: is to be written twice; give each output a name of its own")
+
+
 def add_texts(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a command that rewrites texts line by line."""
     parser.add_argument(
@@ -74,6 +87,7 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
         return
     if len(inputs) != len(args.output):
         raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
+    check_outputs(*args.output)
     for source, output in zip(inputs, args.output, strict=True):
         with replacing(output) as path, path.open("w", encoding="utf-8") as file:
             file.writelines(lines(source))

@@ -16,7 +16,7 @@ from ..parsing.parser import MAX_WORDS
 from ..parsing.shards import ParserSource
 from ..parsing.stanza_parser import StanzaModels
 from ..parsing.writer import CONLLU, HEADS, LABELS
-from .common import command, positive
+from .common import check_outputs, command, positive
 
 #: What each parser needs, and what else it takes.
 _OPTIONS = {
@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     _check(parser, args)
     named = {HEADS: args.output, LABELS: args.labels, CONLLU: args.conllu}
+    check_outputs(*named.values())
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
         report, rate = convert_parsed(args.input, args.parsed, args.format, outputs)

@@ -88,6 +88,10 @@ class Command:
         """Return what else the parses depend on."""
         return {"parser": self.command, "format": self.output_format}
 
+    def modules(self) -> list[str]:
+        """Return what is slow to import: nothing."""
+        return []
+
     def open(self, worker: int) -> Parser:
         """Make the parser for one of several processes."""
         return ExternalParser(self)

@@ -99,6 +99,10 @@ class StanzaModels:
             "torch": str(torch.__version__),
         }
 
+    def modules(self) -> list[str]:
+        """Return what is slow to import."""
+        return ["stanza.pipeline.core"]
+
     def open(self, worker: int) -> Parser:
         """Load the models in one of several processes.
 
