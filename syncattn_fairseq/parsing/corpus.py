@@ -59,10 +59,10 @@ def parse_corpus(
     text = text.resolve()
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
+    shards, sha256 = plan(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
+    manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
     busy = f"{output}: another syncattn-parse is writing it; wait for its end, or stop it"
     with locked(folder / "lock", busy):
-        shards, sha256 = plan(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
-        manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
         made = Manifest.read(record)
         stale = _stale_output(manifest, made, outputs) if made else ""
         if made and not stale:
