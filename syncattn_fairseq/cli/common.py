@@ -93,6 +93,14 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
             file.writelines(lines(source))
 
 
+def fraction(value: str) -> float:
+    """Read a number from 0 to 1."""
+    number = float(value)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{value} is not between 0 and 1")
+    return number
+
+
 def positive(value: str) -> int:
     """Read a whole number from 1."""
     number = int(value)

@@ -74,6 +74,29 @@ def labels_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     return labels, np.array([len(row) for row in rows])
 
 
+MIN_PARSED = 0.1
+"""The smallest share of sentences with a parse that is taken for what the user wants."""
+
+
+def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
+    """Check that enough sentences have a parse that can be used.
+
+    Args:
+        where: the file of the parses.
+        parsed: sentences with one.
+        sentences: all that have words.
+        least: the smallest share.
+
+    Raises:
+        DataError: there are fewer.
+    """
+    if parsed < least * sentences:
+        raise DataError(
+            f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; is "
+            "it of this text? if it is, set --min-parsed"
+        )
+
+
 def check_tree(heads: Sequence[int]) -> None:
     """Check that the heads of one sentence form one tree, in linear time.
 

@@ -38,6 +38,8 @@ class AnalysisPrinter:
         parses: print heads.
         distances: print distances.
         layer_alignments: print links.
+        schemes: how the subwords of the source and of the target are marked; None where only the
+            dictionary can tell.
     """
 
     src_dict: Any
@@ -45,10 +47,13 @@ class AnalysisPrinter:
     parses: bool = False
     distances: bool = False
     layer_alignments: bool = False
+    schemes: tuple[str | None, str | None] = (None, None)
 
     def __post_init__(self) -> None:
-        self.src_scheme = detect_scheme(self.src_dict.symbols)
-        self.tgt_scheme = detect_scheme(self.tgt_dict.symbols)
+        self.src_scheme, self.tgt_scheme = (
+            scheme or detect_scheme(dictionary.symbols)
+            for scheme, dictionary in zip(self.schemes, (self.src_dict, self.tgt_dict), strict=True)
+        )
 
     @torch.no_grad()
     def print(
@@ -125,7 +130,10 @@ class AnalysisPrinter:
         for number, attention in enumerate(forced.cross_attention(), 1):
             attended = forced.most_attended(attention, forced.target, forced.source)
             for row, sources in enumerate(attended):
-                links = (f"{source}-{target}" for target, source in enumerate(sources))
+                # An empty source has nothing to be linked with.
+                links = (
+                    f"{source}-{target}" for target, source in enumerate(sources) if source >= 0
+                )
                 lines[row].append(f"L\t{number}\t{_joined(links)}")
 
 
@@ -173,7 +181,7 @@ class _Forced:
         """Return where each token of each sentence attends to most.
 
         Positions count the tokens of the sentence, without padding and the end of sentence, which
-        attend to nothing here and are attended to by nothing.
+        attend to nothing here and are attended to by nothing; -1 stands for nothing.
 
         Args:
             attention: ``(B, R, C)``.

@@ -23,6 +23,7 @@ from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed, load_marks
 from ..data.fields import NOTHING
 from ..data.labels import dictionary_path, load_dictionary
+from ..data.schemes import stored_schemes
 from .analysis_printer import AnalysisPrinter
 from .input_parses import InputParses
 
@@ -107,6 +108,12 @@ class TranslationWithSyntaxTask(TranslationTask):
         """The source's dependency labels, None if the data has none."""
         path = dictionary_path(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
         return load_dictionary(path) if path.exists() else None
+
+    @cached_property
+    def schemes(self) -> tuple[str | None, str | None]:
+        """How the subwords of both sides are marked; None where it was not stored."""
+        stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
+        return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a model, and note what it reads: data is loaded after models."""
@@ -205,6 +212,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             self.cfg.input_heads,
             self.cfg.input_labels,
             self.cfg.source_parser,
+            self.schemes[0],
         )
 
     def build_dataset_for_inference(
@@ -291,6 +299,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             self.cfg.print_parses,
             self.cfg.print_distances,
             self.cfg.print_layer_alignments,
+            self.schemes,
         )
 
     @contextmanager
