@@ -96,7 +96,8 @@ class AnalysisPrinter:
             ("source", "src_dependency", forced.source, self.src_dict, self.src_scheme),
             ("hypothesis", "tgt_dependency", forced.target, self.tgt_dict, self.tgt_scheme),
         ):
-            attention = forced.mean([extra[key].mean(1) for extra in forced.extras if key in extra])
+            shown = [torch.cat(extra[key], 1) for extra in forced.extras if key in extra]
+            attention = forced.mean([heads.mean(1) for heads in shown])
             if attention is None:
                 continue
             found = True
@@ -169,8 +170,8 @@ class _Forced:
 
     def distance_layers(self) -> list[int]:
         """Return the numbers of the layers that measure distances."""
-        named = (getattr(model.encoder, "distance_layers", []) for model in self.models)
-        return next(filter(None, named), [])
+        showing = (getattr(model.encoder, "showing", {}) for model in self.models)
+        return next(filter(None, (layers.get("distances") for layers in showing)), [])
 
     @staticmethod
     def mean(values: Sequence[Tensor]) -> Tensor | None:
