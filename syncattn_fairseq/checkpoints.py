@@ -1,13 +1,15 @@
-"""Averages of checkpoints."""
+"""Checkpoints: how they are read, and their averages."""
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -19,6 +21,64 @@ _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),
     "update": re.compile(r"checkpoint_\d+_(\d+)\.pt"),
 }
+
+
+def allow_checkpoint_classes() -> None:
+    """Let ``torch.load`` read what fairseq writes.
+
+    Since PyTorch 2.6 a checkpoint may only hold tensors and classes that are named in advance.
+    fairseq's hold its configuration, and the second of two processes that resume gets that sent
+    as an OmegaConf object. The check itself stays on.
+    """
+    torch.serialization.add_safe_globals(_checkpoint_classes())
+
+
+def _checkpoint_classes() -> list[Any]:
+    """List what a checkpoint may hold beside tensors."""
+    from fairseq.distributed.utils import _TensorPlaceholder
+    from omegaconf import DictConfig, ListConfig, base, nodes
+
+    return [
+        argparse.Namespace,
+        Any,
+        DictConfig,
+        ListConfig,
+        OrderedDict,
+        defaultdict,
+        dict,
+        list,
+        int,
+        float,
+        str,
+        bool,
+        base.ContainerMetadata,
+        base.Metadata,
+        nodes.AnyNode,
+        nodes.StringNode,
+        nodes.IntegerNode,
+        nodes.FloatNode,
+        nodes.BooleanNode,
+        nodes.EnumNode,
+        _TensorPlaceholder,
+        # --eval-bleu keeps its counts as numpy arrays
+        np.ndarray,
+        np.dtype,
+        type(np.dtype("int64")),
+        type(np.dtype("float64")),
+        np.zeros(1).__reduce__()[0],
+    ]
+
+
+def read_checkpoint(path: str | Path) -> dict[str, Any]:
+    """Read a checkpoint of fairseq's; what is not used of it stays on disk.
+
+    Raises:
+        DataError: it is none.
+    """
+    allow_checkpoint_classes()
+    return load_checkpoint(
+        path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    )
 
 
 def last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:
@@ -59,7 +119,8 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     Raises:
         DataError: something is no checkpoint, or not of the same model as the others.
     """
-    states = [_load(path) for path in paths]
+    # The optimizer states, two thirds of the files, are never touched.
+    states = [read_checkpoint(path) for path in paths]
     updates = [state["optimizer_history"][-1]["num_updates"] for state in states]
     newest = states[updates.index(max(updates))]
     models = [state["model"] for state in states]
@@ -86,13 +147,6 @@ def _mean(values: Sequence[Tensor], newest: Tensor) -> Tensor:
     for value in values:
         total += value
     return (total / len(values)).to(newest.dtype)
-
-
-def _load(path: str | Path) -> dict[str, Any]:
-    # Mapped, not held: the optimizer state, two thirds of the file, needs no memory.
-    return load_checkpoint(
-        path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    )
 
 
 def _check_same_parameters(one: dict[str, Tensor], other: dict[str, Tensor], where: str) -> None:

@@ -14,7 +14,7 @@ from ..base.errors import DataError
 from ..base.files import same_line_count
 from ..recipes.clean import FAULTS, find_fault
 from ..recipes.parallel import read_pairs, sides, write_pairs
-from .common import command, positive
+from .common import command, new_parser, positive
 
 
 @command
@@ -58,9 +58,9 @@ def _ratio(value: str) -> float:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-clean",
-        description="Write the pairs of tokenised text that both have words, and not too many, to "
+    parser = new_parser(
+        "syncattn-clean",
+        "Write the pairs of tokenised text that both have words, and not too many, to "
         "PREFIX.SRC and PREFIX.TGT. Sentences themselves stay as they are.",
     )
     parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..recipes.collect import collect
 from ..recipes.formats import PAIRS, TEXTS
 from ..recipes.parallel import write_pairs
-from .common import command, positive
+from .common import command, new_parser, positive
 
 
 @command
@@ -46,9 +46,9 @@ def _text(value: str) -> tuple[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-collect",
-        description="Write parallel text that is in archives to PREFIX.SRC and PREFIX.TGT, one "
+    parser = new_parser(
+        "syncattn-collect",
+        "Write parallel text that is in archives to PREFIX.SRC and PREFIX.TGT, one "
         "sentence per line and pair by pair, in the order of the arguments.",
     )
     parser.add_argument(

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from ..base.files import checksum
 from ..recipes.fetch import MIRRORS, fetch, licensed
-from .common import command, positive
+from .common import command, new_parser, positive
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-fetch",
-        description="Download a file unless it is there. An interrupted download goes on where it "
+    parser = new_parser(
+        "syncattn-fetch",
+        "Download a file unless it is there. An interrupted download goes on where it "
         f"stopped. Mirrors, as base URLs in the environment variable {MIRRORS}, are asked first "
         "for BASE/HOST/PATH of the URL.",
     )

@@ -19,7 +19,6 @@ from ..base.folders import filling
 from ..data.binarise import (
     HEADS,
     LABELS,
-    POLICIES,
     AnnotatedText,
     Annotation,
     binarise,
@@ -30,10 +29,10 @@ from ..data.labels import (
     load_dictionary,
     save_dictionary,
 )
-from ..data.parses import MIN_PARSED
+from ..data.parses import MIN_PARSED, POLICIES
 from ..data.schemes import store_schemes, stored_schemes
-from ..data.subwords import SCHEMES
-from .common import command, fraction
+from ..data.words import SCHEMES
+from .common import add_version, command, fraction
 
 SPLITS = ("train", "valid", "test")
 KINDS = (HEADS, LABELS)
@@ -57,6 +56,7 @@ class Part:
 def _parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = options.get_preprocessing_parser()
     parser.prog = "syncattn-preprocess"
+    add_version(parser)
     group = parser.add_argument_group("Parses")
     for split in SPLITS:
         several = "" if split == "train" else ", comma separated if there are several,"
@@ -161,7 +161,8 @@ def _check(
     if not found:
         places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
-            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}"
+            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}; "
+            "text without parses is binarised by fairseq-preprocess"
         )
     dictionaries = _given_dictionaries(args, [part for part, kind in found if kind is LABELS])
     for split in dict.fromkeys(part.split for part in parts):

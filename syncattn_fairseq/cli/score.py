@@ -6,18 +6,18 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-
-from sacrebleu.metrics.bleu import BLEU
+from typing import TYPE_CHECKING
 
 from ..base.errors import DataError
 from ..data.parses import read_heads
-from ..data.subwords import SCHEMES
+from ..data.words import SCHEMES
 from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
-from ..evaluation.scoring import Gold, Output, SystemScore, score_systems
 from ..evaluation.table import report
-from ..evaluation.translation import read_references
-from .common import command, publish
+from .common import command, new_parser, publish
+
+if TYPE_CHECKING:
+    from ..evaluation.scoring import Output, SystemScore
 
 
 @command
@@ -32,6 +32,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
+    from ..evaluation.scoring import Gold, Output, score_systems
+    from ..evaluation.translation import read_references
+
     gold = Gold(
         references=read_references(args.references),
         source_heads=list(read_heads(args.source_heads)) if args.source_heads else None,
@@ -53,6 +56,7 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         baseline=args.baseline,
         by_length=args.by_length,
         compound_split=args.compound_split,
+        warn=lambda message: print(f"warning: {message}", file=sys.stderr),
     )
 
 
@@ -65,10 +69,18 @@ def _moses_language(value: str) -> str | None:
     return language
 
 
+def _tokenizer(value: str) -> str:
+    from sacrebleu.metrics.bleu import BLEU
+
+    if value not in BLEU.TOKENIZERS:
+        raise argparse.ArgumentTypeError(f"{value!r}; choose one of {', '.join(BLEU.TOKENIZERS)}")
+    return value
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-score",
-        description="Score decoded translations, and the parses and alignments printed with them.",
+    parser = new_parser(
+        "syncattn-score",
+        "Score decoded translations, and the parses and alignments printed with them.",
     )
     parser.add_argument(
         "--system",
@@ -98,9 +110,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--tokenize",
-        choices=list(BLEU.TOKENIZERS),
+        type=_tokenizer,
         default="13a",
-        help="sacreBLEU's tokenizer (default: 13a)",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer, such as 13a, zh, ja-mecab or none (default: 13a)",
     )
     parser.add_argument(
         "--baseline",

@@ -10,7 +10,7 @@ from random import Random
 
 from ..base.errors import DataError
 from ..base.files import read_lines, replacing
-from ..data.subwords import SCHEMES, detect_scheme
+from ..data.words import SCHEMES, detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.induction import SIDES, induced_tree
@@ -21,13 +21,13 @@ from ..trees.binary import (
     random_tree,
     right_branching,
 )
-from ..trees.brackets import Tree, read_trees
+from ..trees.brackets import Tree, read_trees, remove_binarisation
 from ..trees.linearise import linearise
-from .common import command, positive, publish
+from .common import command, new_parser, positive, publish
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="syncattn-trees", description=__doc__)
+    parser = new_parser("syncattn-trees", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     inducing = commands.add_parser(
         "induce",
@@ -63,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
         required=True,
         metavar="FILE",
         help="an empty line or (()) leaves the sentence out",
+    )
+    scoring.add_argument(
+        "--debinarise",
+        action="store_true",
+        help="leave out the brackets of the gold trees that binarisation made, whose labels begin "
+        "with @; their children stay",
     )
     scoring.add_argument(
         "--system",
@@ -102,6 +108,8 @@ def _score(args: argparse.Namespace) -> None:
     gold = list(read_trees(args.gold))
     if not any(gold):
         raise DataError(f"{args.gold}: no gold tree; give one tree per line")
+    if args.debinarise:
+        gold = [tree and remove_binarisation(tree) for tree in gold]
     systems: dict[str, BracketingScore] = {}
     for name, path in args.system:
         if name in systems:
@@ -138,8 +146,8 @@ def _table(
         rows.append([name, *(f"{100 * fraction:.2f}" for fraction in fractions)])
     counted = baselines["random"]
     notes = [
-        f"evalb: all brackets of {counted.evalb.sentences} sentences together, those of the whole "
-        "sentence and of one word too; with punctuation",
+        f"evalb: all brackets of {counted.evalb.sentences} sentences ({counted.evalb.words} words) "
+        "together, those of the whole sentence and of one word too; with punctuation",
         f"sentence F1: mean over the {len(counted.sentence.brackets)} sentences of two words or "
         "more; spans of several words but not of all, each once; without punctuation",
         "both without labels and parts of speech",

@@ -18,18 +18,11 @@ from tqdm import tqdm
 from ..base.errors import BadParse, DataError
 from ..base.files import read_lines, same_line_count
 from .mmap_blocks import SizesReader, write_dataset
-from .parses import (
-    are_trees,
-    check_parsed,
-    check_tree,
-    heads_of_lines,
-    labels_of_lines,
-    parse_heads,
-)
-from .subwords import CONTINUATION, NO_HEAD, join_subwords
+from .parse_blocks import are_trees, heads_of_lines, labels_of_lines
+from .parses import check_parsed, check_tree, parse_heads
+from .subwords import CONTINUATION, NO_HEAD
 from .text_blocks import TextBlock
-
-POLICIES = ("stop", "drop")
+from .words import join_subwords
 
 Lines = tuple[str, str, str]
 """One sentence: its subwords, what is known of its words, and its words, each as a line."""

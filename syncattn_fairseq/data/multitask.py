@@ -24,7 +24,7 @@ from ..base.files import read_lines, replacing, same_line_count
 from ..trees.brackets import parse_tree, plain_word
 from ..trees.linearise import dependency_tree, linearise
 from .parses import check_tree, read_heads
-from .subwords import join_subwords, word_lengths
+from .words import join_subwords, word_lengths
 
 TRANSLATE, PARSE = "<TR>", "<PA>"
 

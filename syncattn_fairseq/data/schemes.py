@@ -8,13 +8,13 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from .subwords import SCHEMES
+from .words import SCHEMES
 
 _NAME = "subwords.json"
 
 
 def stored_schemes(folder: Path | str) -> dict[str, str]:
-    """Return the scheme of each language of a binarised corpus, see `.subwords.word_starts`.
+    """Return the scheme of each language of a binarised corpus, see `.words.word_starts`.
 
     It is empty where the corpus was binarised by something else than `syncattn-preprocess`.
 

@@ -124,6 +124,13 @@ def read_alignments(
     return sure, possible
 
 
+def is_pharaoh(path: str | Path) -> bool:
+    """Whether a file holds links and no text, to judge by its first line that is not empty."""
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    tokens = first.split()
+    return bool(tokens) and all(_LINK.fullmatch(token) for token in tokens)
+
+
 def write_alignments(path: str | Path, alignments: Iterable[AbstractSet[Link]]) -> None:
     """Write links in the Pharaoh format: one line per sentence, ``i-j``, 0-based, in order."""
     with replacing(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:

@@ -65,6 +65,8 @@ class EvalbScore:
 
     brackets: Brackets
     sentences: int
+    words: int
+    """Punctuation too."""
     complete: int
     """Sentences whose brackets are all found, and no others."""
     crossing: int
@@ -78,6 +80,7 @@ class EvalbScore:
             "complete_match": self.complete / self.sentences if self.sentences else 0.0,
             "average_crossing": self.crossing / self.sentences if self.sentences else 0.0,
             "sentences": self.sentences,
+            "words": self.words,
         }
 
 
@@ -172,7 +175,7 @@ def score_trees(
         brackets = count_brackets(spans, gold_spans)
         crossing = count_crossing(spans, gold_spans)
         complete = brackets.matched == brackets.predicted == brackets.gold
-        total.update(vars(brackets), sentences=1, complete=complete, crossing=crossing)
+        total.update(vars(brackets), sentences=1, words=count, complete=complete, crossing=crossing)
         kept = [not is_punctuation(word) for word in words]
         if sum(kept) < 2:
             total["too_short"] += 1
@@ -184,6 +187,7 @@ def score_trees(
         EvalbScore(
             Brackets(total["matched"], total["predicted"], total["gold"]),
             total["sentences"],
+            total["words"],
             total["complete"],
             total["crossing"],
         ),

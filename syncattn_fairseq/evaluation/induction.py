@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 from ..base.errors import DataError
-from ..data.subwords import join_subwords, word_starts
+from ..data.words import join_subwords, word_starts
 from ..trees.binary import tree_from_distances
 from ..trees.brackets import Tree
 from .fairseq_output import DecodedSentence
@@ -28,7 +28,7 @@ def induced_tree(
     Args:
         sentence: what was printed with ``--print-distances``, in subwords.
         side: ``source`` or ``hypothesis``.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`).
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
         layer: whose distances, from 1; None: the highest that has any.
         words: the words as they are, to restore what is unknown to the model; None: those that the
             subwords make.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme
+from ..data.words import detect_scheme
 from .alignment import AlignmentScore, Link, alignment_error_rate
 from .attachment import (
     AttachmentScore,
@@ -24,6 +24,7 @@ from .translation import (
     chrf,
     compound_split_bleu,
     detokenize_moses,
+    looks_tokenised,
     ribes,
     undo_subwords,
 )
@@ -93,13 +94,14 @@ def score_systems(
     baseline: str | None = None,
     by_length: bool = False,
     compound_split: str | None = None,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> dict[str, SystemScore]:
     """Measure systems by their names.
 
     Args:
         outputs: of each system.
         gold: what to compare with.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`); None: find out.
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: find out.
         moses_language: undo the Moses tokenizer of this language in the translations.
         tokenize: sacreBLEU's tokenizer.
         baseline: the system that the others' BLEU is tested against.
@@ -107,17 +109,24 @@ def score_systems(
             words are those of the first output that has S- lines.
         compound_split: measure compound-split BLEU as well, in the words of the Moses tokenizer of
             this language.
+        warn: is told why scores may not be what they seem.
 
     Raises:
         DataError: sentences, words or subwords do not match in number, no system is the baseline,
             or the length of the source is unknown.
     """
     lengths = _source_lengths(outputs, gold, scheme) if by_length else None
+    tokenised = looks_tokenised(gold.references)
     texts: dict[str, list[str]] = {}
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
         with _naming(f"system {name}"):
             texts[name] = _plain_text(output.beam, scheme, moses_language)
+            if tokenised and looks_tokenised(texts[name]) is False:
+                warn(
+                    f"system {name}: its text is not tokenised, but the references look as if they "
+                    "were, which costs BLEU; give the references as they were before tokenisation"
+                )
             scores[name] = _score_system(output, texts[name], gold, scheme, tokenize)
             if lengths is not None:
                 buckets = bleu_by_length(texts[name], gold.references, lengths, tokenize)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from .scoring import SystemScore
+if TYPE_CHECKING:
+    from .scoring import SystemScore
 
 
 def report(scores: Mapping[str, SystemScore]) -> str:

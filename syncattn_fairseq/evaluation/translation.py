@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from sacrebleu.metrics.chrf import CHRF
 from ..base.errors import DataError
 from ..base.files import read_gzipped_lines, read_lines
 from ..data.moses import load_sacremoses
-from ..data.subwords import detect_scheme, join_subwords
+from ..data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, sentence_ribes
 
 
@@ -99,6 +99,21 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
     """
     detokenizer = load_sacremoses().MosesDetokenizer(language)
     return [detokenizer.detokenize(text.split()) for text in texts]
+
+
+def looks_tokenised(texts: Iterable[str]) -> bool | None:
+    """Whether full stops and commas stand alone more often than at the end of a word.
+
+    Returns:
+        None where they do neither more often than the other.
+    """
+    alone = attached = 0
+    for text in texts:
+        for token in text.split():
+            if token[-1] in ".,":
+                alone += len(token) == 1
+                attached += len(token) > 1
+    return None if alone == attached else alone > attached
 
 
 def read_references(path: str | Path) -> list[str]:

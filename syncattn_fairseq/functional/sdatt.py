@@ -104,6 +104,10 @@ def tree_distances(parents: Tensor) -> Tensor:
 
     Returns:
         M, ``(..., T, T)`` int64.
+
+    Raises:
+        ValueError: the parents go round in a cycle. Only tensors on the CPU, where data is
+            prepared, are checked: elsewhere the program would have to wait for the device.
     """
     length = parents.size(-1)
     above = torch.eye(length, device=parents.device).expand(*parents.shape, length)
@@ -112,6 +116,8 @@ def tree_distances(parents: Tensor) -> Tensor:
         reached = above.gather(-2, ancestor.unsqueeze(-1).expand_as(above))
         above = torch.maximum(above, reached)
         ancestor = ancestor.gather(-1, ancestor)
+    if parents.device.type == "cpu" and not torch.equal(parents.gather(-1, ancestor), ancestor):
+        raise ValueError("the parents go round in a cycle, and their words hang from no root")
     depth = above.sum(-1)
     common = above @ above.transpose(-1, -2)
     return (depth.unsqueeze(-1) + depth.unsqueeze(-2) - 2 * common).long()

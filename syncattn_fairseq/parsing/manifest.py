@@ -10,8 +10,9 @@ from typing import Any
 
 from .. import __version__
 from ..base.files import checksum, replacing
+from .parser import ParserSource
 from .report import Report
-from .shards import ParserSource, Shard
+from .shards import Shard
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..parsing.external import EDA, KYTEA
+from ..parsing.eda import EDA, KYTEA
 from .corpus import SPLITS, Corpus
 from .stages import Stage, line, options, written
 

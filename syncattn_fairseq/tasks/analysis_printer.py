@@ -5,27 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
-from ..data.subwords import detect_scheme, word_heads, word_lengths
+from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
+from ..data.subwords import word_heads
+from ..data.words import detect_scheme, word_lengths
+
+Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]
+"""What is printed for each sentence, line by line."""
 
 
 @dataclass
 class AnalysisPrinter:
-    """Prints lines for each hypothesis, told apart by the columns behind its number.
-
-    ::
-
-        X-12  source      subword     1 1 1      the subword that each attends to most, from 0
-        X-12  source      word        2 0        the same between words, from 1, 0 = root
-        X-12  hypothesis  subword     0 0 1
-        X-12  hypothesis  word        0 1
-        X-12  source      distance-1  0.2 -0.1   syntactic distances of layer 1, mean over heads
-        L-12  6           0-0 1-0                links of decoder layer 6, source-target, from 0
+    """Prints the lines of :mod:`..data.analysis_lines` for each hypothesis.
 
     A word's head is the word that its final subword attends to (rule ``chain``); a word that
     attends to itself is a root. Nothing keeps the heads from forming a cycle. The distance of a
@@ -78,7 +74,7 @@ class AnalysisPrinter:
         """
         forced = _Forced(models, net_input, hypotheses, self.tgt_dict)
         numbers = ids.tolist()
-        lines: list[list[str]] = [[] for _ in numbers]
+        lines: Lines = [[] for _ in numbers]
         if self.parses:
             self._parses(forced, lines)
         if self.distances:
@@ -86,11 +82,10 @@ class AnalysisPrinter:
         if self.layer_alignments:
             self._links(forced, lines)
         for number, found in zip(numbers, lines, strict=True):
-            for line in found:
-                kind, _, rest = line.partition("\t")
-                print(f"{kind}-{number}\t{rest}", file=output)
+            for topic, values in found:
+                print(write_line(number, topic, values), file=output)
 
-    def _parses(self, forced: _Forced, lines: list[list[str]]) -> None:
+    def _parses(self, forced: _Forced, lines: Lines) -> None:
         found = False
         for side, key, tokens, dictionary, scheme in (
             ("source", "src_dependency", forced.source, self.src_dict, self.src_scheme),
@@ -104,12 +99,12 @@ class AnalysisPrinter:
             for row, heads in enumerate(forced.most_attended(attention, tokens, tokens)):
                 words = [dictionary[token] for token in tokens[row][forced.inside(tokens)[row]]]
                 by_word = word_heads(heads, word_lengths(words, scheme))
-                lines[row].append(f"X\t{side}\tsubword\t{_joined(heads)}")
-                lines[row].append(f"X\t{side}\tword\t{_joined(by_word)}")
+                lines[row].append((HeadsOf(side, "subword"), heads))
+                lines[row].append((HeadsOf(side, "word"), by_word))
         if not found:
             raise ValueError("--print-parses: the model has no dependency heads")
 
-    def _distances(self, forced: _Forced, lines: list[list[str]]) -> None:
+    def _distances(self, forced: _Forced, lines: Lines) -> None:
         extras = [extra for extra in forced.extras if "src_distances" in extra]
         if not extras:
             raise ValueError("--print-distances: the model measures no syntactic distances")
@@ -124,18 +119,15 @@ class AnalysisPrinter:
                 if side == "hypothesis":  # state t + 1 reads what state t has predicted
                     mean = mean.roll(-1, 1)
                 for row, values in enumerate(mean):
-                    numbers = (f"{value:.4f}" for value in values[inside[row]].tolist())
-                    lines[row].append(f"X\t{side}\tdistance-{layer}\t{_joined(numbers)}")
+                    lines[row].append((DistancesOf(side, layer), values[inside[row]].tolist()))
 
-    def _links(self, forced: _Forced, lines: list[list[str]]) -> None:
+    def _links(self, forced: _Forced, lines: Lines) -> None:
         for number, attention in enumerate(forced.cross_attention(), 1):
             attended = forced.most_attended(attention, forced.target, forced.source)
             for row, sources in enumerate(attended):
                 # An empty source has nothing to be linked with.
-                links = (
-                    f"{source}-{target}" for target, source in enumerate(sources) if source >= 0
-                )
-                lines[row].append(f"L\t{number}\t{_joined(links)}")
+                links = [(source, target) for target, source in enumerate(sources) if source >= 0]
+                lines[row].append((LinksOf(number), links))
 
 
 class _Forced:
@@ -213,7 +205,3 @@ class _Forced:
             assert mean is not None
             layers.append(mean)
         return layers
-
-
-def _joined(values: Any) -> str:
-    return " ".join(map(str, values))

@@ -120,6 +120,28 @@ def _category(label: str) -> str:
     return label if label[:1] in "-=" else re.split("[-=]", label)[0]
 
 
+def remove_binarisation(tree: Tree) -> Tree:
+    """Put the children of each node whose label begins with ``@`` in its place.
+
+    Such nodes were made to leave no node more than two children. The root stays, and so does what
+    has a word alone, which is a part of speech.
+    """
+    whole = Tree(tree.label, [])
+    agenda: list[tuple[Tree, Tree | str]] = [(whole, child) for child in reversed(tree.children)]
+    while agenda:
+        parent, node = agenda.pop()
+        if isinstance(node, str):
+            parent.children.append(node)
+            continue
+        if node.label.startswith("@") and isinstance(node.children[0], Tree):
+            place = parent
+        else:
+            place = Tree(node.label, [])
+            parent.children.append(place)
+        agenda += [(place, child) for child in reversed(node.children)]
+    return whole
+
+
 def read_trees(path: Path | str) -> Iterator[Tree | None]:
     """Yield the tree of each sentence; None where there is none. See `parse_tree`.
 

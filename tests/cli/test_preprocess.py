@@ -151,7 +151,10 @@ def test_a_fault_stops_before_anything_is_written(
         (["--validheads", "a"], "--validpref names 2 prefixes, but --validheads 1"),
         (["--testheads", "a"], "--testheads needs --testpref"),
         (["--dataset-impl", "raw"], "--dataset-impl: heads and labels need mmap"),
-        (["--trainheads", "", "--validheads", ""], "no heads or labels found; looked"),
+        (
+            ["--trainheads", "", "--validheads", ""],
+            "; text without parses is binarised by fairseq-preprocess",
+        ),
         (["--srclabeldict", "d"], "--srclabeldict: there are no labels of en"),
         (["--srcdict", "d", "--tgtdict", "d", "--joined-dictionary"], "cannot use both"),
     ],

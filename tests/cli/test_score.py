@@ -134,6 +134,32 @@ def test_detokenize(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["systems"]["Ours"]["chrf"]["score"] == 100
 
 
+TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja.\n"
+
+
+@pytest.mark.parametrize(
+    ("reference", "output", "warned"),
+    [
+        (TOKENISED, PLAIN_TEXT, True),
+        (TOKENISED, TOKENISED, False),
+        (PLAIN_TEXT, PLAIN_TEXT, False),
+        (PLAIN_TEXT, TOKENISED, False),  # sacreBLEU warns of that where there are enough lines
+        (TOKENISED, "ein Hund\n", False),
+        (TOKENISED, "Hr. Hund , ja\n", False),
+    ],
+)
+def test_tokenised_references_of_plain_text_are_noticed(
+    files: Path, capsys: pytest.CaptureFixture[str], reference: str, output: str, warned: bool
+) -> None:
+    (files / "plain").write_text(output, encoding="utf-8")
+    (files / "ref").write_text(reference, encoding="utf-8")
+    assert main([*PLAIN, "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert "Plain" in json.loads(out)["systems"]
+    assert err.startswith("warning: system Plain: its text is not tokenised") == warned
+    assert (err == "") != warned
+
+
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [

@@ -28,7 +28,8 @@ from syncattn_fairseq.data.binarise import (
 )
 from syncattn_fairseq.data.labels import build_dictionary
 from syncattn_fairseq.data.parses import check_tree
-from syncattn_fairseq.data.subwords import join_subwords, subword_marks, word_starts
+from syncattn_fairseq.data.subwords import subword_marks
+from syncattn_fairseq.data.words import join_subwords, word_starts
 
 
 def write(

@@ -15,11 +15,10 @@ from syncattn_fairseq.data.subwords import (
     NO_HEAD,
     NO_TOKEN,
     RULES,
-    join_subwords,
     parents_from_marks,
     subword_parents,
-    word_lengths,
 )
+from syncattn_fairseq.data.words import join_subwords, word_lengths
 
 
 def slow_parents(

@@ -137,6 +137,7 @@ def test_a_corpus_by_hand() -> None:
     assert asdict(score.evalb) == {
         "brackets": {"matched": 12, "predicted": 22, "gold": 21},
         "sentences": 8,
+        "words": 29,
         "complete": 1,
         "crossing": 3,
     }
@@ -152,6 +153,7 @@ def test_a_corpus_by_hand() -> None:
             "complete_match": pytest.approx(1 / 8),
             "average_crossing": pytest.approx(3 / 8),
             "sentences": 8,
+            "words": 29,
         },
         "sentence": {
             # 1, 1, 1/4 (the parentheses), 0 (a flat gold tree), 1 and 1 (nothing left)

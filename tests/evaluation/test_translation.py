@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.subwords import detect_scheme
+from syncattn_fairseq.data.words import detect_scheme
 from syncattn_fairseq.evaluation.translation import (
     bleu,
     chrf,

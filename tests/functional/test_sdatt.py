@@ -106,6 +106,13 @@ def test_words_of_two_trees_meet_above_their_roots() -> None:
     assert distances.tolist() == [[0, 1, 2, 3], [1, 0, 3, 4], [2, 3, 0, 1], [3, 4, 1, 0]]
 
 
+@pytest.mark.parametrize("parents", [[1, 0], [0, 2, 3, 1], [0, 1, 2, 5, 3, 4, 3], [0, 4, 1, 2, 3]])
+def test_a_cycle_is_no_tree(parents: list[int]) -> None:
+    rows = torch.tensor([[0] * len(parents), parents])
+    with pytest.raises(ValueError, match="cycle"):
+        tree_distances(rows)
+
+
 @given(lengths, windows, seeds)
 def test_syntax_directed_attention_equals_the_loop(S: int, n: int, seed: int) -> None:
     torch.manual_seed(seed)
