@@ -15,7 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .base.errors import DataError
-from .base.whole_checkpoints import load_checkpoint, save_checkpoint
+from .whole_checkpoints import load_checkpoint, save_checkpoint
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),

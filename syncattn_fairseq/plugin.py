@@ -4,8 +4,8 @@
 with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
-from . import checkpoints
-from .base import compatibility, finite_losses, one_line, whole_checkpoints
+from . import checkpoints, whole_checkpoints
+from .base import compatibility, finite_losses, one_line
 
 one_line.fail_in_one_line()
 compatibility.require_fairseq()

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from .errors import DataError
-from .files import replacing
+from .base.errors import DataError
+from .base.files import replacing
 
 LAST = "checkpoint_last.pt"
 _NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")

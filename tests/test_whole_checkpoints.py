@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 import syncattn_fairseq.plugin  # noqa: F401  (fairseq's functions are replaced)
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
-from syncattn_fairseq.base.whole_checkpoints import newest_intact
+from syncattn_fairseq.whole_checkpoints import newest_intact
 
 
 def save(path: Path, updates: int, **rest: Any) -> Path:
