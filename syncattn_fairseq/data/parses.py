@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..base.errors import BadParse, DataError
 from ..base.files import read_lines
+from ..base.numbers import read_whole
 
 POLICIES = ("stop", "drop")
 """What a parse that does not fit its sentence may do."""
@@ -39,7 +40,7 @@ def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
         DataError: naming path and number of a line that holds something else than integers.
     """
     try:
-        return [int(head) for head in line.split()]
+        return [read_whole(head) for head in line.split()]
     except ValueError:
         raise DataError(
             f"{path}:{number}: expected one integer per word, got {line[:60]!r}; "

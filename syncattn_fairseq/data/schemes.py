@@ -26,7 +26,7 @@ def stored_schemes(folder: Path | str) -> dict[str, str]:
         schemes = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
-    except ValueError:
+    except (ValueError, RecursionError):
         schemes = None
     if not isinstance(schemes, dict) or any(value not in SCHEMES for value in schemes.values()):
         raise DataError(

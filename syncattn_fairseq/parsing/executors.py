@@ -191,7 +191,7 @@ def _running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
             int(number): SlurmJob(folder / "jobs", name) for number, name in earlier["jobs"].items()
         }
         same = earlier["for"] == _purpose(folder)
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
     queued = _queued(jobs.values()) if jobs else set()
     jobs = {number: job for number, job in jobs.items() if job.job_id in queued}
