@@ -50,8 +50,7 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
-        process.communicate()
-        return ""
+        return process.communicate()[0]
     if process.returncode and seconds is None:
         sys.exit(f"{' '.join(command)}: status {process.returncode}\n{output[-3000:]}")
     return output
