@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with write_pairs([args.output], languages) as (writer,):
         for format_name, place in args.texts:
             count = 0
-            pairs = collect(args.archives, format_name, place, languages)
+            pairs = collect(args.archives, format_name, place, languages, args.keep_empty)
             rest = None if args.first is None else args.first - sum(n for n, _ in counts)
             progress = tqdm(pairs, place, unit=" pairs", unit_scale=True, disable=None)
             for pair in islice(progress, rest):
@@ -67,6 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", type=Path, required=True, metavar="PREFIX")
     parser.add_argument(
         "--first", type=positive, metavar="N", help="stop after N pairs (default: write all)"
+    )
+    parser.add_argument(
+        "--keep-empty",
+        action="store_true",
+        help="write pairs with two empty sides as well: of heads, where there are no parses",
     )
     return parser
 

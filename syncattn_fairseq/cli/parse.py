@@ -10,8 +10,8 @@ from pathlib import Path
 from ..parsing.corpus import convert_parsed, parse_corpus
 from ..parsing.executors import Executor, local, slurm
 from ..parsing.formats import FORMATS
-from ..parsing.parser import MAX_WORDS
-from ..parsing.registry import PARSERS
+from ..parsing.parser import MAX_WORDS, ParserSource
+from ..parsing.registry import PARSERS, find_parser
 from ..parsing.writer import CONLLU, HEADS, LABELS
 from .common import check_outputs, command, new_parser, positive
 
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         report, rate = parse_corpus(
             args.input,
             outputs,
-            PARSERS[args.parser].from_options(args),
+            find_parser(args.parser) if ":" in args.parser else _of_options(args),
             args.max_words,
             _executor(args),
             args.shards,
@@ -43,12 +43,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"{args.output}: {report.totals()}" + (f", {rate:,.0f} words/s" if rate else ""))
 
 
+def _of_options(args: argparse.Namespace) -> ParserSource:
+    return PARSERS[args.parser].from_options(args)
+
+
+def _parser_name(value: str) -> str:
+    if value.partition(":")[0] not in PARSERS:
+        raise argparse.ArgumentTypeError(f"{value!r} is none of {', '.join(PARSERS)}")
+    return value
+
+
 def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
     sources = PARSERS.values()
     every = {"format", *(name for source in sources for name in (*source.needs, *source.takes))}
-    source = PARSERS[args.parser]
-    needed, taken = (("format",), ()) if args.parsed else (source.needs, source.takes)
+    source = PARSERS[args.parser.partition(":")[0]]
+    named = ((), ()) if ":" in args.parser else (source.needs, source.takes)
+    needed, taken = (("format",), ()) if args.parsed else named
     chosen = "--parsed" if args.parsed else f"--parser {args.parser}"
     for option in sorted(every):
         given = getattr(args, option) is not None
@@ -111,9 +122,12 @@ def _parser() -> argparse.ArgumentParser:
     group = parser.add_argument_group("the parser")
     group.add_argument(
         "--parser",
-        choices=PARSERS,
+        type=_parser_name,
         default="stanza",
-        help="; ".join(source.about for source in PARSERS.values()) + " (default: stanza)",
+        metavar="NAME",
+        help="; ".join(f"{name}: {source.about}" for name, source in PARSERS.items())
+        + " (default: stanza). With its options, or in one word: "
+        + ", ".join(f"{name}:{spec}" for name, made in PARSERS.items() for spec in made.specs),
     )
     for source in PARSERS.values():
         source.add_options(group)

@@ -97,6 +97,13 @@ def _parser() -> argparse.ArgumentParser:
         help="stop where a smaller share of the sentences has heads, or labels, that fit them "
         f"(default: {MIN_PARSED})",
     )
+    group.add_argument(
+        "--add",
+        nargs="+",
+        metavar="KIND.LANG",
+        help="only these heads or labels, as heads.en or labels.en, for texts that --destdir has "
+        "binarised already; everything else there stays as it is",
+    )
     return parser
 
 
@@ -158,6 +165,11 @@ def _check(
         its subwords are marked.
     """
     found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
+    if args.add:
+        found = [(p, kind) for p, kind in found if f"{kind.name}.{p.language}" in args.add]
+        missing = {*args.add} - {f"{kind.name}.{part.language}" for part, kind in found}
+        if missing:
+            raise DataError(f"--add {min(missing)}: there is no such file; see --trainheads")
     if not found:
         places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
@@ -177,7 +189,7 @@ def _check(
             print(f"subwords of {language}: {schemes[language]}")
     for kind in dict.fromkeys(kind for _, kind in found):
         for part in parts:
-            if (part, kind) not in found:
+            if (part, kind) not in found and not args.add:
                 place = part.values(kind)
                 print(f"{part.split} {part.language}: binarised without {kind.name}, no {place}")
     sources = []
@@ -219,7 +231,7 @@ def _given_dictionaries(
                 f"{first.values(LABELS)}: no dictionary for these labels; give it with "
                 f"--{option}, or the training text's labels with --trainpref or --trainheads"
             )
-        elif first and made.exists():
+        elif first and made.exists() and not args.add:
             raise DataError(
                 f"{made}: exists already; reuse it with --{option}, choose another --destdir or "
                 "remove it"
@@ -240,31 +252,36 @@ def main(argv: Sequence[str] | None = None) -> None:
     sources, dictionaries, schemes = _check(args, parts)
     destination = Path(args.destdir)
     with filling(destination) as folder:
-        _refuse_dictionaries(args)
-        args.destdir = str(folder)
-        try:
-            preprocess.main(args)
-        except AssertionError as error:
-            raise DataError(str(error)) from None
+        made = argparse.Namespace(**vars(args) | {"destdir": str(folder)})
+        if not args.add:
+            _refuse_dictionaries(args)
+            _binarise_texts(made)
         store_schemes(folder, schemes)
         for language, dictionary in dictionaries.items():
             save_dictionary(dictionary, dictionary_path(folder, language))
         for part, source in sources:
-            made = _dataset(args, part, source.annotation)
+            text = _dataset(args if args.add else made, part)
+            marks = _dataset(made, part, source.annotation)
             labels = dictionaries[part.language] if source.annotation is LABELS else None
-            counts = binarise(source, _dataset(args, part), made, labels)
-            print(f"{destination / made.name}: {counts}")
-        for part in parts:  # heads and labels of an earlier run do not belong to the new text
-            for kind in KINDS:
-                for suffix in (".idx", ".bin"):
-                    name = _dataset(args, part, kind).name + suffix
-                    (destination / name).unlink(missing_ok=True)
+            counts = binarise(source, text, marks, labels)
+            print(f"{destination / marks.name}: {counts}")
+        if not args.add:
+            _remove_earlier(args, parts)
 
 
-def _dataset(args: argparse.Namespace, part: Part, kind: Annotation | None = None) -> Path:
-    """Return the path, without suffix, of what is binarised."""
-    prefix = f"{part.split}.{kind.name}" if kind else part.split
-    return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
+def _binarise_texts(args: argparse.Namespace) -> None:
+    try:
+        preprocess.main(args)
+    except AssertionError as error:
+        raise DataError(str(error)) from None
+
+
+def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:
+    """Remove heads and labels of an earlier run, which do not belong to the new text."""
+    for part in parts:
+        for kind in KINDS:
+            for suffix in (".idx", ".bin"):
+                Path(f"{_dataset(args, part, kind)}{suffix}").unlink(missing_ok=True)
 
 
 def _refuse_dictionaries(args: argparse.Namespace) -> None:
@@ -273,6 +290,12 @@ def _refuse_dictionaries(args: argparse.Namespace) -> None:
         made = Path(args.destdir) / f"dict.{language}.txt"
         if made.exists() and not given and not (args.only_source and language != args.source_lang):
             raise DataError(f"{made}: exists already; choose another --destdir or remove it")
+
+
+def _dataset(args: argparse.Namespace, part: Part, kind: Annotation | None = None) -> Path:
+    """Return where a text, or its heads or labels, are binarised, without suffix."""
+    prefix = f"{part.split}.{kind.name}" if kind else part.split
+    return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
 
 
 if __name__ == "__main__":

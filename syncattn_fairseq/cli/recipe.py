@@ -14,6 +14,7 @@ import syncattn_fairseq
 from ..recipes.corpus import Corpus, load_corpus
 from ..recipes.experiment import Experiment
 from ..recipes.launch import Machines
+from ..recipes.needs import needs_of_all
 from ..recipes.prepare import preparation
 from ..recipes.run import Execute, alone, run, select, show
 from .common import command, new_parser, positive
@@ -33,14 +34,16 @@ def main(argv: Sequence[str] | None = None, execute: Execute | None = None) -> N
     work = args.work.resolve()
     cores, gpus = len(os.sched_getaffinity(0)), torch.cuda.device_count()
     parsers = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
-    preparing = preparation(corpus, cores, parsers)
     training = []
+    needs = needs_of_all(corpus)
     if any("=" not in name for name in args.systems):
         experiment = _experiment(args, corpus, gpus)
+        needs = experiment.needs()
         baseline = corpus.baseline(experiment.systems[0])
         known = (corpus.folder / f"{baseline}.yaml").exists()
         before = known and (work / experiment.output(baseline)).exists()
         training = experiment.stages([baseline] if before else [])
+    preparing = preparation(corpus, cores, parsers, needs)
     chosen = select(preparing + training, args.first, args.last)
     if args.dry_run:
         show(chosen)

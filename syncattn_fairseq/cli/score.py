@@ -56,6 +56,8 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         baseline=args.baseline,
         by_length=args.by_length,
         compound_split=args.compound_split,
+        words=args.words_by,
+        parts=args.parts,
         warn=lambda message: print(f"warning: {message}", file=sys.stderr),
     )
 
@@ -87,6 +89,13 @@ def _tokenizer(value: str) -> str:
     if value not in BLEU.TOKENIZERS:
         raise argparse.ArgumentTypeError(f"{value!r}; choose one of {', '.join(BLEU.TOKENIZERS)}")
     return value
+
+
+def _parts(value: str) -> dict[str, int]:
+    pairs = [part.rpartition(":") for part in value.split(",")]
+    if not all(name and count.isdecimal() and int(count) for name, _, count in pairs):
+        raise argparse.ArgumentTypeError(f"{value!r}: write NAME:SENTENCES,NAME:SENTENCES")
+    return {name: int(count) for name, _, count in pairs}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -145,6 +154,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="LANGUAGE",
         help="add BLEU as papers on WMT14 English-German report it: of the words of the Moses "
         "tokenizer, with A-B as three words",
+    )
+    parser.add_argument(
+        "--words-by",
+        metavar="COMMAND",
+        help="remove the spaces of translations and references and cut both into words by this, "
+        "such as 'kytea -notags -out tok'; goes with --tokenize none",
+    )
+    parser.add_argument(
+        "--parts",
+        type=_parts,
+        metavar="NAME:N,...",
+        help="the references are these test sets, one after the other, of so many sentences: BLEU "
+        "of each, and the mean of these",
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     return parser

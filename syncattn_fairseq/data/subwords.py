@@ -43,9 +43,9 @@ def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
         rule: ``chain``, ``first`` or ``middle`` (see the module's table).
 
     Returns:
-        (B, T) columns of ``marks``: int64 with -1 = no label for ``chain`` and ``first``, float32
+        (B, T) columns of ``marks``: int64 with -1 = no parent for ``chain`` and ``first``, float32
         with NaN = no parent for ``middle``. A head beyond the row's last word (a truncated
-        sentence) gives no label; the last word that is present ends where the row's tokens end.
+        sentence) gives no parent; the last word that is present ends where the row's tokens end.
 
     Raises:
         ValueError: for an unknown rule.
@@ -65,18 +65,18 @@ def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
     slots = marks.new_full((batch, length + 2), -1)
     first = slots.scatter(1, words * starts, columns)
     head = marks.gather(1, first.gather(1, words).clamp(min=0))
-    labelled = tokens & (head >= 0)
+    known = tokens & (head >= 0)
     parent = torch.where(head == 0, words, head.clamp(0, length + 1))
     parent_first = first.gather(1, parent)
 
     if rule == "middle":
         last = slots.scatter(1, words * (tokens & ~unfinished), columns)
         middle = (parent_first + last.gather(1, parent)).float() / 2
-        return middle.masked_fill(~labelled | (parent_first < 0), float("nan"))
+        return middle.masked_fill(~known | (parent_first < 0), float("nan"))
     if rule == "first":
-        return parent_first.masked_fill(~labelled, -1)
+        return parent_first.masked_fill(~known, -1)
     parents = torch.where(head == 0, columns, parent_first)
-    return torch.where(unfinished, columns + 1, parents).masked_fill(~labelled, -1)
+    return torch.where(unfinished, columns + 1, parents).masked_fill(~known, -1)
 
 
 def spread_over_subwords(marks: Tensor) -> Tensor:

@@ -21,12 +21,14 @@ from .significance import Significance, compare_with_baseline
 from .translation import (
     TranslationScore,
     bleu,
+    bleu_by_part,
     chrf,
     compound_split_bleu,
     detokenize_moses,
     looks_tokenised,
     ribes,
     undo_subwords,
+    words_by,
 )
 from .word_alignment import hides_words, word_alignment
 
@@ -74,6 +76,8 @@ class SystemScore:
     """None where it was not asked for."""
     compound_split_bleu: TranslationScore | None = None
     """None where it was not asked for."""
+    bleu_by_part: dict[str, float] | None = None
+    """None where it was not asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
@@ -94,6 +98,8 @@ def score_systems(
     baseline: str | None = None,
     by_length: bool = False,
     compound_split: str | None = None,
+    words: str | None = None,
+    parts: Mapping[str, int] | None = None,
     warn: Callable[[str], None] = lambda message: None,
 ) -> dict[str, SystemScore]:
     """Measure systems by their names.
@@ -109,6 +115,9 @@ def score_systems(
             words are those of the first output that has S- lines.
         compound_split: measure compound-split BLEU as well, in the words of the Moses tokenizer of
             this language.
+        words: a command that cuts translations and references into words, after their spaces are
+            removed (`words_by`).
+        parts: names and sizes of the test sets that the references are, for BLEU of each.
         warn: is told why scores may not be what they seem.
 
     Raises:
@@ -116,12 +125,16 @@ def score_systems(
             or the length of the source is unknown.
     """
     lengths = _source_lengths(outputs, gold, scheme) if by_length else None
+    if words is not None:
+        gold = replace(gold, references=words_by(words, gold.references))
     tokenised = looks_tokenised(gold.references)
     texts: dict[str, list[str]] = {}
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
         with _naming(f"system {name}"):
             texts[name] = _plain_text(output.beam, scheme, moses_language)
+            if words is not None:
+                texts[name] = words_by(words, texts[name])
             if tokenised and looks_tokenised(texts[name]) is False:
                 warn(
                     f"system {name}: its text is not tokenised, but the references look as if they "
@@ -131,6 +144,9 @@ def score_systems(
             if lengths is not None:
                 buckets = bleu_by_length(texts[name], gold.references, lengths, tokenize)
                 scores[name] = replace(scores[name], bleu_by_length=buckets)
+            if parts:
+                found = bleu_by_part(texts[name], gold.references, parts, tokenize)
+                scores[name] = replace(scores[name], bleu_by_part=found)
             if compound_split:
                 split = compound_split_bleu(texts[name], gold.references, compound_split)
                 scores[name] = replace(scores[name], compound_split_bleu=split)

@@ -13,6 +13,7 @@ def report(scores: Mapping[str, SystemScore]) -> str:
     """Tables of all that was measured, each followed by notes that say how."""
     tables = [
         _main_table(scores),
+        _part_table(scores),
         _compound_table(scores),
         _significance_table(scores),
         _length_table(scores),
@@ -63,6 +64,15 @@ def _main_table(scores: Mapping[str, SystemScore]) -> str:
                 "hides where their words begin"
             )
     return _with_notes(rows, notes)
+
+
+def _part_table(scores: Mapping[str, SystemScore]) -> str:
+    parts = {name: score.bleu_by_part for name, score in scores.items() if score.bleu_by_part}
+    if not parts:
+        return ""
+    rows = [["system", *next(iter(parts.values()))]]
+    rows += [[name, *(f"{score:.2f}" for score in found.values())] for name, found in parts.items()]
+    return _with_notes(rows, ["BLEU of each test set, and the mean of these"])
 
 
 def _compound_table(scores: Mapping[str, SystemScore]) -> str:

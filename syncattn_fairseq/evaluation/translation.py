@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -99,6 +101,58 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
     """
     detokenizer = load_sacremoses().MosesDetokenizer(language)
     return [detokenizer.detokenize(text.split()) for text in texts]
+
+
+def words_by(command: str, texts: Sequence[str]) -> list[str]:
+    """Cut texts into words anew: their spaces are removed, and a command cuts them.
+
+    It makes scores of languages without spaces comparable whose systems have words of their own.
+
+    Args:
+        command: a program and its arguments, from lines to lines, such as KyTea's.
+        texts: one sentence each.
+
+    Raises:
+        DataError: the command is not there, fails, or does not give a line for each.
+    """
+    program = shlex.split(command)
+    joined = "".join("".join(text.split()) + "\n" for text in texts)
+    try:
+        done = subprocess.run(program, input=joined, capture_output=True, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"--words-by {command}: {error.strerror or error}") from None
+    lines = done.stdout.splitlines()
+    if done.returncode or len(lines) != len(texts):
+        said = done.stderr.strip().splitlines()[-1:] or [f"{len(lines)} lines of {len(texts)}"]
+        raise DataError(f"--words-by {command}: ended with status {done.returncode}: {said[0]}")
+    return lines
+
+
+def bleu_by_part(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    parts: Mapping[str, int],
+    tokenize: str = "13a",
+) -> dict[str, float]:
+    """BLEU of each of several test sets that follow one another, and ``mean``, that of these.
+
+    Args:
+        hypotheses, references: of all sets.
+        parts: how many sentences each has, by its name.
+        tokenize: names sacreBLEU's tokenizer.
+
+    Raises:
+        DataError: these are not as many sentences as there are.
+    """
+    if sum(parts.values()) != len(references):
+        raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(references)} are here")
+    scores = {}
+    begin = 0
+    for name, count in parts.items():
+        part = slice(begin, begin + count)
+        scores[name] = bleu(hypotheses[part], references[part], tokenize).score
+        begin += count
+    return scores | {"mean": sum(scores.values()) / len(scores)}
 
 
 def looks_tokenised(texts: Iterable[str]) -> bool | None:

@@ -8,10 +8,12 @@ from ..base.errors import DataError
 from .eda import Eda
 from .external import Command
 from .parser import Parser, ParserSource
+from .spacy_parser import SpacyModel
 from .stanza_parser import StanzaModels
 
 PARSERS: Mapping[str, type[ParserSource]] = {
     "stanza": StanzaModels,
+    "spacy": SpacyModel,
     "eda": Eda,
     "command": Command,
 }
@@ -22,11 +24,20 @@ def open_parser(spec: str) -> Parser:
 
     Args:
         spec: ``stanza:LANG`` takes Stanza's models from where Stanza keeps them,
-            ``stanza:LANG:DIR`` from a directory; ``eda:MODEL`` and ``command:FORMAT:COMMAND`` are
-            what ``syncattn-parse`` calls so.
+            ``stanza:LANG:DIR`` from a directory; ``spacy:MODEL``, ``eda:MODEL`` and
+            ``command:FORMAT:COMMAND`` are what ``syncattn-parse`` calls so.
 
     Raises:
         DataError: there is no such parser, it is not installed or its models are not there.
+    """
+    return find_parser(spec).open()
+
+
+def find_parser(spec: str) -> ParserSource:
+    """Return what makes a parser; see `open_parser`.
+
+    Raises:
+        DataError: there is no such parser.
     """
     name, _, rest = spec.partition(":")
     source = PARSERS[name].from_spec(rest) if name in PARSERS else None
@@ -36,4 +47,4 @@ def open_parser(spec: str) -> Parser:
             f"{spec!r} names no parser; expected {', '.join(known[:-1])} or {known[-1]}, as in "
             "stanza:en"
         )
-    return source.open()
+    return source

@@ -11,6 +11,7 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
+from ..base.errors import DataError
 from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
 from ..data.subwords import word_heads
 from ..data.words import detect_scheme, word_lengths
@@ -70,7 +71,7 @@ class AnalysisPrinter:
             output: where to.
 
         Raises:
-            ValueError: no model has heads of the kind that is asked for.
+            DataError: no model has heads of the kind that is asked for.
         """
         forced = _Forced(models, net_input, hypotheses, self.tgt_dict)
         numbers = ids.tolist()
@@ -102,12 +103,12 @@ class AnalysisPrinter:
                 lines[row].append((HeadsOf(side, "subword"), heads))
                 lines[row].append((HeadsOf(side, "word"), by_word))
         if not found:
-            raise ValueError("--print-parses: the model has no dependency heads")
+            raise DataError("--print-parses: the model has no dependency heads")
 
     def _distances(self, forced: _Forced, lines: Lines) -> None:
         extras = [extra for extra in forced.extras if "src_distances" in extra]
         if not extras:
-            raise ValueError("--print-distances: the model measures no syntactic distances")
+            raise DataError("--print-distances: the model measures no syntactic distances")
         for side, key, tokens in (
             ("source", "src_distances", forced.source),
             ("hypothesis", "tgt_distances", forced.target),

@@ -69,6 +69,13 @@ class TranslationWithSyntaxConfig(TranslationConfig):
         default=False,
         metadata={"help": "print the links of every decoder layer likewise (L- lines)"},
     )
+    alignment_head: int = field(
+        default=0,
+        metadata={
+            "help": "the one head of a decoder layer that --print-alignment and "
+            "--print-layer-alignments read, from 1 (0 = mean of all heads)"
+        },
+    )
     gold_source_heads: bool = field(
         default=False,
         metadata={
@@ -93,7 +100,7 @@ class TranslationWithSyntaxTask(TranslationTask):
     def __init__(self, cfg: TranslationWithSyntaxConfig, src_dict: Any, tgt_dict: Any) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         if cfg.num_batch_buckets > 0 and int(np.__version__.split(".")[0]) >= 2:
-            raise ValueError(
+            raise DataError(
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
         self.fields = NOTHING
@@ -253,6 +260,10 @@ class TranslationWithSyntaxTask(TranslationTask):
             DataError: the model reads parses, and sentences of the data have none.
         """
         self.nbest = getattr(args, "nbest", 1)
+        for model in models if self.cfg.alignment_head else []:
+            if not hasattr(model.decoder, "show_head"):
+                raise DataError("--alignment-head: the model can show the mean of its heads only")
+            model.decoder.show_head(self.cfg.alignment_head)
         for split, dataset in self.datasets.items():
             if split != self.cfg.train_subset:
                 self._require_parses(

@@ -116,3 +116,21 @@ def test_what_is_held_out_has_files_of_its_own(
     with pytest.raises(SystemExit):
         clean(tmp_path, "--every", "2", "--held-out", f"{tmp_path}/out")
     assert "--held-out and --output are the same" in capsys.readouterr().err
+
+
+def test_the_mark_of_subwords_is_replaced_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "in", [("a\u2581b \u2581", "c"), ("d", "e\u2581"), ("f", "g")])
+    assert clean(tmp_path) == 0
+    assert read(tmp_path / "out") == [("a_b _", "c"), ("d", "e_"), ("f", "g")]
+    assert capsys.readouterr().out.splitlines()[-1] == "2 held U+2581, which is _ now"
+
+
+@pytest.mark.parametrize("languages", [("en", "en"), ("../en", "de")])
+def test_languages_that_name_no_two_files_are_refused(
+    tmp_path: Path, languages: tuple[str, str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--languages", *languages, "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/o"])
+    assert not names(tmp_path)

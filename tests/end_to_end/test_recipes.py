@@ -79,7 +79,7 @@ class Recipe:
                 "SYNCATTN_MIRROR": server.url if server else "",
                 **{"http_proxy": NOWHERE, "https_proxy": NOWHERE, "no_proxy": "127.0.0.1"},
                 "STANZA_DIR": str(self.parsers),
-                "EDA_MODEL": str(self.parsers / "the model.etm"),
+                "PARSER_JA": f"eda:{self.parsers}/model.etm",
                 "OMP_NUM_THREADS": "1",
                 "CUDA_VISIBLE_DEVICES": "",
             },

@@ -81,7 +81,7 @@ def test_eda_gets_the_words_with_the_tags_of_kytea(
     model = japanese.install(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     command = Eda.from_model(str(model))
-    assert [path.name for path in command.files()] == ["kytea", "eda", "the model.etm"]
+    assert [path.name for path in command.files()] == ["kytea", "eda", "model.etm"]
     sentences = [["猫", "が", "いる"], ["はい"]]
     found = outcomes(command, sentences)
     assert [parse.heads for parse in found if isinstance(parse, Parse)] == [[2, 3, 0], [0]]

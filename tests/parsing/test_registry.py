@@ -75,16 +75,16 @@ def test_a_new_parser_needs_one_line(
         assert message in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command.main(["--help"])
-    assert "any --command; a star" in " ".join(capsys.readouterr().out.split())
+    assert "command: any --command; star: a star" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("spec", ["", "stanza", "stanza:", "spacy:en", "eda:", "command:eda:"])
+@pytest.mark.parametrize("spec", ["", "stanza", "stanza:", "spacy:", "eda:", "command:eda:"])
 def test_what_names_no_parser_is_told_what_does(spec: str) -> None:
     with pytest.raises(DataError) as error:
         open_parser(spec)
     assert str(error.value) == (
-        f"{spec!r} names no parser; expected stanza:LANG, stanza:LANG:DIR, eda:MODEL or "
-        "command:FORMAT:COMMAND, as in stanza:en"
+        f"{spec!r} names no parser; expected stanza:LANG, stanza:LANG:DIR, spacy:MODEL, "
+        "eda:MODEL or command:FORMAT:COMMAND, as in stanza:en"
     )
 
 
