@@ -8,6 +8,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
+from ..base.errors import DataError
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..functional import distances_from, expected_distances, syntax_directed_scores
 from .batch_view import BatchView
@@ -86,7 +87,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
         explanation = f"the decoder has {heads} heads a layer"
         check_range(cfg, "cross_attention_tree_heads", 0, heads, explanation)
         if cfg.sync_backward == "softmax" and cls.stands_in(cfg, cfg.sync_layer):
-            raise ValueError(
+            raise DataError(
                 f"--cross-attention-tree-layer {cfg.sync_layer}: not in the sync layer where "
                 "--sync-backward is softmax; choose another"
             )

@@ -222,7 +222,7 @@ ROW = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_"
             "corenlp-json",
             json.dumps({"sentences": [sentence_of_json([], [(3, 0, "x")])]}),
             1,
-            "IndexError",
+            "is no word from",
         ),
     ],
 )

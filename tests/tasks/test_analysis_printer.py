@@ -65,6 +65,26 @@ def test_links_lead_from_words_to_words() -> None:
             assert lines[2 * row + layer][2].split() == links
 
 
+def test_an_empty_source_has_no_links() -> None:
+    words = build.dictionary()
+    source, target = build.sentences([3, 0]), build.sentences([2, 2], seed=1)
+    batch, output = build.net_input(source, target), io.StringIO()
+    printer = AnalysisPrinter(words, words, layer_alignments=True)
+    model = build.model("syntax_transformer_tiny")
+    printer.print([model], batch, torch.tensor([0, 1]), target, output)
+    lines = [line.split("\t") for line in output.getvalue().splitlines()]
+    assert [line[2] for line in lines if line[0] == "L-1"] == ["", ""]
+    assert all(len(line[2].split()) == 2 for line in lines if line[0] == "L-0")
+
+
+def test_a_stored_scheme_goes_before_what_the_dictionary_looks_like() -> None:
+    words = build.dictionary()
+    words.add_symbol("@@")
+    assert AnalysisPrinter(words, words).src_scheme == "subword_nmt"
+    printer = AnalysisPrinter(words, words, schemes=("none", None))
+    assert (printer.src_scheme, printer.tgt_scheme) == ("none", "subword_nmt")
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
