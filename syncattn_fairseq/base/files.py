@@ -96,9 +96,9 @@ def _line_count(path: Path) -> int:
     return count + (end != "\n")
 
 
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
+def checksum(path: Path, algorithm: str = "sha256") -> str:
+    """Return the SHA-256 of a file, or its sum by another algorithm of hashlib."""
+    digest = hashlib.new(algorithm)
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)

@@ -27,6 +27,7 @@ class Archive:
     file: str | None = None
     size: int | None = None
     sha256: str | None = None
+    md5: str | None = None
     licence: str | None = None
 
     @property
@@ -151,10 +152,7 @@ class Corpus:
 
     def baseline(self, system: str) -> str:
         """Return the system that another is compared with: that of its paper."""
-        groups = {"rnn_": "rnn_global", "lpsi_paper_": "lpsi_paper_transformer"}
-        return next(
-            (name for start, name in groups.items() if system.startswith(start)), "transformer"
-        )
+        return "rnn_global" if system.startswith("rnn_") else "transformer"
 
     def system(self, name: str) -> Path:
         """Return the config of a system.

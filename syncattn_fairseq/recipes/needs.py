@@ -12,6 +12,8 @@ MULTI_TASK = "multitask"
 #: Architectures with dependency heads in the encoder, and in the decoder as well.
 DECODER_PARSES = ("transformer_dbsa", "transformer_syncattn")
 ENCODER_PARSES = (*DECODER_PARSES, "transformer_lisa")
+#: Options whose heads read the source's parse.
+READING = ("relative_depth_layers", "supervised_gate_layers")
 #: Of the losses of these heads, where a config does not say.
 DEFAULT_WEIGHT = 0.5
 #: PASCAL's controls that no parse enters.
@@ -36,6 +38,7 @@ def needs_of(config: dict[str, Any]) -> set[str]:
     if (
         directed
         or model.get("cross_attention_tree_window", 0) > 0
+        or any(model.get(option) for option in READING)
         or (scaled and model.get("pascal_parents") not in WITHOUT_PARSES)
         or (encoder and criterion.get("src_dep_weight", DEFAULT_WEIGHT) > 0)
     ):

@@ -122,6 +122,7 @@ def _download(corpus: Corpus) -> list[str]:
         return commands
     for archive in corpus.archives:
         facts = {"name": archive.file, "sha256": archive.sha256, "size": archive.size}
+        facts["md5"] = archive.md5
         if archive.licence:
             facts = {"licence": archive.licence}
         given = {name: value for name, value in facts.items() if value is not None}
