@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import pickle
 import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .base.errors import DataError
-from .base.files import replacing
+from .whole_checkpoints import load_checkpoint, save_checkpoint
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),
@@ -31,8 +30,6 @@ def allow_checkpoint_classes() -> None:
     fairseq's hold its configuration, and the second of two processes that resume gets that sent
     as an OmegaConf object. The check itself stays on.
     """
-    if not hasattr(torch.serialization, "add_safe_globals"):
-        return
     torch.serialization.add_safe_globals(_checkpoint_classes())
 
 
@@ -79,15 +76,9 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
         DataError: it is none.
     """
     allow_checkpoint_classes()
-    try:
-        state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True)
-    except (pickle.UnpicklingError, RuntimeError) as error:
-        raise DataError(
-            f"{path}: PyTorch cannot load it ({type(error).__name__}); give a checkpoint of fairseq"
-        ) from error
-    if not (isinstance(state, dict) and "model" in state and state.get("optimizer_history")):
-        raise DataError(f"{path}: holds no model with its history; give a checkpoint of fairseq")
-    return state
+    return load_checkpoint(
+        path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    )
 
 
 def last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:
@@ -145,8 +136,7 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
         means[key] = shared[place]
     newest["model"] = means
     newest.pop("last_optimizer_state", None)
-    with replacing(Path(output)) as temporary:
-        torch.save(newest, temporary)
+    save_checkpoint(newest, output)
     return updates
 
 

@@ -24,7 +24,7 @@ from ..evaluation.word_alignment import (
     common_sentences,
     read_word_alignments,
 )
-from .common import command, new_parser, publish
+from .common import check_outputs, command, new_parser, publish
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
@@ -44,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("give --forward or --backward, or both")
     if not args.gold and not args.output:
         parser.error("give --gold to score alignments, --output to write them, or both")
+    check_outputs(args.json, *(path for _, _, path in args.output))
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
     common = common_sentences({f"--{way} {name}": found for (name, way), found in outputs.items()})

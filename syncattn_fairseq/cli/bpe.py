@@ -38,10 +38,10 @@ def _learn(args: argparse.Namespace) -> None:
 
 
 def _apply(args: argparse.Namespace) -> None:
-    rewrite_texts(args, partial(_pieces, args.model))
+    rewrite_texts(args, partial(_cut_lines, args.model))
 
 
-def _pieces(model: Path, source: Path | int) -> Iterator[str]:
+def _cut_lines(model: Path, source: Path | int) -> Iterator[str]:
     sentences = tqdm(read_sentences(source), unit=" sentences", disable=None)
     for pieces in apply_pieces(model, sentences):
         yield " ".join(pieces) + "\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -66,6 +67,18 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
         print(table)
 
 
+def check_outputs(*outputs: str | Path | None) -> None:
+    """Refuse to write two things into one file; None is not written.
+
+    Raises:
+        DataError: naming the file.
+    """
+    files = [os.path.realpath(path) for path in outputs if path is not None and path != "-"]
+    for path in files:
+        if files.count(path) > 1 and not path.startswith("/dev/"):
+            raise DataError(f"{path}: is to be written twice; give each output a name of its own")
+
+
 def add_texts(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a command that rewrites texts line by line."""
     parser.add_argument(
@@ -98,9 +111,18 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
         return
     if len(inputs) != len(args.output):
         raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
+    check_outputs(*args.output)
     for source, output in zip(inputs, args.output, strict=True):
         with replacing(output) as path, path.open("w", encoding="utf-8") as file:
             file.writelines(lines(source))
+
+
+def fraction(value: str) -> float:
+    """Read a number from 0 to 1."""
+    number = float(value)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{value} is not between 0 and 1")
+    return number
 
 
 def positive(value: str) -> int:

@@ -19,7 +19,7 @@ from ..data.multitask import (
 )
 from ..data.parses import POLICIES
 from ..data.words import SCHEMES, detect_scheme
-from .common import add_texts, command, new_parser, rewrite_texts
+from .common import add_texts, check_outputs, command, new_parser, rewrite_texts
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 def _mix(args: argparse.Namespace) -> None:
     if args.labels and not args.heads:
         raise DataError("--labels needs --heads")
+    check_outputs(*args.output)
     scheme = args.subwords
     if scheme is None:
         scheme = detect_scheme(read_lines(args.source))

@@ -13,7 +13,7 @@ from ..parsing.formats import FORMATS
 from ..parsing.parser import MAX_WORDS, ParserSource
 from ..parsing.registry import PARSERS, find_parser
 from ..parsing.writer import CONLLU, HEADS, LABELS
-from .common import command, new_parser, positive
+from .common import check_outputs, command, new_parser, positive
 
 
 @command
@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     _check(parser, args)
     named = {HEADS: args.output, LABELS: args.labels, CONLLU: args.conllu}
+    check_outputs(*named.values())
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
         report, rate = convert_parsed(args.input, args.parsed, args.format, outputs, args.overwrite)

@@ -15,6 +15,7 @@ from fairseq_cli import preprocess
 
 from ..base.errors import DataError
 from ..base.files import read_lines, same_line_count
+from ..base.folders import filling
 from ..data.binarise import (
     HEADS,
     LABELS,
@@ -28,9 +29,10 @@ from ..data.labels import (
     load_dictionary,
     save_dictionary,
 )
-from ..data.parses import POLICIES
+from ..data.parses import MIN_PARSED, POLICIES
+from ..data.schemes import store_schemes, stored_schemes
 from ..data.words import SCHEMES
-from .common import add_version, command
+from .common import add_version, command, fraction
 
 SPLITS = ("train", "valid", "test")
 KINDS = (HEADS, LABELS)
@@ -77,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("auto", *SCHEMES),
         default="auto",
         help="how subwords are marked: a final @@, an initial U+2581, or words are whole "
-        "(default: by what the text contains)",
+        "(default: as in what is in --destdir already, else by what the text contains)",
     )
     group.add_argument(
         "--on-bad-parse",
@@ -86,6 +88,14 @@ def _parser() -> argparse.ArgumentParser:
         help="what heads that are not a tree over their sentence's words, or labels that are not "
         "one for each, do: stop before anything is written, or be dropped and the sentence kept "
         "without (default: stop)",
+    )
+    group.add_argument(
+        "--min-parsed",
+        type=fraction,
+        default=MIN_PARSED,
+        metavar="SHARE",
+        help="stop where a smaller share of the sentences has heads, or labels, that fit them "
+        f"(default: {MIN_PARSED})",
     )
     group.add_argument(
         "--add",
@@ -147,11 +157,12 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
 
 def _check(
     args: argparse.Namespace, parts: Sequence[Part]
-) -> tuple[list[tuple[Part, AnnotatedText]], dict[str, Dictionary]]:
+) -> tuple[list[tuple[Part, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
     """Check everything that can be checked before anything is written.
 
     Returns:
-        what there is to binarise, and each language's dictionary of labels if it has labels.
+        what there is to binarise, each language's dictionary of labels if it has labels, and how
+        its subwords are marked.
     """
     found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
     if args.add:
@@ -168,9 +179,11 @@ def _check(
     dictionaries = _given_dictionaries(args, [part for part, kind in found if kind is LABELS])
     for split in dict.fromkeys(part.split for part in parts):
         same_line_count(*(part.text for part in parts if part.split == split))
-    schemes = {part.language: args.subwords for part, _ in found}
-    if args.subwords == "auto":
-        for language in schemes:
+    schemes = stored_schemes(args.destdir)
+    for language in dict.fromkeys(part.language for part, _ in found):
+        if args.subwords != "auto":
+            schemes[language] = args.subwords
+        elif language not in schemes:
             texts = dict.fromkeys(part.text for part, _ in found if part.language == language)
             schemes[language] = _detect_scheme(list(texts))
             print(f"subwords of {language}: {schemes[language]}")
@@ -188,6 +201,7 @@ def _check(
             schemes[part.language],
             part.words,
             args.on_bad_parse,
+            args.min_parsed,
         )
         if kind is LABELS and part.language not in dictionaries:  # these are the training text's
             tally: Counter[str] = Counter()
@@ -196,7 +210,7 @@ def _check(
         else:
             source.check()
         sources.append((part, source))
-    return sources, dictionaries
+    return sources, dictionaries, schemes
 
 
 def _given_dictionaries(
@@ -235,30 +249,47 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.dataset_impl != "mmap":
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
     parts = list(_parts(args))
-    sources, dictionaries = _check(args, parts)
-    if not args.add:
-        _binarise_texts(args, parts)
-    for language, dictionary in dictionaries.items():
-        save_dictionary(dictionary, dictionary_path(args.destdir, language))
-    for part, source in sources:
-        destination = _dataset(args, part, source.annotation)
-        dictionary = dictionaries[part.language] if source.annotation is LABELS else None
-        counts = binarise(source, _dataset(args, part), destination, dictionary)
-        print(f"{destination}: {counts}")
+    sources, dictionaries, schemes = _check(args, parts)
+    destination = Path(args.destdir)
+    with filling(destination) as folder:
+        made = argparse.Namespace(**vars(args) | {"destdir": str(folder)})
+        if not args.add:
+            _refuse_dictionaries(args)
+            _binarise_texts(made)
+        store_schemes(folder, schemes)
+        for language, dictionary in dictionaries.items():
+            save_dictionary(dictionary, dictionary_path(folder, language))
+        for part, source in sources:
+            text = _dataset(args if args.add else made, part)
+            marks = _dataset(made, part, source.annotation)
+            labels = dictionaries[part.language] if source.annotation is LABELS else None
+            counts = binarise(source, text, marks, labels)
+            print(f"{destination / marks.name}: {counts}")
+        if not args.add:
+            _remove_earlier(args, parts)
 
 
-def _binarise_texts(args: argparse.Namespace, parts: Sequence[Part]) -> None:
+def _binarise_texts(args: argparse.Namespace) -> None:
     try:
         preprocess.main(args)
-    except FileExistsError as error:
-        raise DataError(f"{error}: exists already; choose another --destdir or remove it") from None
     except AssertionError as error:
         raise DataError(str(error)) from None
 
-    for part in parts:  # heads and labels of an earlier run do not belong to the new text
+
+def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:
+    """Remove heads and labels of an earlier run, which do not belong to the new text."""
+    for part in parts:
         for kind in KINDS:
             for suffix in (".idx", ".bin"):
                 Path(f"{_dataset(args, part, kind)}{suffix}").unlink(missing_ok=True)
+
+
+def _refuse_dictionaries(args: argparse.Namespace) -> None:
+    """Refuse to replace dictionaries, as fairseq does."""
+    for given, language in (args.srcdict, args.source_lang), (args.tgtdict, args.target_lang):
+        made = Path(args.destdir) / f"dict.{language}.txt"
+        if made.exists() and not given and not (args.only_source and language != args.source_lang):
+            raise DataError(f"{made}: exists already; choose another --destdir or remove it")
 
 
 def _dataset(args: argparse.Namespace, part: Part, kind: Annotation | None = None) -> Path:

@@ -37,8 +37,8 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
 
     gold = Gold(
         references=read_references(args.references),
-        source_heads=list(read_heads(args.source_heads)) if args.source_heads else None,
-        target_heads=list(read_heads(args.target_heads)) if args.target_heads else None,
+        source_heads=_gold_heads(args.source_heads) if args.source_heads else None,
+        target_heads=_gold_heads(args.target_heads) if args.target_heads else None,
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
         source=read_references(args.source) if args.source else None,
     )
@@ -60,6 +60,18 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         parts=args.parts,
         warn=lambda message: print(f"warning: {message}", file=sys.stderr),
     )
+
+
+def _gold_heads(path: str) -> list[list[int] | None]:
+    """Read heads, which need not be trees."""
+    found = list(read_heads(path))
+    for number, heads in enumerate(found, 1):
+        if heads and not 0 <= min(heads) <= max(heads) <= len(heads):
+            raise DataError(
+                f"{path}:{number}: a head is out of range; 0 is the root, k the k-th of the "
+                f"{len(heads)} words"
+            )
+    return found
 
 
 def _moses_language(value: str) -> str | None:

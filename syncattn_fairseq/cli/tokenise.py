@@ -28,10 +28,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"note: Moses knows no abbreviations of {args.lang}; those of English are taken",
             file=sys.stderr,
         )
-    rewrite_texts(args, partial(_lines, args))
+    rewrite_texts(args, partial(_tokenise_lines, args))
 
 
-def _lines(args: argparse.Namespace, source: Path | int) -> Iterator[str]:
+def _tokenise_lines(args: argparse.Namespace, source: Path | int) -> Iterator[str]:
     sentences = tqdm(read_lines(source), unit=" sentences", unit_scale=True, disable=None)
     start = (args.lang, args.normalise, args.aggressive, args.lowercase, args.words)
     with multiprocessing.Pool(args.workers, _start, start) as pool:

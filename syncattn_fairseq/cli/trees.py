@@ -13,13 +13,13 @@ from ..base.files import read_lines, replacing
 from ..data.words import SCHEMES, detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.fairseq_output import read_decoded
-from ..evaluation.induction import SIDES, induced_tree
+from ..evaluation.induction import SIDES, induce_tree
 from ..evaluation.table import text_table
 from ..trees.binary import (
-    balanced,
-    left_branching,
-    random_tree,
-    right_branching,
+    branch_left,
+    branch_right,
+    split_at_random,
+    split_in_the_middle,
 )
 from ..trees.brackets import Tree, read_trees, remove_binarisation
 from ..trees.linearise import linearise
@@ -96,7 +96,7 @@ def _induce(args: argparse.Namespace) -> None:
         for number, (sentence, text) in enumerate(zip(decoded, texts, strict=True), 1):
             words = None if text is None else text.split()
             try:
-                tree = induced_tree(sentence, args.side, scheme, args.layer, words)
+                tree = induce_tree(sentence, args.side, scheme, args.layer, words)
             except DataError as error:
                 raise DataError(f"{args.decoded}: sentence {number}: {error}") from None
             blank += tree is None
@@ -117,26 +117,26 @@ def _score(args: argparse.Namespace) -> None:
         systems[name] = score_trees(list(read_trees(path)), gold, path)
     baselines = {
         name: score_trees([tree and build(list(tree.leaves())) for tree in gold], gold)
-        for name, build in _baselines(args.seed).items()
+        for name, build in _list_baselines(args.seed).items()
     }
     document = {
         kind: {name: score.as_dict() for name, score in scores.items()}
         for kind, scores in (("systems", systems), ("baselines", baselines))
     }
-    publish(document, _table(systems, baselines, args.seed), args.json)
+    publish(document, _format_table(systems, baselines, args.seed), args.json)
 
 
-def _baselines(seed: int) -> dict[str, Callable[[Sequence[str]], Tree]]:
+def _list_baselines(seed: int) -> dict[str, Callable[[Sequence[str]], Tree]]:
     generator = Random(seed)
     return {
-        "left-branching": left_branching,
-        "right-branching": right_branching,
-        "balanced": balanced,
-        "random": lambda words: random_tree(words, generator),
+        "left-branching": branch_left,
+        "right-branching": branch_right,
+        "balanced": split_in_the_middle,
+        "random": lambda words: split_at_random(words, generator),
     }
 
 
-def _table(
+def _format_table(
     systems: Mapping[str, BracketingScore], baselines: Mapping[str, BracketingScore], seed: int
 ) -> str:
     rows = [["system", "evalb P", "evalb R", "evalb F1", "sentence F1"]]

@@ -16,14 +16,17 @@ Columns are separated by tabs; 12 is the number of the sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from ..base.numbers import read_decimal, read_whole
+
 _LINE = re.compile(
-    r"X-(?P<parse>\d+)\t(?P<side>source|hypothesis)\t"
-    r"(?:(?P<unit>subword|word)|distance-(?P<gated>\d+))\t(?P<numbers>.*)"
-    r"|L-(?P<links>\d+)\t(?P<layer>\d+)(?:\.(?P<head>\d+))?\t(?P<pairs>.*)"
+    r"X-(?P<parse>\d{1,9})\t(?P<side>source|hypothesis)\t"
+    r"(?:(?P<unit>subword|word)|distance-(?P<gated>\d{1,9}))\t(?P<numbers>.*)"
+    r"|L-(?P<links>\d{1,9})\t(?P<layer>\d{1,9})(?:\.(?P<head>\d{1,9}))?\t(?P<pairs>.*)",
+    re.ASCII,
 )
 
 
@@ -113,9 +116,9 @@ def read_line(line: str) -> AnalysisLine | None:
         return AnalysisLine(int(match["links"]), topic, read_links(match["pairs"]))
     sentence, side, numbers = int(match["parse"]), match["side"], match["numbers"]
     if match["unit"]:
-        heads = _read_numbers(numbers, int, "heads")
+        heads = _read_numbers(numbers, read_whole, "heads")
         return AnalysisLine(sentence, HeadsOf(side, match["unit"]), heads)
-    distances = _read_numbers(numbers, float, "distances")
+    distances = _read_numbers(numbers, read_decimal, "distances")
     return AnalysisLine(sentence, DistancesOf(side, int(match["gated"])), distances)
 
 
@@ -126,13 +129,19 @@ def read_links(text: str) -> list[tuple[int, int]]:
         ValueError: they are none.
     """
     try:
-        return [(int(i), int(j)) for i, j in (token.split("-") for token in text.split())]
+        pairs = (token.split("-") for token in _tokens(text))
+        return [(read_whole(source), read_whole(target)) for source, target in pairs]
     except ValueError:
         raise ValueError(f"expected links like 3-4, got {text[:60]!r}") from None
 
 
-def _read_numbers(text: str, kind: type, name: str) -> list[Any]:
+def _read_numbers(text: str, read: Callable[[str], Any], name: str) -> list[Any]:
     try:
-        return [kind(token) for token in text.split()]
+        return [read(token) for token in _tokens(text)]
     except ValueError:
         raise ValueError(f"expected {name}, got {text[:60]!r}") from None
+
+
+def _tokens(text: str) -> list[str]:
+    """Cut at spaces alone: a tab begins another column, which there is not."""
+    return [token for token in text.split(" ") if token]

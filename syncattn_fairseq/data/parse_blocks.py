@@ -7,6 +7,8 @@ from itertools import chain
 
 import numpy as np
 
+from ..base.numbers import read_whole
+
 
 def heads_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the heads on many lines, (words of all lines,), and how many each has, (lines,).
@@ -14,7 +16,7 @@ def heads_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     A line that holds something else, or numbers of astronomical size, counts as one head of -1,
     which is no tree: `.parses.parse_heads` tells what is wrong.
     """
-    sizes = np.array([len(line.split()) for line in lines])
+    sizes = np.array([len(line.split()) for line in lines], np.int64)
     text = "\n".join(lines)
     if not text.encode().translate(None, b"0123456789 \n"):
         # White space alone would be read as a 0.
@@ -22,8 +24,8 @@ def heads_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     rows = []
     for line in lines:
         try:
-            rows.append(np.array([int(head) for head in line.split()], np.int64))
-        except (ValueError, OverflowError):
+            rows.append(np.array([read_whole(head) for head in line.split()], np.int64))
+        except ValueError:
             rows.append(np.array([-1]))
     return np.concatenate(rows), np.array([len(row) for row in rows])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..base.errors import BadParse, DataError
 from ..base.files import read_lines
+from ..base.numbers import read_whole
 
 POLICIES = ("stop", "drop")
 """What a parse that does not fit its sentence may do."""
@@ -39,12 +40,35 @@ def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
         DataError: naming path and number of a line that holds something else than integers.
     """
     try:
-        return [int(head) for head in line.split()]
+        return [read_whole(head) for head in line.split()]
     except ValueError:
         raise DataError(
             f"{path}:{number}: expected one integer per word, got {line[:60]!r}; "
             "0 is the root, k the k-th word, an empty line no parse"
         ) from None
+
+
+MIN_PARSED = 0.1
+"""The smallest share of sentences with a parse that is taken for what the user wants."""
+
+
+def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
+    """Check that enough sentences have a parse that can be used.
+
+    Args:
+        where: the file of the parses.
+        parsed: sentences with one.
+        sentences: all that have words.
+        least: the smallest share.
+
+    Raises:
+        DataError: there are fewer.
+    """
+    if parsed < least * sentences:
+        raise DataError(
+            f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; is "
+            "it of this text? if it is, set --min-parsed"
+        )
 
 
 def check_tree(heads: Sequence[int]) -> None:

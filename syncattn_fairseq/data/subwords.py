@@ -33,7 +33,7 @@ NO_TOKEN = -3
 RULES = ("chain", "first", "middle")
 
 
-def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
+def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
     """Map word heads to one parent per subword, for a batch, without leaving the device.
 
     Args:
@@ -131,9 +131,9 @@ def subword_parents(
     marks: list[int] = []
     for head, length in zip(heads, lengths, strict=True):
         marks += [head] + [CONTINUATION] * (length - 1)
-    parents: list[int] | list[float] = parents_from_marks(
-        torch.tensor([marks], dtype=torch.long), rule
-    )[0].tolist()
+    parents: list[int] | list[float] = find_parents(torch.tensor([marks], dtype=torch.long), rule)[
+        0
+    ].tolist()
     return parents
 
 

@@ -15,7 +15,7 @@ from ..base.files import read_lines, replacing
 Link: TypeAlias = tuple[int, int]
 """A source and a target position, both 0-based."""
 
-_LINK = re.compile(r"(\d+)([-?p])(\d+)")
+_LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def read_alignments(
             match = _LINK.fullmatch(token)
             if not match:
                 raise DataError(
-                    f"{path}:{number}: {token!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
+                    f"{path}:{number}: {token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
                 )
             link = (int(match[1]) - one_based, int(match[3]) - one_based)
             if min(link) < 0:

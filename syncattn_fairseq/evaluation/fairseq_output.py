@@ -13,7 +13,7 @@ from ..base.files import read_lines
 from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, read_line, read_links
 from .alignment import Link
 
-_LINE = re.compile(r"([SHDA])-(\d+)\t(.*)")
+_LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")
 
 
 @dataclass(frozen=True)

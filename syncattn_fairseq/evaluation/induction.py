@@ -7,14 +7,14 @@ from itertools import compress
 
 from ..base.errors import DataError
 from ..data.words import join_subwords, word_starts
-from ..trees.binary import tree_from_distances
+from ..trees.binary import split_by_distances
 from ..trees.brackets import Tree
 from .fairseq_output import DecodedSentence
 
 SIDES = ("source", "hypothesis")
 
 
-def induced_tree(
+def induce_tree(
     sentence: DecodedSentence,
     side: str,
     scheme: str,
@@ -57,10 +57,10 @@ def induced_tree(
         if "<unk>" in plain:
             return None
         raise DataError(f"{len(plain)} words, but {len(words)} in the text")
-    leaves = [_escaped(word) for word in (plain if words is None else words)]
-    return tree_from_distances(gaps, leaves) if leaves else None
+    leaves = [_escape(word) for word in (plain if words is None else words)]
+    return split_by_distances(gaps, leaves) if leaves else None
 
 
-def _escaped(word: str) -> str:
+def _escape(word: str) -> str:
     """Write parentheses as the Penn Treebank does."""
     return word.replace("(", "-LRB-").replace(")", "-RRB-")

@@ -63,12 +63,12 @@ VARIANTS: Mapping[str, Variant] = {
 }
 
 
-def intersection(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
+def intersect(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
     """Keep the links that both directions have."""
     return {*forward} & backward
 
 
-def union(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
+def unite(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
     """Keep the links that either direction has."""
     return {*forward, *backward}
 
@@ -85,8 +85,8 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
         KeyError: for an unknown variant.
     """
     how = VARIANTS[variant]
-    candidates = union(forward, backward)
-    links = intersection(forward, backward)
+    candidates = unite(forward, backward)
+    links = intersect(forward, backward)
     sources, targets = {i for i, _ in links}, {j for _, j in links}
     ordered = sorted(candidates, key=how.order)
     growing = True
@@ -107,7 +107,7 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
     return links
 
 
-def final_and(
+def add_final(
     links: AbstractSet[Link], forward: AbstractSet[Link], backward: AbstractSet[Link]
 ) -> set[Link]:
     """Add the links of which both words are unaligned, first forward's, then backward's.
@@ -133,13 +133,13 @@ def final_and(
 def grow_diag_final_and(
     forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str
 ) -> set[Link]:
-    """Apply `grow_diag`, then `final_and` (Lilt's script calls it grow-diagonal-final)."""
-    return final_and(grow_diag(forward, backward, variant), forward, backward)
+    """Apply `grow_diag`, then `add_final` (Lilt's script calls it grow-diagonal-final)."""
+    return add_final(grow_diag(forward, backward, variant), forward, backward)
 
 
 SYMMETRISATIONS: Mapping[str, Callable[[AbstractSet[Link], AbstractSet[Link]], set[Link]]] = {
-    "intersection": intersection,
-    "union": union,
+    "intersection": intersect,
+    "union": unite,
     **{f"grow-diag-{variant}": partial(grow_diag, variant=variant) for variant in VARIANTS},
     **{
         f"grow-diag-final-and-{variant}": partial(grow_diag_final_and, variant=variant)

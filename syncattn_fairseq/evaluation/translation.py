@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import shlex
 import subprocess
@@ -15,7 +14,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from ..base.errors import DataError
-from ..base.files import read_lines
+from ..base.files import read_gzipped_lines, read_lines
 from ..data.moses import load_sacremoses
 from ..data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, sentence_ribes
@@ -173,13 +172,7 @@ def looks_tokenised(texts: Iterable[str]) -> bool | None:
 
 def read_references(path: str | Path) -> list[str]:
     """Lines of a UTF-8 text file, which may be gzipped (``*.gz``)."""
-    if not str(path).endswith(".gz"):
-        return list(read_lines(path))
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return [line.rstrip("\n") for line in file]
-    except (gzip.BadGzipFile, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not gzipped UTF-8 text: {error}") from None
+    return list((read_gzipped_lines if str(path).endswith(".gz") else read_lines)(path))
 
 
 def _score(

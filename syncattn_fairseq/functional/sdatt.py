@@ -58,8 +58,8 @@ def local_attention(
         a^l_{ij} = \mathrm{softmax}_j(e_{ij})
         \exp\left(-\frac{(j - p_i)^2}{2 \sigma^2}\right), \qquad \sigma = D / 2
 
-    for :math:`|j - p_i| \le D`, and 0 elsewhere. The paper does not normalise it again, so that a
-    state can also look away from the source: at what is far from p.
+    for :math:`|j - p_i| \le D`, and 0 elsewhere. The paper does not normalise it again: a state
+    that attends to what is far from p sees hardly anything of the source.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
@@ -185,8 +185,8 @@ def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> 
         a^s_{ij} = \mathrm{softmax}_{j : M[p_i][j] \le n}(e^s_{ij}), \qquad \sigma = n / 2
 
     and 0 elsewhere. That is how the text explains Eq. 11, in which the window is
-    :math:`[p_i - n, p_i + n]`. The nearest words are in the window however far they are, which the
-    word at p, with distance 0, is anyway, but among expected distances there may be none of n.
+    :math:`[p_i - n, p_i + n]`. The nearest word is always in the window. Around a predicted
+    position it is anyway, at distance 0; but expected distances may all be greater than n.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.

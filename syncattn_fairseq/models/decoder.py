@@ -51,6 +51,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         self.has_sync_layer = bool(cfg.sync_layer)
         self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
         if cfg.decoder.layerdrop > 0:
+            numbers = range(1, self.num_layers + 1)
             self.layers: Any = NumberedLayerDrop(
                 cfg.decoder.layerdrop,
                 [self.layers[i] for i in range(self.num_layers)],
@@ -59,6 +60,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
                     self.alignment_layer,
                     *self.distance_sync_layers,
                     *itertools.chain(*self.showing.values()),
+                    *(n for n in numbers if TreeCrossAttention.stands_in(cfg, n)),
                 ],
             )
 
@@ -104,8 +106,8 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
             ``(B, T, S)``, averaged over heads, and ``backward_attn``, ``(B, S, T)``, where the
             model has one and is not decoding step by step. Where distances are tied,
-            ``distance_attn``, one cross-attention for each of these layers. Where a source position
-            is predicted, ``positions``, p, ``(B, T)``, counted from the first token.
+            ``distance_attn``, one cross-attention for each of these layers. Where source positions
+            are predicted, ``positions``, p, ``(B, T)``, counted from the first token.
         """
         self.shown_attention.clear()
         if alignment_layer is None:

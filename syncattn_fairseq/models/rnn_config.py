@@ -5,6 +5,7 @@ from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
+from ..base.errors import DataError
 from ..modules.options import check_range
 from ..modules.source_attention import TREE_POSITIONS
 
@@ -63,14 +64,14 @@ class SyntaxRNNConfig(FairseqDataclass):
 def check(args: Any, task: Any) -> None:
     """Raise ``ValueError`` for options that do not go together."""
     if args.double_context and args.source_attention == "global":
-        raise ValueError(
+        raise DataError(
             "--double-context adds to global attention: choose another --source-attention"
         )
     if args.share_all_embeddings:
         if task.source_dictionary != task.target_dictionary:
-            raise ValueError("--share-all-embeddings needs a joint dictionary")
+            raise DataError("--share-all-embeddings needs a joint dictionary")
         if args.encoder_embed_dim != args.decoder_embed_dim:
-            raise ValueError(
+            raise DataError(
                 f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} is not "
                 f"--decoder-embed-dim {args.decoder_embed_dim}"
             )

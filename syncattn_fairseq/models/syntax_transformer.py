@@ -9,6 +9,7 @@ from fairseq.models import register_model
 from fairseq.models.transformer import TransformerModel
 from torch import Tensor, nn
 
+from ..base.errors import DataError
 from ..data.fields import SourceFields
 from ..modules import LabelEmbedding
 from ..modules.heads.placement import is_shown_in_training, list_supervised, names_shown
@@ -42,7 +43,7 @@ class SyntaxTransformerModel(TransformerModel):
         """Build the model that ``args`` describe.
 
         Raises:
-            ValueError: for impossible options, or labels without a dictionary.
+            DataError: for impossible options, or labels without a dictionary.
         """
         args = config.as_namespace(args)
         config.set_defaults(args)
@@ -50,7 +51,7 @@ class SyntaxTransformerModel(TransformerModel):
         if args.source_label_dim:
             dictionary = getattr(task, "source_label_dictionary", None)
             if dictionary is None:
-                raise ValueError(
+                raise DataError(
                     f"--source-label-dim {args.source_label_dim}: the data has no dictionary of "
                     "the source's dependency labels; binarise labels with syncattn-preprocess"
                 )
@@ -152,7 +153,7 @@ def require_syntax_losses(task: Any, heads: str) -> None:
     def build_criterion(cfg: Any, *args: Any, **kwargs: Any) -> Any:
         criterion = build(cfg, *args, **kwargs) if build else None
         if not hasattr(criterion, "terms"):
-            raise ValueError(
+            raise DataError(
                 f"the model has {heads} heads, which this criterion does not train: add "
                 "--criterion label_smoothed_cross_entropy_with_syntax and --task "
                 "translation_with_syntax (weights of 0 leave the heads untrained)"

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
+from ..base.errors import DataError
+
 
 class BatchView:
     """The batch as the attention modules of one stack of layers see it.
@@ -58,7 +60,7 @@ class BatchView:
             reader: who reads it, for the message: "the model's parent-scaled heads".
 
         Raises:
-            ValueError: the batch has none.
+            DataError: the batch has none.
         """
         return require_field(self._fields.get(field), field, reader)
 
@@ -74,10 +76,10 @@ def require_field(found: Tensor | None, field: str, reader: str) -> Tensor:
     """Return a field of ``net_input``; see :meth:`BatchView.require`.
 
     Raises:
-        ValueError: it is None.
+        DataError: it is None.
     """
     if found is None:
-        raise ValueError(
+        raise DataError(
             f"{reader} read net_input.{field}; --task translation_with_syntax supplies it"
         )
     return found

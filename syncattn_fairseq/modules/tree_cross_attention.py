@@ -8,6 +8,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
+from ..base.errors import DataError
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..functional import distances_from, expected_distances, syntax_directed_scores
 from .batch_view import BatchView
@@ -86,7 +87,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
         explanation = f"the decoder has {heads} heads a layer"
         check_range(cfg, "cross_attention_tree_heads", 0, heads, explanation)
         if cfg.sync_backward == "softmax" and cls.stands_in(cfg, cfg.sync_layer):
-            raise ValueError(
+            raise DataError(
                 f"--cross-attention-tree-layer {cfg.sync_layer}: not in the sync layer where "
                 "--sync-backward is softmax; choose another"
             )
@@ -123,15 +124,14 @@ class TreeCrossAttention(Part, MultiheadAttention):
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend as fairseq does."""
-        reader = "the model's cross-attention has to"
-        self._tree_distances = self.view.require(TREE_DISTANCES.name, reader)
+        distances = self.view.require(TREE_DISTANCES.name, "the model's cross-attention has to")
         if key_padding_mask is None:
-            key_padding_mask = torch.zeros_like(self._tree_distances[:, 0], dtype=torch.bool)
-        self._source = Source(key_padding_mask, self._tree_distances)
+            key_padding_mask = torch.zeros_like(distances[:, 0], dtype=torch.bool)
+        self._source = Source(key_padding_mask, distances)
         self._state = query.transpose(0, 1)
         kwargs["static_kv"] = True  # else a fused kernel may be taken, which has no hook
         attended = super().forward(query, key, value, key_padding_mask=key_padding_mask, **kwargs)
-        del self._source, self._state, self._tree_distances
+        del self._source, self._state
         return attended
 
     def apply_sparse_mask(
@@ -146,9 +146,10 @@ class TreeCrossAttention(Part, MultiheadAttention):
 
     def _distances(self, scores: Tensor) -> Tensor:
         """Return the distances that fade ``(B, h, T, S)`` scores out, ``(B, h or 1, T, S)``."""
-        distances = self._tree_distances
+        source = self._source
+        assert source.tree_distances is not None, "the view sees to it"
         if self.position is None:
-            return expected_distances(scores, distances.unsqueeze(1))
-        position = self.position(self._state, self._source)
+            return expected_distances(scores, source.tree_distances.unsqueeze(1))
+        position = self.position(self._state, source)
         self.view.notes["positions"] = position.detach()
-        return distances_from(self._source.columns(position), distances).unsqueeze(1)
+        return distances_from(source.columns(position), source.tree_distances).unsqueeze(1)

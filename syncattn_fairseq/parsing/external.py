@@ -139,7 +139,7 @@ class ExternalParser(Parser):
                 process.stdout.read()  # or else it may wait for us
                 if isinstance(error, DataError) and process.wait() == 0:
                     raise
-                raise RuntimeError(_ending(process, said)) from None
+                raise RuntimeError(_describe_ending(process, said)) from None
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -169,7 +169,7 @@ def _write(lines: list[str], stream: IO[bytes]) -> None:
         pass  # the reader finds out why
 
 
-def _ending(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
+def _describe_ending(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
     status = process.wait()
     said.seek(0)
     last = said.read().decode(errors="replace").strip().split("\n")[-1][-_SAID:]

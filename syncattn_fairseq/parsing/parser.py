@@ -120,6 +120,10 @@ class ParserSource(ABC):
     def from_spec(cls, spec: str) -> ParserSource | None:
         """Take one of its ``specs``; return None for anything else."""
 
+    def modules(self) -> list[str]:
+        """Return what is slow to import, to be imported once for all processes."""
+        return []
+
     @abstractmethod
     def files(self) -> list[Path]:
         """Return every file that the parses are known to depend on.

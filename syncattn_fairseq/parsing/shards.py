@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import BadParse, DataError
-from ..base.files import read_lines
+from ..base.files import MAX_LINE, read_lines
 from .parsed_file import EMPTY
 from .parser import Parse, Parser, ParserSource
 from .report import Report
@@ -86,7 +86,8 @@ def plan(text: Path, count: int) -> tuple[list[Shard], str]:
     with text.open("rb") as file:
         for number in range(1, count + 1):
             file.seek(max(begin, size * number // count - 1))
-            file.readline()
+            if len(file.readline(4 * MAX_LINE + 1)) > 4 * MAX_LINE:
+                deque(read_lines(text), maxlen=0)  # names the line
             end = file.tell()
             if end == begin:
                 continue

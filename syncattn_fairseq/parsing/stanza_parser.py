@@ -134,6 +134,10 @@ class StanzaModels(ParserSource):
             "torch": str(torch.__version__),
         }
 
+    def modules(self) -> list[str]:
+        """See `ParserSource`."""
+        return ["stanza.pipeline.core"]
+
     def open(self, worker: int | None = None) -> Parser:
         """Load the models.
 

@@ -11,6 +11,7 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
+from ..base.errors import DataError
 from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
 from ..data.subwords import word_heads
 from ..data.words import detect_scheme, word_lengths
@@ -34,6 +35,9 @@ class AnalysisPrinter:
         parses: print heads.
         distances: print distances.
         layer_alignments: print links.
+        alignment_head: the head that the decoders show, from 1; 0 for their mean.
+        schemes: how the subwords of the source and of the target are marked; None where only the
+            dictionary can tell.
     """
 
     src_dict: Any
@@ -41,10 +45,14 @@ class AnalysisPrinter:
     parses: bool = False
     distances: bool = False
     layer_alignments: bool = False
+    alignment_head: int = 0
+    schemes: tuple[str | None, str | None] = (None, None)
 
     def __post_init__(self) -> None:
-        self.src_scheme = detect_scheme(self.src_dict.symbols)
-        self.tgt_scheme = detect_scheme(self.tgt_dict.symbols)
+        self.src_scheme, self.tgt_scheme = (
+            scheme or detect_scheme(dictionary.symbols)
+            for scheme, dictionary in zip(self.schemes, (self.src_dict, self.tgt_dict), strict=True)
+        )
 
     @torch.no_grad()
     def print(
@@ -65,7 +73,7 @@ class AnalysisPrinter:
             output: where to.
 
         Raises:
-            ValueError: no model has heads of the kind that is asked for.
+            DataError: no model has heads of the kind that is asked for.
         """
         forced = _Forced(models, net_input, hypotheses, self.tgt_dict)
         numbers = ids.tolist()
@@ -97,12 +105,12 @@ class AnalysisPrinter:
                 lines[row].append((HeadsOf(side, "subword"), heads))
                 lines[row].append((HeadsOf(side, "word"), by_word))
         if not found:
-            raise ValueError("--print-parses: the model has no dependency heads")
+            raise DataError("--print-parses: the model has no dependency heads")
 
     def _distances(self, forced: _Forced, lines: Lines) -> None:
         extras = [extra for extra in forced.extras if "src_distances" in extra]
         if not extras:
-            raise ValueError("--print-distances: the model measures no syntactic distances")
+            raise DataError("--print-distances: the model measures no syntactic distances")
         for side, key, tokens in (
             ("source", "src_distances", forced.source),
             ("hypothesis", "tgt_distances", forced.target),
@@ -120,8 +128,9 @@ class AnalysisPrinter:
         for number, attention in enumerate(forced.cross_attention(), 1):
             attended = forced.most_attended(attention, forced.target, forced.source)
             for row, sources in enumerate(attended):
-                links = [(source, target) for target, source in enumerate(sources)]
-                lines[row].append((LinksOf(number), links))
+                # An empty source has nothing to be linked with.
+                links = [(source, target) for target, source in enumerate(sources) if source >= 0]
+                lines[row].append((LinksOf(number, self.alignment_head), links))
 
 
 class _Forced:
@@ -168,7 +177,7 @@ class _Forced:
         """Return where each token of each sentence attends to most.
 
         Positions count the tokens of the sentence, without padding and the end of sentence, which
-        attend to nothing here and are attended to by nothing.
+        attend to nothing here and are attended to by nothing; -1 stands for nothing.
 
         Args:
             attention: ``(B, R, C)``.

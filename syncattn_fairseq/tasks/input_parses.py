@@ -28,6 +28,7 @@ class InputParses:
         labels_file: their labels, or None.
         parser: what parses the input where there is no file, see
             :func:`..parsing.registry.open_parser`, or None.
+        scheme: how the subwords are marked; None where only the dictionary can tell.
 
     Raises:
         DataError: the parser cannot be opened.
@@ -40,8 +41,9 @@ class InputParses:
         heads_file: str | None = None,
         labels_file: str | None = None,
         parser: str | None = None,
+        scheme: str | None = None,
     ) -> None:
-        self.scheme = detect_scheme(dictionary.symbols)
+        self.scheme = scheme or detect_scheme(dictionary.symbols)
         self.labels = labels
         self.heads_file, self.labels_file = heads_file, labels_file
         self.heads_lines = read_heads(heads_file) if heads_file else None

@@ -98,12 +98,12 @@ def parse_tree(line: str) -> Tree | None:
                     opened[-1].children.append(node)
             case kind:
                 what = "closes no bracket" if kind == "close" else "holds no word"
-                raise _fault(f"{token[0]!r} at column {token.start() + 1} {what}")
+                raise _fault(f"{token[0][:60]!r} at column {token.start() + 1} {what}")
     if len(opened) > 1:
         raise _fault(f"brackets left open: {len(opened) - 1}")
     for child in whole.children:
         if isinstance(child, str):
-            raise _fault(f"the word {child!r} is in no bracket")
+            raise _fault(f"the word {child[:60]!r} is in no bracket")
     if len(whole.children) > 1:
         raise _fault(f"{len(whole.children)} trees")
     tree = whole

@@ -87,19 +87,26 @@ def test_heads_labels_and_conllu_of_a_text(
         assert heads == (found and list(range(len(found.heads))))
 
 
+def descendants(pid: int) -> list[int]:
+    """List the processes that a process has started, and those that these have."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [number for child in map(int, children) for number in (child, *descendants(child))]
+
+
 def run_and_be_killed(argv: list[str], finished: int) -> None:
     """Run the command in a process, which is killed when that many shards are finished."""
-    process = multiprocessing.get_context("fork").Process(target=main, args=(argv,))
+    process = multiprocessing.get_context("spawn").Process(target=main, args=(argv,))
     process.start()
     deadline = time.monotonic() + 60
     while len(list(Path("train.heads.en.shards").glob("0*"))) < finished:
         assert process.is_alive() and time.monotonic() < deadline
         time.sleep(0.01)
     assert process.pid is not None
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    started = descendants(process.pid)
+    assert len(started) > 2
     os.kill(process.pid, signal.SIGKILL)
     process.join()
-    while any(Path(f"/proc/{child}").exists() for child in children):
+    while any(Path(f"/proc/{child}").exists() for child in started):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -13,11 +13,11 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.bracketing import (
     BracketingScore,
     Brackets,
-    constituents,
+    find_constituents,
     is_punctuation,
     score_trees,
 )
-from syncattn_fairseq.trees.binary import left_branching, right_branching
+from syncattn_fairseq.trees.binary import branch_left, branch_right
 from syncattn_fairseq.trees.brackets import Tree, parse_tree
 
 # Every corner, with what is to be counted: (matched, predicted, gold) and crossing brackets of
@@ -287,13 +287,13 @@ def test_left_branching_is_right_branching_in_the_mirror(gold: Tree) -> None:
     def score(build: Callable[[list[str]], Tree], truth: Tree) -> BracketingScore:
         return score_trees([build(list(truth.leaves()))], [truth])
 
-    assert score(left_branching, gold) == score(right_branching, mirrored(gold))
+    assert score(branch_left, gold) == score(branch_right, mirrored(gold))
 
 
 def test_deep_trees() -> None:
     sentence = [str(word) for word in range(500)]
-    left, right = left_branching(sentence), right_branching(sentence)
-    assert constituents(left) == [(0, end) for end in range(2, 501)]
+    left, right = branch_left(sentence), branch_right(sentence)
+    assert find_constituents(left) == [(0, end) for end in range(2, 501)]
     score = score_trees([left], [right])
     # Nothing but the whole sentence is shared; every other bracket crosses.
     assert score.evalb.brackets == Brackets(1, 499, 499)

@@ -13,11 +13,11 @@ from syncattn_fairseq.evaluation.alignment import Link
 from syncattn_fairseq.evaluation.symmetrisation import (
     SYMMETRISATIONS,
     VARIANTS,
-    final_and,
+    add_final,
     grow_diag,
     grow_diag_final_and,
-    intersection,
-    union,
+    intersect,
+    unite,
 )
 
 SIZE = 5
@@ -95,8 +95,8 @@ def test_variants_by_hand() -> None:
         ". . . .",
         "f . . b",
     )
-    assert intersection(forward, backward) == {(0, 0)}
-    assert union(forward, backward) == {(0, 0), (1, 0), (2, 1), (0, 3), (3, 3)}
+    assert intersect(forward, backward) == {(0, 0)}
+    assert unite(forward, backward) == {(0, 0), (1, 0), (2, 1), (0, 3), (3, 3)}
     assert grow_diag(forward, backward, "moses") == {(0, 0), (1, 0), (2, 1)}
     assert grow_diag(forward, backward, "lilt") == {(0, 0)}
     # 3-3 has two free words. 0-3 comes first, being forward's, but source word 0 is aligned.
@@ -162,9 +162,9 @@ def test_final_by_hand() -> None:
         "b f b",
         "f . .",
     )
-    assert final_and(set(), forward, backward) == {(1, 0), (0, 2), (2, 1)}
-    assert final_and(set(), backward, forward) == {(0, 0), (2, 1)}
-    assert final_and({(1, 2)}, forward, backward) == {(1, 2), (0, 0), (2, 1)}
+    assert add_final(set(), forward, backward) == {(1, 0), (0, 2), (2, 1)}
+    assert add_final(set(), backward, forward) == {(0, 0), (2, 1)}
+    assert add_final({(1, 2)}, forward, backward) == {(1, 2), (0, 0), (2, 1)}
 
 
 def test_names() -> None:
@@ -189,7 +189,7 @@ def test_named_functions_are_the_functions(links: tuple[set[Link], set[Link]]) -
 @given(both_directions, variants)
 def test_each_contains_the_one_before(links: tuple[set[Link], set[Link]], variant: str) -> None:
     grown, final = grow_diag(*links, variant), grow_diag_final_and(*links, variant)
-    assert intersection(*links) <= grown <= final <= union(*links)
+    assert intersect(*links) <= grown <= final <= unite(*links)
 
 
 @given(both_directions, variants)
@@ -198,16 +198,16 @@ def test_nothing_is_left_to_add(links: tuple[set[Link], set[Link]], variant: str
         return [all(link[side] != other[side] for other in among) for side in (0, 1)]
 
     grown = grow_diag(*links, variant)
-    for link in union(*links):
+    for link in unite(*links):
         if any(max(abs(link[0] - i), abs(link[1] - j)) == 1 for i, j in grown):
             assert not VARIANTS[variant].enough(free(link, grown))
     final = grow_diag_final_and(*links, variant)
-    assert not any(all(free(link, final)) for link in union(*links))
+    assert not any(all(free(link, final)) for link in unite(*links))
 
 
 @given(both_directions)
 def test_lilts_growth_and_final_and_keep_words_apart(links: tuple[set[Link], set[Link]]) -> None:
-    both = intersection(*links)
+    both = intersect(*links)
     for added in grow_diag_final_and(*links, "lilt") - both:
         for other in grow_diag_final_and(*links, "lilt") - {added}:
             assert added[0] != other[0] and added[1] != other[1]

@@ -66,7 +66,7 @@ def net_input(
         size = len(sentence)
         first = tokens.size(1) - size if left_pad_source else 0
         # Some parse, the same wherever the sentence stands; the end of sentence is its own parent.
-        middles = sentence * 7 % (2 * size - 2) / 2
+        middles = sentence * 7 % max(2 * size - 2, 1) / 2  # an empty one has none
         middles[-1] = size - 1
         parents[row, first : first + size] = middles + first
         columns = slice(first, first + size)

@@ -260,11 +260,16 @@ def test_layer_drop_keeps_supervised_layers_and_their_numbers() -> None:
     torch.testing.assert_close(whole, plain(**batch)[0])
 
 
-@pytest.mark.parametrize("name", ["syncattn", "lpsi", "lisa"])
-def test_layer_drop_drops_no_layer_that_a_loss_looks_at(name: str) -> None:
+@pytest.mark.parametrize("name", ["syncattn", "lpsi", "lisa", "tree window"])
+def test_layer_drop_drops_no_layer_that_the_criterion_looks_at(name: str) -> None:
     options = {"encoder_layerdrop": 1.0, "decoder_layerdrop": 1.0, "dropout": 0.0}
     model = build.model(**{**SYNC, **VARIANTS[name]}, **options).train()
-    kept = {"syncattn": ([1], [1, 2]), "lpsi": ([1, 2], [1, 2, 3]), "lisa": ([1], [2])}[name]
+    kept = {
+        "syncattn": ([1], [1, 2]),
+        "lpsi": ([1, 2], [1, 2, 3]),
+        "lisa": ([1], [2]),
+        "tree window": ([], [2, 3]),
+    }[name]
     for stack, numbers in zip((model.encoder, model.decoder), kept, strict=True):
         present = [layer for layer in stack.layers if isinstance(layer, torch.nn.Module)]
         assert [layer.number for layer in present] == numbers

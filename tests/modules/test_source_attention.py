@@ -125,16 +125,15 @@ def show_trees(attention: TreeCrossAttention, distances: Tensor) -> None:
     attention.view.fill(tokens, tokens.bool(), {"src_tree_distances": distances})
 
 
-def trees_of(attention: TreeCrossAttention) -> Tensor:
+def shown_trees(attention: TreeCrossAttention) -> Tensor:
     return attention.view.require("src_tree_distances", "")
 
 
 def tree_attention(heads: int, tree_position: str = "predicted") -> TreeCrossAttention:
     torch.manual_seed(0)
     options = {"view": BatchView(), "tree_heads": heads, "tree_window": 2}
-    made = TreeCrossAttention(
-        8, 4, encoder_decoder_attention=True, tree_position=tree_position, **options
-    )
+    options["tree_position"] = tree_position
+    made = TreeCrossAttention(8, 4, encoder_decoder_attention=True, **options)
     distances = torch.randint(0, 5, (2, 6, 6))
     columns = torch.arange(6)
     distances[:, columns, columns] = 0
@@ -150,7 +149,7 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     assert attention.position is not None
     where = Source(padding)
     place = where.columns(attention.position(query.transpose(0, 1), where)).round().long()
-    rows = trees_of(attention).gather(1, place.unsqueeze(-1).expand(2, 5, 6))
+    rows = shown_trees(attention).gather(1, place.unsqueeze(-1).expand(2, 5, 6))
     outside = (rows > 2) | padding.unsqueeze(1)
     for head in range(4):
         zero = weights[head] == 0
@@ -167,7 +166,7 @@ def test_each_tree_head_expects_distances_of_its_own() -> None:
     q, k = attention.q_proj(query) / 2**0.5, attention.k_proj(key)  # 2 columns a head
     for b in range(2):
         seen = ~padding[b]
-        distances = trees_of(attention)[b][seen][:, seen].double()
+        distances = shown_trees(attention)[b][seen][:, seen].double()
         for head in range(3):
             columns = slice(2 * head, 2 * head + 2)
             for t in range(5):
@@ -183,7 +182,7 @@ def test_each_tree_head_expects_distances_of_its_own() -> None:
 @pytest.mark.parametrize("tree_position", TREE_POSITIONS)
 def test_without_a_parse_tree_heads_are_ordinary(tree_position: str) -> None:
     attention = tree_attention(2, tree_position)
-    show_trees(attention, torch.zeros_like(trees_of(attention)))
+    show_trees(attention, torch.zeros_like(shown_trees(attention)))
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()
     theirs.load_state_dict(attention.state_dict(), strict=False)

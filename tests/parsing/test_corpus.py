@@ -233,3 +233,24 @@ def test_a_file_of_another_text_leaves_nothing_behind(run: Run) -> None:
     with pytest.raises(DataError, match=f"{parsed}: "):
         convert_parsed(run.text, parsed, "conllu", run.outputs)
     assert {path.name for path in run.text.parent.iterdir()} == {"text", "parsed"}
+
+
+def test_two_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    refused = []
+
+    def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+        with pytest.raises(DataError, match="heads: another syncattn-parse is writing it"):
+            parse_corpus(run.text, run.outputs, run.source, 9, execute)
+        refused.append(True)
+        for shard in shards:
+            task.parse(shard, Chain(), progress)
+
+    parse_corpus(run.text, run.outputs, run.source, 9, execute, 6)
+    assert refused == [True]
+    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "heads",
+        "heads.manifest.json",
+        "text",
+    ]

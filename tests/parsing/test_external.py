@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -46,6 +47,35 @@ def test_where_the_command_breaks_off_only_that_sentence_is_lost(program: str) -
         assert isinstance(fault, BadParse) and fault.reason == FAILED
         assert f"status 1: cannot parse {name}" in str(fault)
     assert [found[i] for i in (0, 2, 4)] == [chain(sentences[i]) for i in (0, 2, 4)]
+
+
+def test_half_a_line_of_a_command_that_fails_is_no_wrong_format(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(CONLLU.replace("sys.exit", "print('1\\tcra'), sys.stdout.flush(), sys.exit"))
+    assert "cra" in script.read_text()
+    sentences = [["a"], ["crash", "here"], ["c", "d"]]
+    command = Command.from_user(f"{sys.executable} {script}", "conllu")
+    found = outcomes(command, sentences)
+    assert isinstance(found[1], BadParse) and found[1].reason == FAILED
+    assert "cannot parse here" in str(found[1])
+    assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
+
+
+def test_a_command_that_has_more_to_say_is_not_waited_for() -> None:
+    """What it writes after the fault does not fit into a pipe."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    program = "echo no columns; echo; yes | head -c 1000000"
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(30)
+    try:
+        with pytest.raises(DataError, match="output of the parser:1: "):
+            outcomes(Command.from_user(program, "conllu"), [["word"]])
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_sentence_that_is_left_out_gets_no_other_s_parse(program: str) -> None:

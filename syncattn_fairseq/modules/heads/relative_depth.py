@@ -8,7 +8,7 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor, nn
 
 from ...data.fields import NOTHING, SourceField, SourceFields
-from ...data.tree_distances import subword_tree_distances
+from ...data.tree_distances import measure_tree_distances
 from ...functional.relative_depth import relative_depth_scores
 from ..batch_view import BatchView
 from ..options import check_range, read_layers
@@ -24,7 +24,7 @@ def collate_depths(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
     Returns:
         ``(B, S)`` int16; 0 throughout a sentence without parse, arbitrary for padding.
     """
-    distances = subword_tree_distances(marks, tokens.eq(dictionary.eos()))
+    distances = measure_tree_distances(marks, tokens.eq(dictionary.eos()))
     root = marks.eq(0).long().argmax(dim=1)
     return distances[torch.arange(len(marks)), root]
 

@@ -8,7 +8,7 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ...data.fields import NOTHING, SourceField, SourceFields
-from ...data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN, parents_from_marks
+from ...data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
 from ...functional.supervised_gate import gap_heights, supervised_log_gates
 from ..batch_view import BatchView
 from ..options import read_layers
@@ -26,7 +26,7 @@ def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tenso
     """
     columns = torch.arange(marks.size(1)).expand_as(marks)
     ends = tokens.eq(dictionary.eos())
-    parents = parents_from_marks(marks, "first")
+    parents = find_parents(marks, "first")
     parents = torch.where((parents < 0) | (marks == CONTINUATION), columns, parents)
     root = ((parents == columns) & (marks != NO_TOKEN)).long().argmax(dim=1, keepdim=True)
     parents = torch.where(ends, root, parents)
