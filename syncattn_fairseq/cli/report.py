@@ -1,0 +1,82 @@
+"""``syncattn-report``: systems side by side on one test set, as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..base.errors import DataError
+from ..base.files import replacing
+from .common import command
+from .score import add_arguments, measures, quieten, read_input
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    # Opened here, since they take their seconds and need the extra viz.
+    from tqdm import tqdm
+
+    from ..evaluation.scoring import score_systems
+    from ..report.page import render
+    from ..report.sentences import describe
+    from ..report.training_log import read_training_log
+
+    quieten()
+    outputs, gold = read_input(args)
+    logs = {}
+    for name, path in args.log:
+        if name not in outputs or name in logs:
+            raise DataError(f"--log {name}: give one log at most for each --system, by its name")
+        logs[name] = read_training_log(path)
+    asked = measures(args)
+    if asked["baseline"] is None:
+        asked["baseline"] = next(iter(outputs))
+    asked["by_length"] = gold.source is not None or any(
+        sentence.source for output in outputs.values() for sentence in output.beam
+    )
+    scores = score_systems(outputs, gold, **asked)
+    sentences = tqdm(
+        describe(outputs, gold, asked["scheme"], asked["moses_language"]),
+        total=len(gold.references),
+        desc="sentences",
+        unit="",
+        leave=False,
+        disable=None,
+    )
+    page = render(args.title or f"{', '.join(outputs)}: {args.references}", scores, sentences, logs)
+    with replacing(args.output) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    size = args.output.stat().st_size / 1e6
+    print(
+        f"{args.output}: {len(gold.references)} sentences, {len(outputs)} systems, {size:.1f} MB; "
+        "open it in a browser"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="syncattn-report",
+        description="Show systems side by side on one test set, in one HTML file that needs no "
+        "network: scores, their significance and details, and every sentence with its parses, "
+        "alignments and trees. The first system is the baseline unless --baseline names another.",
+    )
+    add_arguments(parser)
+    parser.add_argument(
+        "--log",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="what fairseq-train printed for the system of that name, for curves of its losses",
+    )
+    parser.add_argument("--title", help="heading of the page")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE.html")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
