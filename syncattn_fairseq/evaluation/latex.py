@@ -56,7 +56,7 @@ def _notes(scores: Mapping[str, SystemScore]) -> list[str]:
 
 
 def _dagger(score: SystemScore) -> str:
-    p = score.significance and score.significance.p_bootstrap
+    p = score.significance.p_bootstrap if score.significance else None
     return r"\rlap{$^\dagger$}" if p is not None and p < 0.05 else ""
 
 

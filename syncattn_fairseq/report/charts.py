@@ -41,75 +41,68 @@ def arcs(prefix: str = "") -> alt.LayerChart:
     ``label``, the gold relation or ``""``; ``causal``, whether the model cannot look ahead and so
     is not asked for heads to the right, which are pale.
     """
-    verdict = (
-        "!isValid(datum.gold) || datum.predicted == datum.gold ? 'right' : "
-        "datum.causal && datum.gold > datum.position ? 'unasked' : 'wrong'"
+    words = _judged(_words(alt.Chart(alt.NamedData(prefix + "words"))))
+    return _picture(
+        *_dependencies(words, "gold", -1, alt.ColorValue(GOLD)),
+        *_dependencies(words, "predicted", 1, _by_verdict()),
+        *_labels(words),
+        _text(words, 0),
     )
-    words = _words(alt.Chart(alt.NamedData(prefix + "words"))).transform_calculate(verdict=verdict)
-    colour = alt.Color("verdict:N", legend=None, scale=_verdicts())
-    text = words.mark_text(fontSize=13).encode(
-        x=_pixels("x"),
-        y=alt.value(0),
-        text="word:N",
-        color=alt.condition(
-            "isValid(datum.predicted) && datum.verdict == 'wrong'",
-            alt.value(WRONG),
-            alt.value(INK),
+
+
+def pair(prefix: str = "") -> alt.LayerChart:
+    """Draw a sentence above its translation: the parses of both, and the links between them.
+
+    All of it is predicted; what is wrong is orange. Heads that a decoder was not asked for, since
+    they come later, are left out.
+
+    Data ``items``: first a row for each word of the source, then for each of the target, with
+    ``side``, ``source`` or ``target``, and what `arcs` takes; then one for each link with ``side``
+    ``link``, ``source`` and ``target``, words from 0, and ``verdict``, ``right`` or ``wrong``.
+    """
+    gap = 74
+    items = _words(alt.Chart(alt.NamedData(prefix + "items")), centred=True, by=["side"])
+    sides = {
+        side: _judged(items.transform_filter(f"datum.side == '{side}'"))
+        for side in ("source", "target")
+    }
+    everything = items.transform_calculate(on_source="datum.side == 'source' ? 1 : 0")
+    link = (
+        everything.transform_joinaggregate(
+            every="values(position)", of_source="sum(on_source)", groupby=[]
+        )
+        .transform_filter("datum.side == 'link'")
+        .transform_calculate(
+            from_x="datum.every[datum.source].x",
+            to_x="datum.every[datum.of_source + datum.target].x",
+            from_y="12",
+            to_y=f"{gap} - 12",
+        )
+    )
+    drawn = []
+    for side, up, place in (("source", -1, 0), ("target", 1, gap)):
+        asked = sides[side].transform_filter("datum.verdict != 'unasked'")
+        drawn += _dependencies(asked, "predicted", up, _by_verdict(), place)
+    return _picture(
+        link.mark_rule(strokeWidth=1.4, opacity=0.75).encode(
+            x=_pixels("from_x"),
+            x2="to_x",
+            y=_pixels("from_y"),
+            y2="to_y",
+            color=alt.condition("datum.verdict == 'wrong'", alt.value(WRONG), alt.value("#adb5bd")),
         ),
-        tooltip=["word:N", "label:N", "gold:Q", "predicted:Q"],
+        *drawn,
+        _text(sides["source"], 0),
+        _text(sides["target"], gap),
     )
-    layers: list[alt.Chart] = []
-    for heads, up, shown in (
-        ("gold", -1, alt.ColorValue(GOLD)),
-        ("predicted", 1, colour),
-    ):
-        given = words.transform_filter(f"isValid(datum.{heads})")
-        curve = given.transform_calculate(
-            to=f"datum.{heads} > 0 ? datum.all[datum.{heads} - 1].x : datum.x"
-        ).transform_calculate(  # by a power below 1, so that an arc never meets one inside it
-            height="8 + 2.3 * pow(abs(datum.to - datum.x), 0.6)",
-            step=f"sequence({_STEPS + 1})",
-        )
-        line = (
-            curve.transform_filter(f"datum.{heads} > 0")
-            .transform_flatten(["step"])
-            .transform_calculate(
-                px=f"(datum.x + datum.to) / 2 + (datum.x - datum.to) / 2 "
-                f"* cos(PI * datum.step / {_STEPS})",
-                py=f"{up} * (11 + datum.height * sin(PI * datum.step / {_STEPS}))",
-            )
-        )
-        drawn = line.mark_line(strokeWidth=1.6, strokeJoin="round").encode(
-            x=_pixels("px"), y=_pixels("py"), detail="position:Q", order="step:Q", color=shown
-        )
-        root = (
-            given.transform_filter(f"datum.{heads} == 0")
-            .transform_calculate(near=f"{up} * 11", far=f"{up} * 40")
-            .mark_rule(strokeWidth=1.6)
-            .encode(x=_pixels("x"), y=_pixels("near"), y2="far", color=shown)
-        )
-        tip = (
-            given.transform_calculate(near=f"{up} * 12")
-            .mark_point(
-                shape="triangle-down" if up < 0 else "triangle-up", filled=True, size=34, opacity=1
-            )
-            .encode(x=_pixels("x"), y=_pixels("near"), color=shown)
-        )
-        layers += [drawn, root, tip]
-        if heads == "gold":
-            label = curve.transform_calculate(
-                middle="(datum.x + datum.to) / 2",
-                top="datum.gold > 0 ? -17 - datum.height : -46",
-            ).mark_text(fontSize=9, color=GOLD)
-            layers.append(label.encode(x=_pixels("middle"), y=_pixels("top"), text="label:N"))
-    return _picture(*layers, text)
 
 
 def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
     """Draw a matrix of weights, the darker the larger, with rings around what is gold.
 
     Data ``rows`` and ``columns``: ``word`` of each; ``cells``: ``row``, ``column``, from 0,
-    ``weight``, from 0 to 1, and ``text``, what a tooltip says; ``gold``: ``row``, ``column``.
+    ``weight``, from 0 to 1, ``text``, what a tooltip says, and ``shown``, what stands in the cell;
+    ``gold``: ``row``, ``column``.
     """
     cells = _cells(prefix + "cells")
     squares = cells.mark_rect(fill=colour, stroke="#dee2e6", strokeWidth=0.5).encode(
@@ -120,7 +113,12 @@ def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
         .mark_point(size=92, strokeWidth=2.2, filled=False, color=WRONG, opacity=1)
         .encode(x=_pixels("middle_x"), y=_pixels("middle_y"))
     )
-    return _picture(squares, rings, *_sides(prefix))
+    shown = (
+        cells.mark_text(fontSize=10)
+        .encode(x=_pixels("middle_x"), y=_pixels("middle_y"), text="shown:N")
+        .encode(color=alt.condition("datum.weight > 0.55", alt.value("white"), alt.value(INK)))
+    )
+    return _picture(squares, shown, rings, *_sides(prefix))
 
 
 def links(prefix: str = "") -> alt.LayerChart:
@@ -154,7 +152,7 @@ def links(prefix: str = "") -> alt.LayerChart:
         inner.encode(
             x=_pixels("middle_x"),
             y=_pixels("middle_y"),
-            color=alt.Color("verdict:N", legend=None, scale=_verdicts()),
+            color=_by_verdict(),
         ),
         gold.transform_filter("!datum.sure")
         .mark_rect(**frame, strokeDash=[3, 3])
@@ -194,7 +192,7 @@ def tree(prefix: str = "") -> alt.LayerChart:
         to_x=f"datum.everything[{n} + datum.parent].node_x",
         to_y=f"datum.everything[{n} + datum.parent].node_y",
     )
-    colour = alt.Color("verdict:N", legend=None, scale=_verdicts())
+    colour = _by_verdict()
     edge = {"x": _pixels("node_x"), "y": _pixels("node_y"), "x2": "to_x", "y2": "to_y"}
     return _picture(
         leaf.mark_rule(color="#adb5bd").encode(**edge),
@@ -275,22 +273,111 @@ def save(picture: Mapping[str, Any], path: Path) -> None:
         temporary.write_bytes(content)
 
 
-def _words(chart: alt.Chart) -> alt.Chart:
-    """Give each row ``position``, from 1, ``size`` and ``x``, and all rows in ``all``."""
+def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> Any:
+    """Give each row ``position``, from 1, ``size`` and ``x``, and all rows in ``all``.
+
+    Args:
+        chart: of rows with ``word``.
+        centred: 0 is in the middle of the sentence, not at its beginning.
+        by: fields that tell the rows of one sentence from those of another.
+    """
+    groups: dict[str, Any] = {"groupby": list(by)} if by else {}
+    middle = " - datum.total / 2" if centred else ""
     return (
-        chart.transform_window(position="row_number()")
+        chart.transform_window(position="row_number()", **groups)
         .transform_calculate(
             size=f"isValid(datum.word) ? max(16, 7.2 * length(datum.word) + 6 * length({_WIDE}))"
             " + 16 : 0",
             leftward=f"isValid(datum.word) && {_RTL} ? 1 : 0",
         )
-        .transform_window(reach="sum(size)", frame=[None, 0])
-        .transform_joinaggregate(rtl="max(leftward)", total="sum(size)")
+        .transform_window(reach="sum(size)", frame=[None, 0], **groups)
+        .transform_joinaggregate(rtl="max(leftward)", total="sum(size)", **groups)
         .transform_calculate(
             x="datum.size / 2 + (datum.rtl ? datum.total - datum.reach : datum.reach - datum.size)"
+            + middle
         )
-        .transform_joinaggregate(all="values(position)")
+        .transform_joinaggregate(all="values(position)", **groups)
     )
+
+
+def _judged(words: Any) -> Any:
+    """Give each word the ``verdict`` on its predicted head."""
+    return words.transform_calculate(
+        verdict="!isValid(datum.gold) || datum.predicted == datum.gold ? 'right' : "
+        "datum.causal && datum.gold > datum.position ? 'unasked' : 'wrong'"
+    )
+
+
+def _with_arcs(words: Any, heads: str) -> Any:
+    """Keep the words that have a head, and say how far away and how high its arc is."""
+    return (
+        words.transform_filter(f"isValid(datum.{heads})")
+        .transform_calculate(to=f"datum.{heads} > 0 ? datum.all[datum.{heads} - 1].x : datum.x")
+        # By a power below 1, so that an arc never meets one inside it.
+        .transform_calculate(height="8 + 2.3 * pow(abs(datum.to - datum.x), 0.6)")
+    )
+
+
+def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int = 0) -> list[Any]:
+    """Draw arcs, tips at the dependents, and roots, above (-1) or below (1) words at a height."""
+    given = _with_arcs(words, heads)
+    line = (
+        given.transform_filter(f"datum.{heads} > 0")
+        .transform_calculate(step=f"sequence({_STEPS + 1})")
+        .transform_flatten(["step"])
+        .transform_calculate(
+            px=f"(datum.x + datum.to) / 2 + (datum.x - datum.to) / 2 "
+            f"* cos(PI * datum.step / {_STEPS})",
+            py=f"{place} + {up} * (11 + datum.height * sin(PI * datum.step / {_STEPS}))",
+        )
+        .mark_line(strokeWidth=1.6, strokeJoin="round")
+        .encode(x=_pixels("px"), y=_pixels("py"), detail="position:Q", order="step:Q", color=colour)
+    )
+    root = (
+        given.transform_filter(f"datum.{heads} == 0")
+        .transform_calculate(near=f"{place} + {up} * 11", far=f"{place} + {up} * 40")
+        .mark_rule(strokeWidth=1.6)
+        .encode(x=_pixels("x"), y=_pixels("near"), y2="far", color=colour)
+    )
+    tip = (
+        given.transform_calculate(near=f"{place} + {up} * 12")
+        .mark_point(
+            shape="triangle-down" if up < 0 else "triangle-up", filled=True, size=34, opacity=1
+        )
+        .encode(x=_pixels("x"), y=_pixels("near"), color=colour)
+    )
+    return [line, root, tip]
+
+
+def _labels(words: Any) -> list[Any]:
+    """Write the gold relations on their arcs, on white, since other arcs may pass there."""
+    placed = _with_arcs(words, "gold").transform_calculate(
+        middle="(datum.x + datum.to) / 2", top="datum.gold > 0 ? -16 - datum.height : -46"
+    )
+    where = {"x": _pixels("middle"), "y": _pixels("top"), "text": "label:N"}
+    halo = placed.mark_text(fontSize=9, stroke="white", strokeWidth=4, strokeJoin="round")
+    return [halo.encode(**where), placed.mark_text(fontSize=9, color=GOLD).encode(**where)]
+
+
+def _text(words: Any, place: int) -> Any:
+    """Write the words, in orange if their predicted head is wrong."""
+    wrong = "isValid(datum.predicted) && datum.verdict == 'wrong'"
+    return (
+        words.transform_calculate(place=str(place))
+        .mark_text(fontSize=13)
+        .encode(
+            x=_pixels("x"),
+            y=_pixels("place"),
+            text="word:N",
+            color=alt.condition(wrong, alt.value(WRONG), alt.value(INK)),
+            tooltip=["word:N", "label:N", "gold:Q", "predicted:Q"],
+        )
+    )
+
+
+def _by_verdict() -> alt.Color:
+    scale = alt.Scale(domain=["right", "wrong", "unasked"], range=[RIGHT, WRONG, UNASKED])
+    return alt.Color("verdict:N", legend=None, scale=scale)
 
 
 def _cells(name: str) -> alt.Chart:
@@ -329,10 +416,6 @@ def _sides(prefix: str) -> tuple[alt.Chart, alt.Chart]:
 def _pixels(field: str) -> Any:
     """A channel whose numbers are pixels."""
     return {"field": field, "type": "quantitative", "scale": None, "axis": None}
-
-
-def _verdicts() -> alt.Scale:
-    return alt.Scale(domain=["right", "wrong", "unasked"], range=[RIGHT, WRONG, UNASKED])
 
 
 def _picture(*layers: Any) -> alt.LayerChart:

@@ -60,7 +60,8 @@ def render(
     # One line for each sentence: the page reads those that it shows.
     packed = gzip.compress("\n".join([_dump(head), *details]).encode(), mtime=0)
     folder = files(__package__) / "page"
-    scripts = [vl_convert.javascript_bundle(None), (folder / "report.js").read_text("utf-8")]
+    bundle: Any = vl_convert.javascript_bundle  # whose hints deny that it can do without argument
+    scripts = [bundle(), (folder / "report.js").read_text("utf-8")]
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
