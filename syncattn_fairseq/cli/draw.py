@@ -45,7 +45,7 @@ def _figure(args: argparse.Namespace, example: Example) -> Any:
         return figures.draw_tree_distances(example)
     if args.kind == "parents":
         return figures.draw_parents(example, _subwords(args, example))
-    model = _model(args)
+    model = load_model(args)
     if args.kind == "parses":
         return figures.draw_parses(model, example)
     if args.kind == "attention":
@@ -76,14 +76,17 @@ def _example(args: argparse.Namespace) -> Example:
     return Example(Side(args.sentence.split()), target)
 
 
-def _model(args: argparse.Namespace) -> Model:
+def load_model(args: argparse.Namespace) -> Model:
+    """Load the model that the arguments of `add_model` name.
+
+    Raises:
+        DataError: none is named, or it cannot be loaded.
+    """
     import syncattn_fairseq
 
     if not args.path:
-        raise DataError(f"{args.kind}: give the model, --path CHECKPOINT")
-    return syncattn_fairseq.load(
-        args.path, args.data, args.subwords, source_parser=args.source_parser, device="cpu"
-    )
+        raise DataError("give the model, --path CHECKPOINT")
+    return syncattn_fairseq.load(args.path, args.data, args.subwords, args.source_parser)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

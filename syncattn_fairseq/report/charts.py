@@ -114,7 +114,8 @@ def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
         .encode(x=_pixels("middle_x"), y=_pixels("middle_y"))
     )
     shown = (
-        cells.mark_text(fontSize=10)
+        cells.transform_filter("isValid(datum.shown)")
+        .mark_text(fontSize=10)
         .encode(x=_pixels("middle_x"), y=_pixels("middle_y"), text="shown:N")
         .encode(color=alt.condition("datum.weight > 0.55", alt.value("white"), alt.value(INK)))
     )

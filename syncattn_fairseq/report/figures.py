@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ..base.errors import DataError
+from ..data.subwords import subword_parents
 from ..evaluation.alignment import Link
 from ..evaluation.bracketing import constituents
 from ..functional.lpsi import distance_gates
@@ -159,6 +160,7 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
     """Draw the syntactic distances of both sides, the trees that they make, and the gates."""
     [pair] = model.distances([example.source.text], _translations(model, example))
     figure = Figure()
+    gates = []
     for title, found, side in (
         ("Source", pair.source, example.source),
         ("Target", pair.target, example.target),
@@ -166,30 +168,19 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
         if found is None or not found.sentence.pieces:
             continue
         chosen = max(found.layers) if layer is None else layer
-        figure.new_row()
         tree = found.tree(chosen)
         assert tree is not None
-        words = found.sentence.words
-        gold = side.tree if side else None
-        figure.add(
-            charts.tree, f"{title}: induced tree, layer {chosen}", items=tree_items(tree, gold)
-        )
+        items = tree_items(tree, side.tree if side else None)
+        figure.add(charts.tree, f"{title}: the tree that layer {chosen} induces", items=items)
         figure.new_row()
-        figure.add(
-            charts.bars,
-            f"{title}: syntactic distance before each word",
-            words=distance_rows(found.of_words(chosen), words),
-        )
-        gates = distance_gates(torch.tensor(found.layers[chosen]), causal=title == "Target")
-        _add_heat(
-            figure,
-            f"{title}: gates",
-            gates.numpy(),
-            list(found.sentence.pieces),
-            list(found.sentence.pieces),
-            set(),
-            causal=title == "Target",
-        )
+        rows = distance_rows(found.of_words(chosen), found.sentence.words)
+        figure.add(charts.bars, f"{title}: syntactic distance before each word", words=rows)
+        figure.new_row()
+        causal = title == "Target"
+        opened = distance_gates(torch.tensor(found.layers[chosen]), causal=causal)
+        gates.append((f"{title}: gates", opened.numpy(), _shown(found.sentence), causal))
+    for title, matrix, pieces, causal in gates:
+        _add_heat(figure, title, matrix, pieces, pieces, set(), causal)
     return figure
 
 
@@ -201,15 +192,14 @@ def draw_parents(example: Example, sentence: Sentence | None = None, std: float 
         sentence: its subwords; None: a word is one.
         std: of the density, in subwords.
     """
-    from ..data.subwords import subword_parents
-
     heads = _required_heads(example)
     pieces = sentence or Sentence(example.source.words, "none")
     parents = subword_parents(heads, pieces.lengths, "middle")
     weights = parent_gaussian(torch.tensor(parents), len(pieces.pieces), std)
     figure = Figure()
     figure.add(charts.arcs, "The parse", words=arc_rows(example.source, None))
-    shown = [piece.lstrip("▁") or piece for piece in pieces.pieces]
+    figure.new_row()
+    shown = _shown(pieces)
     cells = {(row, column) for row, column in enumerate(parents) if column == int(column)}
     _add_heat(
         figure,
@@ -236,6 +226,7 @@ def draw_tree_distances(example: Example, window: int = 4) -> Figure:
     words = example.source.words
     figure = Figure()
     figure.add(charts.arcs, "The parse", words=arc_rows(example.source, None))
+    figure.new_row()
     figure.add(
         charts.heat,
         f"Edges between words; white: more than {window}",
@@ -360,6 +351,11 @@ def _add_heat(
         ],
         gold=[{"row": i, "column": j} for i, j in sorted(gold)],
     )
+
+
+def _shown(sentence: Sentence) -> list[str]:
+    """Return the subwords without the mark of a word's beginning, which looks like a fault."""
+    return [piece.lstrip("▁") or piece for piece in sentence.pieces]
 
 
 def _words(words: Iterable[str]) -> Rows:
