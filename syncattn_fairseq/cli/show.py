@@ -87,11 +87,11 @@ def _arcs(parse: Any, side: Side | None, causal: bool) -> str:
     words = parse.sentence.words
     heads = side.heads if side and len(side.words) == len(words) else None
     labels = side.labels if heads and side else None
-    gold = heads and [
-        found if causal and right > word else right  # which a decoder is not asked for
-        for word, (right, found) in enumerate(zip(heads, parse.heads, strict=True), 1)
+    found = [
+        None if causal and heads and heads[word - 1] > word else head
+        for word, head in enumerate(parse.heads, 1)
     ]
-    return draw_arcs(words, parse.heads, gold, labels)
+    return draw_arcs(words, found, heads, labels)
 
 
 def _conllu(model: Model, example: Example) -> str:

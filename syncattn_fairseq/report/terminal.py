@@ -19,7 +19,7 @@ _LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
 
 def draw_arcs(
     words: Sequence[str],
-    heads: Sequence[int],
+    heads: Sequence[int | None],
     gold: Sequence[int] | None = None,
     labels: Sequence[str] | None = None,
 ) -> str:
@@ -27,7 +27,8 @@ def draw_arcs(
 
     Args:
         words: of the sentence.
-        heads: of each, from 1, 0 = root.
+        heads: of each, from 1, 0 = root; None where a decoder is not asked, since the gold head is
+            on the right of the word.
         gold: the right heads; wrong ones are marked with a cross, and the right ones named.
         labels: of the relations, if they are known.
     """
@@ -46,14 +47,14 @@ def draw_arcs(
                 cells[row - 1][inner] |= _LEFT | _RIGHT
     lines = []
     size = max(map(_width, words), default=0)
-    for number, (text, head) in enumerate(zip(words, heads, strict=True), 1):
+    for number, (text, parent) in enumerate(zip(words, heads, strict=True), 1):
         joined = any(number in arc for arc in arcs)
         drawn = "".join(_LINES[cell] for cell in reversed(cells[number - 1]))
-        tip = "▸" if head else ("─" if joined else " ")
-        named = words[head - 1] if head else "(root)"
+        tip = "▸" if parent else ("─" if joined else " ")
+        named = words[parent - 1] if parent else "(root)" if parent == 0 else "…"
         if labels:
             named = f"{labels[number - 1]}: {named}"
-        if gold and gold[number - 1] != head:
+        if gold and parent is not None and gold[number - 1] != parent:
             right = gold[number - 1]
             named += f"  ✗ {words[right - 1] if right else '(root)'}"
         lines.append(f"{drawn}{tip} {text}{' ' * (size - _width(text))}  {named}")
