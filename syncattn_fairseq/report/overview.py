@@ -15,6 +15,9 @@ from .training_log import Point
 COLOURS = ("#1c5fb8", "#e8590c", "#2b8a3e", "#9c36b5", "#c92a2a", "#0b7285", "#5f3dc4", "#868e96")
 
 
+_LEFT_ONLY = " Only heads to the left count: the decoder sees no future."
+
+
 @dataclass(frozen=True)
 class Chart:
     """A chart under a heading."""
@@ -41,26 +44,6 @@ def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
             names,
         )
     ]
-    for side, note in (
-        ("source", ""),
-        ("target", " Of the target only heads to the left count: the decoder sees no future."),
-    ):
-        for kind, axis in (("distance", "words to the head"), ("label", "label")):
-            charts.append(
-                _points(
-                    f"UAS {side} by {'distance to the head' if kind == 'distance' else 'label'}",
-                    "How many words have the right head, in per cent." + note,
-                    axis,
-                    "UAS",
-                    (
-                        (name, part, 100 * score.uas, score.counted, "words")
-                        for name, system in scores.items()
-                        for part, score in _detail(system, side, f"by_{kind}").items()
-                        if score.counted
-                    ),
-                    names,
-                )
-            )
     charts.append(
         _points(
             "AER by layer",
@@ -75,6 +58,23 @@ def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
             names,
         )
     )
+    for kind, title in (("distance", "distance to the head"), ("label", "label")):
+        for side, note in (("source", ""), ("target", _LEFT_ONLY)):
+            charts.append(
+                _points(
+                    f"UAS {side} by {title}",
+                    "How many words have the right head, in per cent." + note,
+                    "words to the head" if kind == "distance" else "label",
+                    "UAS",
+                    (
+                        (name, part, 100 * score.uas, score.counted, "words")
+                        for name, system in scores.items()
+                        for part, score in _detail(system, side, f"by_{kind}").items()
+                        if score.counted
+                    ),
+                    names,
+                )
+            )
     return [chart for chart in charts if chart]
 
 

@@ -119,8 +119,8 @@ def test_curves_and_charts(page: str) -> None:
     head, _ = content(page)
     titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
     assert titles == [
-        *("BLEU by length", "UAS source by distance to the head", "UAS source by label"),
-        *("UAS target by distance to the head", "AER by layer", "loss", "sync_loss"),
+        *("BLEU by length", "AER by layer", "UAS source by distance to the head"),
+        *("UAS target by distance to the head", "UAS source by label", "loss", "sync_loss"),
     ]
     assert len(head["overview"]) == len(titles)
     [point] = head["overview"][-1]["datasets"]["rows"]

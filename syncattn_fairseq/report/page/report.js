@@ -75,7 +75,8 @@
     const found = chosen();
     byId("found").textContent =
       `${found.length} of ${sentences.length} sentence${sentences.length === 1 ? "" : "s"}`;
-    byId("list").replaceChildren(...found.slice(0, state.limit).map((n) => {
+    const limit = Math.max(state.limit, found.indexOf(state.number) + 1);
+    byId("list").replaceChildren(...found.slice(0, limit).map((n) => {
       const button = make("button", undefined, { "data-number": n });
       button.append(
         make("span", n + 1, { class: "n" }),
@@ -86,7 +87,7 @@
       item.append(button);
       return item;
     }));
-    byId("more").hidden = found.length <= state.limit;
+    byId("more").hidden = found.length <= limit;
   };
   byId("filters").oninput = () => { state.limit = PAGE; list(); };
   byId("filters").onsubmit = (event) => event.preventDefault();
@@ -298,6 +299,7 @@
       state.number = number - 1;
       open("browser");
       list();
+      document.querySelector("#list [aria-current]")?.scrollIntoView({ block: "nearest" });
       show();
     } else open("summary");
   };
