@@ -6,11 +6,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from .common import command
+from .common import command, positive
 from .score import add_arguments, measures, quieten, read_input
+
+if TYPE_CHECKING:
+    from ..inference.model import Model
 
 
 @command
@@ -32,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if name not in outputs or name in logs:
             raise DataError(f"--log {name}: give one log at most for each --system, by its name")
         logs[name] = read_training_log(path)
+    models = _models(args, list(outputs))
     asked = measures(args)
     if asked["baseline"] is None:
         asked["baseline"] = next(iter(outputs))
@@ -39,8 +44,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         sentence.source for output in outputs.values() for sentence in output.beam
     )
     scores = score_systems(outputs, gold, **asked)
+    described = describe(outputs, gold, asked["scheme"], asked["moses_language"])
+    if models:
+        from ..report.matrices import with_matrices
+
+        described = with_matrices(described, models, args.matrices)
     sentences = tqdm(
-        describe(outputs, gold, asked["scheme"], asked["moses_language"]),
+        described,
         total=len(gold.references),
         desc="sentences",
         unit="",
@@ -55,6 +65,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"{args.output}: {len(gold.references)} sentences, {len(outputs)} systems, {size:.1f} MB; "
         "open it in a browser"
     )
+
+
+def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
+    """Load the models whose attention is shown, by the number of their system."""
+    import syncattn_fairseq
+
+    models = {}
+    for name, path in args.attention:
+        if name not in systems:
+            raise DataError(f"--attention {name}: no --system has that name")
+        models[systems.index(name)] = syncattn_fairseq.load(path, args.data, args.subword_model)
+    return models
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,6 +94,27 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar=("NAME", "FILE"),
         help="what fairseq-train printed for the system of that name, for curves of its losses",
+    )
+    parser.add_argument(
+        "--attention",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("NAME", "CHECKPOINT"),
+        help="the model of the system of that name: shows its attention to sources and references",
+    )
+    parser.add_argument(
+        "--matrices",
+        type=positive,
+        default=100,
+        metavar="N",
+        help="of how many sentences, the first ones (default: 100)",
+    )
+    parser.add_argument(
+        "--data", metavar="FOLDER", help="dictionaries of these models; default: as in training"
+    )
+    parser.add_argument(
+        "--subword-model", nargs="+", metavar="FILE", help="of these models, bpe.model for instance"
     )
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.html")

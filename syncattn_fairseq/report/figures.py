@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..functional.lpsi import distance_gates
 from ..functional.pascal import density_peak, parent_gaussian
 from ..functional.sdatt import tree_distances
 from ..functional.syncattn import project_attention
-from ..inference.analysis import Sentence
+from ..inference.analysis import Alignment, Pair, Parse, Sentence
 from ..inference.model import Model
 from ..trees.brackets import Tree
 from . import charts
@@ -89,55 +90,19 @@ def draw_parses(model: Model, example: Example) -> Figure:
 
 def draw_attention(model: Model, example: Example) -> Figure:
     """Draw E, C, D and C E Cᵀ between words, without the end of sentence, with gold ringed."""
-    translations = _translations(model, example)
-    [pair] = model.parse([example.source.text], translations)
+    [pair] = model.parse([example.source.text], _translations(model, example))
     [alignment] = model.align([example.source.text], [pair.translation])
-    source, target = alignment.source, alignment.target
-    of_source = _fit(example.source, source)
-    of_target = _fit(example.target or Side(target.words), target)
+    if example.target is None:
+        example = replace(example, target=Side(alignment.target.words))
     figure = Figure()
-    if pair.source:
+    for number, matrix in enumerate(attention_matrices(example, alignment, pair)):
+        if number == 2:
+            figure.new_row()
+        sides = {"source": example.source, "target": example.target or example.source}
+        rows = _fit(sides[matrix.rows], getattr(alignment, matrix.rows)).words
+        columns = _fit(sides[matrix.columns], getattr(alignment, matrix.columns)).words
         _add_heat(
-            figure,
-            "E: source words and their heads",
-            between_words(pair.source.attention, source, source),
-            of_source.words,
-            of_source.words,
-            _tree_cells(of_source.heads),
-        )
-    links = {(j, i) for i, j in example.sure | example.possible}
-    _add_heat(
-        figure,
-        "C: target words and the source",
-        between_words(alignment.attention, target, source),
-        of_target.words,
-        of_source.words,
-        links,
-    )
-    figure.new_row()
-    gold = {(i, j) for i, j in _tree_cells(of_target.heads) if j <= i}
-    if pair.target:
-        _add_heat(
-            figure,
-            "D: target words and their heads",
-            between_words(pair.target.attention, target, target),
-            of_target.words,
-            of_target.words,
-            gold,
-            causal=True,
-        )
-    if pair.source:
-        projected = project_attention(
-            torch.from_numpy(pair.source.attention), torch.from_numpy(alignment.attention)
-        ).numpy()
-        _add_heat(
-            figure,
-            "C E Cᵀ: what the source says of them",
-            between_words(projected, target, target),
-            of_target.words,
-            of_target.words,
-            gold,
-            causal=True,
+            figure, matrix.title, matrix.weights, rows, columns, matrix.gold, causal=matrix.causal
         )
     return figure
 
@@ -246,6 +211,58 @@ def draw_tree_distances(example: Example, window: int = 4) -> Figure:
         ],
     )
     return figure
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Attention between words."""
+
+    title: str
+    rows: str
+    """``source`` or ``target``: whose words attend."""
+    columns: str
+    weights: np.ndarray
+    gold: set[Link]
+    """Rows and columns, from 0."""
+
+    @property
+    def causal(self) -> bool:
+        """Whether nothing is to the right of the diagonal."""
+        return self.rows == self.columns == "target"
+
+
+def attention_matrices(
+    example: Example, alignment: Alignment, pair: Pair[Parse] | None
+) -> list[Matrix]:
+    """Return E, C, D and C E Cᵀ as far as the model has them, without the end of sentence.
+
+    Args:
+        example: the gold of it.
+        alignment: C.
+        pair: E and D; None of a model without dependency heads.
+    """
+    source, target = alignment.source, alignment.target
+    links = {(j, i) for i, j in example.sure | example.possible}
+    heads = _tree_cells(example.target.heads if example.target else None)
+    asked = {(i, j) for i, j in heads if j <= i}
+    cross = between_words(alignment.attention, target, source)
+    found = [Matrix("C: target words and the source", "target", "source", cross, links)]
+    if pair and pair.source:
+        encoder = between_words(pair.source.attention, source, source)
+        title, gold = "E: source words and their heads", _tree_cells(example.source.heads)
+        found.insert(0, Matrix(title, "source", "source", encoder, gold))
+    if pair and pair.target:
+        decoder = between_words(pair.target.attention, target, target)
+        title = "D: target words and their heads"
+        found.append(Matrix(title, "target", "target", decoder, asked))
+    if pair and pair.source:
+        projected = project_attention(
+            torch.from_numpy(pair.source.attention), torch.from_numpy(alignment.attention)
+        ).numpy()
+        carried = between_words(projected, target, target)
+        title = "C E Cᵀ: what the source says of them"
+        found.append(Matrix(title, "target", "target", carried, asked))
+    return found
 
 
 def between_words(attention: np.ndarray, rows: Sentence, columns: Sentence) -> np.ndarray:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_report import content
 from tests.end_to_end.commands import generate, lines, run, train
+from tests.end_to_end.conftest import TEST
 
 pytestmark = pytest.mark.usefixtures("forked")
 
@@ -73,3 +75,30 @@ def test_distances_of_a_model_without_parses(data: Path, text: Path, tmp_path: P
     assert "Source: gates" in picture.read_text("utf-8")
     failed = run("syncattn-draw", "parses", "the dog", *model, "--output", picture, fails=True)
     assert "the model has no dependency heads" in failed
+
+
+def test_matrices_in_the_report(data: Path, text: Path, syncattn: Path, tmp_path: Path) -> None:
+    pytest.importorskip("altair", reason="needs the extra viz")
+    model, words = syncattn / "checkpoint_best.pt", text / "words"
+    decoded = tmp_path / "decoded"
+    decoded.write_text(generate(data, model, "--score-reference", "--print-alignment"))
+    page = tmp_path / "r.html"
+    run(
+        "syncattn-report",
+        *("--system", "SyncAttn", decoded, decoded, "--references", words / "test.de"),
+        *("--tokenize=none", "--source-heads", words / "test.heads.en"),
+        *("--target-heads", words / "test.heads.de", "--alignments", words / "test.align"),
+        *("--attention", "SyncAttn", model, "--data", data, "--subword-model", text / "bpe.model"),
+        *("--matrices=2", "--output", page),
+    )
+    head, details = content(page.read_text("utf-8"))
+    assert len(details) == len(head["sentences"]) == TEST
+    assert ["matrices" in d["systems"][0] for d in details[:3]] == [True, True, False]
+    encoder, cross, decoder, carried = details[0]["systems"][0]["matrices"]
+    assert [m["title"][0] for m in (encoder, cross, decoder, carried)] == ["E", "C", "D", "C"]
+    heads = details[0]["source"]["heads"]
+    assert encoder["gold"] == [[i, head - 1 if head else i] for i, head in enumerate(heads)]
+    for row in cross["values"]:
+        assert 0 <= sum(row) <= 100 + len(row)
+    for i, row in enumerate(decoder["values"]):
+        assert not any(row[i + 1 :]), "a decoder sees no future"

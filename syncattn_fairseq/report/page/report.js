@@ -263,11 +263,20 @@
       return figure("arcs", systems[i], "", arcData({ words, heads: null, labels: null }, heads, true));
     }));
 
-  const matrices = (detail) => [...state.shown].sort().flatMap((i) => {
-    const found = Object.entries(detail.systems[i].matrices || {});
-    const figures = found.map(([name, data]) => figure("heat", name, "", data));
-    return section(`Attention of ${systems[i]}`, key(["Rings: gold."]), figures);
-  });
+  const matrices = (detail) => [...state.shown].sort().flatMap((i) =>
+    section(`Attention of ${systems[i]}`, key(["The darker, the more. Rings: "], ["gold", RED], ["."]),
+      (detail.systems[i].matrices || []).map(({ title, rows, columns, values, gold }) => {
+        const [of, to] = [detail[rows].words, detail[columns].words];
+        const causal = rows === "target" && columns === "target";
+        return figure("heat", title, "", {
+          rows: of.map((word) => ({ word })),
+          columns: to.map((word) => ({ word })),
+          cells: values.flatMap((weights, row) => weights.flatMap((weight, column) =>
+            causal && column > row ? [] : [{
+              row, column, weight: weight / 100, text: `${of[row]} – ${to[column]}: ${weight} %` }])),
+          gold: gold.map(([row, column]) => ({ row, column })),
+        });
+      })));
 
   const show = () => {
     const summary = sentences[state.number], texts = make("dl");
