@@ -12,7 +12,9 @@ look() { # look NAME=FOLDER...: a report of systems of $work, and sentences of t
         --references "$words/test.$target" --tokenize none --subwords sentencepiece --alignments "$words/test.align" \
         --source-heads "$words/test.heads.$source" --source-labels "$words/test.labels.$source" \
         --target-heads "$words/test.heads.$target" --target-labels "$words/test.labels.$target" \
-        --source-trees "$words/test.trees.$source" --target-trees "$words/test.trees.$target"
+        --source-trees "$words/test.trees.$source" --target-trees "$words/test.trees.$target" \
+        --attention "${pair%%=*}" "$folder/checkpoint_best.pt" --data "$work/bin" \
+        --subword-model "$work/pieces/bpe.model"
     local model=(--path "$folder/checkpoint_best.pt" --data "$work/bin" --subwords "$work/pieces/bpe.model"
         --gold "$words/test" -s "$source" -t "$target")
     say "What ${pair%%=*} makes of a sentence, as a figure"
