@@ -92,9 +92,18 @@ def apply_pieces(model: Path, sentences: Iterable[str]) -> Iterator[list[str]]:
     Raises:
         DataError: when the file is no sentencepiece model.
     """
-    try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=model.read_bytes())
-    except RuntimeError:
-        raise DataError(f"{model}: not a sentencepiece model") from None
+    processor = open_pieces(model)
     for sentence in sentences:
         yield processor.encode(sentence, out_type=str)
+
+
+def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
+    """Load a ``.model`` file.
+
+    Raises:
+        DataError: when the file is no sentencepiece model.
+    """
+    try:
+        return sentencepiece.SentencePieceProcessor(model_proto=model.read_bytes())
+    except RuntimeError:
+        raise DataError(f"{model}: not a sentencepiece model") from None
