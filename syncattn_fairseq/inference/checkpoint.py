@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -201,6 +203,8 @@ class Ensemble:
     def __init__(
         self, paths: str, data: str | Path | None = None, source_parser: str | None = None
     ) -> None:
+        for room in ("tasks", "data"):  # they tell the size of all that they load
+            logging.getLogger(f"fairseq.{room}").setLevel(logging.WARNING)
         self.name = paths
         self.paths = [Path(path) for path in utils.split_paths(paths)]
         states = [_load(path) for path in self.paths]
@@ -210,8 +214,10 @@ class Ensemble:
         self.models = [
             self._make_model(path, state) for path, state in zip(self.paths, states, strict=True)
         ]
-        #: Of the first checkpoint.
-        self.updates = states[0].get("optimizer_history") or []
+        #: Options of the first model, as its training had them.
+        self.options = states[0]["cfg"]["model"]
+        #: Of that training, as fairseq keeps it.
+        self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
 
     def _find_data(self, given: str | Path | None, trained: dict[str, Any]) -> Path:
         """Find the dictionaries, and with them the languages where training did not name them."""
@@ -238,11 +244,13 @@ class Ensemble:
                 cfg[option] = trained[option]
         cfg.source_parser = source_parser
         cfg.missing_parses = "ignore"  # of single sentences that the parser cannot parse
-        cfg.gen_subset, cfg.results_path = "test", None  # interpolated, else
+        # What would else be taken from the rest of a command's options.
+        cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
+        cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
         return TranslationWithSyntaxTask.setup_task(cfg)
 
     def _make_model(self, path: Path, state: dict[str, Any]) -> Any:
-        options = state["cfg"]["model"]
+        options = _with_parsers(state["cfg"]["model"])
         try:
             model = self.task.build_model(options)
             model.load_state_dict(state["model"], strict=True, model_cfg=options)
@@ -271,6 +279,24 @@ def _load(path: Path) -> dict[str, Any]:
 def _options(cfg: Any) -> dict[str, Any]:
     """Return options by name; fairseq has some as a namespace, some as a config."""
     return dict(cfg) if OmegaConf.is_config(cfg) else vars(cfg)
+
+
+def _with_parsers(options: Any) -> Any:
+    """Read the heads of an exported model that were a parser's as parsers, which they still are.
+
+    Exports name them in their options; fairseq's own Transformer takes no notice.
+
+    Args:
+        options: of a checkpoint.
+
+    Returns:
+        Those of a syntax Transformer with ordinary heads for an export, else ``options``.
+    """
+    found = _options(options)
+    if found.get("arch") != "transformer" or "alignment_layer" not in found:
+        return options
+    found |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
+    return Namespace(**found | {"encoder_parser": "dot", "decoder_parser": "dot"})
 
 
 def _unread(sentence: Sentence) -> Parse | None:
