@@ -81,7 +81,7 @@ class TransformersFormat(Format):
         wrong += [key for key in unexpected if not key.endswith((".version", "._float_tensor"))]
         if wrong:
             raise DataError(f"{plain.name}: transformers has other parameters: {', '.join(wrong)}")
-        model.generation_config.max_length = cfg.max_target_positions
+        model.generation_config.max_length = 200  # as fairseq's --max-len-b
         model.save_pretrained(folder)
         _write_tokenizer(plain, folder)
 
