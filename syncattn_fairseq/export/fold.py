@@ -12,7 +12,10 @@ import torch
 from fairseq.models.transformer import TransformerModel, TransformerModelBase
 
 from ..base.errors import DataError
-from ..modules import BiaffineQuery, SyntaxAttention, TreeCrossAttention
+from ..modules import TreeCrossAttention
+from ..modules.folded_linear import FoldedLinear
+from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
+from ..modules.part import Part
 
 #: What stays of our options where a model is read as a syntax Transformer again: which of its
 #: heads are a parser's, and which layer aligns. To fairseq's own Transformer they say nothing.
@@ -22,6 +25,14 @@ _KEPT = (
     "dependency_heads",
     "tgt_dependency_rows",
 )
+
+#: Why kinds of heads do not fold.
+_REASONS: dict[type[Heads], str] = {
+    DependencyHeads: "its parser (LISA) rectifies queries and keys, which no plain head does",
+    GatedHeads: "its heads are gated by distances that they measure (LPSI); no plain head is",
+    ParentScaledHeads: "its heads are scaled by the source's parse (PASCAL); no plain head is",
+    WindowHeads: "its heads see a window only (local attention), which no other program has",
+}
 
 
 def refuse(model: Any, name: str) -> None:
@@ -45,22 +56,13 @@ def refuse(model: Any, name: str) -> None:
 def _reason(module: Any) -> str | None:
     """Say why a module has no place in a plain Transformer."""
     if isinstance(module, TreeCrossAttention):
-        return (
-            "its cross-attention reads the source's tree (SDAtt), for which no other program asks"
-        )
-    if not isinstance(module, SyntaxAttention):
+        return "its cross-attention reads the source's tree (SDAtt), which no other program has"
+    if not isinstance(module, Heads) or module.folds:
         return None
-    if module.gates is not None:
-        return "its heads are gated by the distances of each sentence (LPSI); no plain head does so"
-    if module.parent_scaled_heads:
-        return (
-            "its heads are scaled by the source's parse (PASCAL), for which no other program asks"
-        )
-    if module.window is not None:
-        return "its heads see a window only (local attention), which no plain head does"
-    if module.dependency_heads and module.parser == "lisa":
-        return "its parser (LISA) is not linear in the states, so that it fits into no plain head"
-    return None
+    for kind, reason in _REASONS.items():
+        if isinstance(module, kind):
+            return reason
+    return f"its {module.title} heads are no ordinary ones with other projections"
 
 
 @torch.no_grad()
@@ -78,11 +80,11 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
     model.eval()
     state = {key: value.float().cpu() for key, value in model.state_dict().items()}
     for name, module in model.named_modules():
-        if isinstance(module, BiaffineQuery):
-            state = {key: value for key, value in state.items() if not key.startswith(f"{name}.")}
+        if isinstance(module, FoldedLinear):
             state[f"{name}.weight"] = module.weight.float().cpu()
             state[f"{name}.bias"] = module.bias.float().cpu()
-    state.pop("encoder.label_embedding.weight", None)
+        elif isinstance(module, Part):
+            state = {key: value for key, value in state.items() if not key.startswith(f"{name}.")}
     plain: TransformerModel = TransformerModel.build_model(plain_options(model, options), task)
     plain.load_state_dict(state)
     return plain.eval()

@@ -142,7 +142,9 @@ class CheckpointModel(Model):
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
         """Make a batch of sentences, which comes in an order of its own: ``id`` tells."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
-        if (fields.reads("heads") or fields.reads("labels")) and self.task.cfg.source_parser is None:
+        if (
+            fields.reads("heads") or fields.reads("labels")
+        ) and self.task.cfg.source_parser is None:
             raise DataError(
                 f"{self.name}: the model reads the parse of its source; name a parser, as in "
                 "source_parser='stanza:en' (--source-parser stanza:en)"
