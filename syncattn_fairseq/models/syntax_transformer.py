@@ -15,6 +15,7 @@ from ..modules.heads.placement import is_shown_in_training, names_shown
 from . import config
 from .decoder import SyntaxTransformerDecoder
 from .encoder import SyntaxTransformerEncoder
+from .plain_start import fill_in
 
 
 @register_model("syntax_transformer")
@@ -58,6 +59,11 @@ class SyntaxTransformerModel(TransformerModel):
                 dictionary, args.source_label_dim, args.encoder_embed_dim
             )
         return model
+
+    def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
+        """Take the checkpoint of a plain Transformer too; fairseq calls this before it loads."""
+        super().upgrade_state_dict_named(state_dict, name)
+        fill_in(self, state_dict)
 
     @property
     def source_fields(self) -> SourceFields:
