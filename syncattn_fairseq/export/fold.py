@@ -15,7 +15,6 @@ from ..base.errors import DataError
 from ..modules import TreeCrossAttention
 from ..modules.folded_linear import FoldedLinear
 from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
-from ..modules.part import Part
 
 #: What stays of our options where a model is read as a syntax Transformer again: which of its
 #: heads are a parser's, and which layer aligns. To fairseq's own Transformer they say nothing.
@@ -83,10 +82,9 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
         if isinstance(module, FoldedLinear):
             state[f"{name}.weight"] = module.weight.float().cpu()
             state[f"{name}.bias"] = module.bias.float().cpu()
-        elif isinstance(module, Part):
-            state = {key: value for key, value in state.items() if not key.startswith(f"{name}.")}
     plain: TransformerModel = TransformerModel.build_model(plain_options(model, options), task)
-    plain.load_state_dict(state)
+    # What the syntactic parts have beside them is folded in, or is labels.
+    plain.load_state_dict({key: state[key] for key in plain.state_dict()})
     return plain.eval()
 
 

@@ -28,9 +28,10 @@ def fill_in(model: nn.Module, state_dict: dict[str, Any]) -> None:
         model: the syntax Transformer, whose parts may change.
         state_dict: of the checkpoint, which gains their parameters.
     """
-    for name, part in model.named_modules():
-        if not isinstance(part, Part):
-            continue
+    parts: list[tuple[str, Any]] = [
+        (name, module) for name, module in model.named_modules() if isinstance(module, Part)
+    ]
+    for name, part in parts:
         own = {
             f"{name}.{parameter}": value
             for parameter, value in part.named_parameters()
