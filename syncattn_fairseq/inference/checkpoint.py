@@ -47,6 +47,10 @@ class CheckpointModel(Model):
         self.device = device
         for model in self.models:
             model.to(device).eval()
+            # As fairseq-generate does: what never changes again is computed once.
+            model.prepare_for_inference_(
+                OmegaConf.create({"generation": {"print_alignment": None}})
+            )
 
     @property
     def name(self) -> str:
