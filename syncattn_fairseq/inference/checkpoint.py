@@ -146,9 +146,7 @@ class CheckpointModel(Model):
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
         """Make a batch of sentences, which comes in an order of its own: ``id`` tells."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
-        if (
-            fields.reads("heads") or fields.reads("labels")
-        ) and self.task.cfg.source_parser is None:
+        if self.ensemble.reads_parses and self.task.cfg.source_parser is None:
             raise DataError(
                 f"{self.name}: the model reads the parse of its source; name a parser, as in "
                 "source_parser='stanza:en' (--source-parser stanza:en)"
@@ -216,10 +214,15 @@ class Ensemble:
         states = [_load(path) for path in self.paths]
         trained = _options(states[0]["cfg"]["task"])
         self.data = self._find_data(data, trained)
-        self.task = self._make_task(trained, source_parser)
+        self.task = self._make_task(trained)
         self.models = [
             self._make_model(path, state) for path, state in zip(self.paths, states, strict=True)
         ]
+        fields = self.task.fields
+        self.reads_parses = fields.reads("heads") or fields.reads("labels")
+        if self.reads_parses and source_parser is not None:
+            self.task.cfg.source_parser = source_parser
+            self.task.input_parses  # noqa: B018  (opens the parser, or says at once why not)
         #: Options of the first model, as its training had them.
         self.options = states[0]["cfg"]["model"]
         #: Of that training, as fairseq keeps it.
@@ -242,13 +245,12 @@ class Ensemble:
             "say where the binarised corpus is: data=FOLDER (--data-bin FOLDER)"
         )
 
-    def _make_task(self, trained: dict[str, Any], source_parser: str | None) -> Any:
+    def _make_task(self, trained: dict[str, Any]) -> Any:
         cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
         cfg.data, cfg.source_lang, cfg.target_lang = str(self.data), self.source, self.target
         for option in ("left_pad_source", "left_pad_target"):
             if option in trained:
                 cfg[option] = trained[option]
-        cfg.source_parser = source_parser
         cfg.missing_parses = "ignore"  # of single sentences that the parser cannot parse
         # What would else be taken from the rest of a command's options.
         cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
