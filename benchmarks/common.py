@@ -160,7 +160,7 @@ def make_batch(
         "net_input": {
             "src_tokens": src_tokens,
             "src_lengths": src_tokens.ne(pad).sum(1),
-            "src_parents": src_parents.double().masked_fill(src_parents < 0, float("nan")),
+            "src_parent_positions": src_parents.double().masked_fill(src_parents < 0, float("nan")),
             "src_labels": 4 + src_tokens % 40,
             "src_tree_distances": tree_distances(trees.long()).short(),
             "prev_output_tokens": data_utils.collate_tokens(
@@ -177,7 +177,7 @@ def make_batch(
 def net_input(model: Any, batch: dict[str, Any]) -> dict[str, Any]:
     """Return what a model is given: fairseq's own is given no syntax."""
     ours = hasattr(model, "source_fields")
-    syntax = ("src_parents", "src_labels", "src_tree_distances")
+    syntax = ("src_parent_positions", "src_labels", "src_tree_distances")
     return {k: v for k, v in batch["net_input"].items() if ours or k not in syntax}
 
 

@@ -1,58 +1,38 @@
 """Label-smoothed cross-entropy with syntactic losses beside it."""
 
+from __future__ import annotations
+
 import math
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import make_dataclass
 from typing import Any
 
-from fairseq.criterions import register_criterion
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
     LabelSmoothedCrossEntropyCriterionConfig,
 )
-from fairseq.dataclass import ChoiceEnum
+from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
+from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
-from ..functional import sync_mse_loss, sync_rank_loss
-from .terms import DependencyTerm, DistanceTerm, SyncAttentionTerm, Term, reduce_terms
+from .terms import TERMS, Term
+from .terms.term import OBSERVERS
+
+NAME = "label_smoothed_cross_entropy_with_syntax"
 
 
-@dataclass
-class SyntaxCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
-    """The weights. A loss of which the model has no heads is left out, whatever its weight."""
+def make_config() -> type[FairseqDataclass]:
+    """Make the criterion's options: fairseq's, and those of all terms that are registered.
 
-    src_dep_weight: float = field(
-        default=0.5, metadata={"help": "weight of the source's dependency loss"}
-    )
-    tgt_dep_weight: float = field(
-        default=0.5, metadata={"help": "weight of the target's dependency loss"}
-    )
-    dep_normalization: ChoiceEnum(["tokens", "sum"]) = field(  # type: ignore[valid-type]
-        default="tokens",
-        metadata={"help": "dependency loss: mean over labels times sample size, or plain sum"},
-    )
-    sync_weight: float = field(
-        default=0.5, metadata={"help": "weight of the synchronous attention loss"}
-    )
-    sync_without_eos: bool = field(
-        default=False,
-        metadata={"help": "leave the end of sentence out of the synchronous attention loss"},
-    )
-    sync_mse_weight: float = field(
-        default=0.0, metadata={"help": "weight of SynchMSE, which ties syntactic distances"}
-    )
-    sync_rank_weight: float = field(
-        default=0.0, metadata={"help": "weight of SynchRank, which ties their order"}
-    )
-    sync_margin: float = field(default=1.0, metadata={"help": "margin of SynchRank"})
-    sync_shift: bool = field(
-        default=False,
-        metadata={"help": "SynchMSE and SynchRank: take a distance for that of the word read"},
-    )
+    A loss of which the model has no heads is left out, whatever its weight.
+    """
+    bases = (LabelSmoothedCrossEntropyCriterionConfig, *(term.Options for term in TERMS.values()))
+    return make_dataclass("SyntaxCriterionConfig", [], bases=bases)
 
 
-@register_criterion("label_smoothed_cross_entropy_with_syntax", dataclass=SyntaxCriterionConfig)
+@register_criterion(NAME, dataclass=make_config())
 class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     r"""The objective of every system (SyncAttn Eq. 10).
 
@@ -61,6 +41,10 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     What is logged as ``loss`` is :math:`L_t` alone, so that the best checkpoint is the one that
     translates best unless ``--best-checkpoint-metric`` asks otherwise; the objective is logged as
     ``total_loss``, and each part under its own name.
+
+    Args:
+        task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy: fairseq's.
+        terms: the syntactic losses.
     """
 
     def __init__(
@@ -68,35 +52,24 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         task: Any,
         sentence_avg: bool,
         label_smoothing: float,
-        src_dep_weight: float,
-        tgt_dep_weight: float,
-        dep_normalization: str,
-        sync_weight: float,
-        sync_without_eos: bool,
-        sync_mse_weight: float = 0.0,
-        sync_rank_weight: float = 0.0,
-        sync_margin: float = 1.0,
-        sync_shift: bool = False,
         ignore_prefix_size: int = 0,
         report_accuracy: bool = False,
+        terms: Sequence[Term] = (),
     ) -> None:
         super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
-        eos = task.target_dictionary.eos() if sync_without_eos else None
-        self.terms: list[Term] = [
-            DependencyTerm("src", src_dep_weight, dep_normalization),
-            DependencyTerm("tgt", tgt_dep_weight, dep_normalization),
-            SyncAttentionTerm(sync_weight, self.padding_idx, eos),
-            DistanceTerm(
-                "sync_mse_loss", sync_mse_loss, sync_mse_weight, self.padding_idx, sync_shift
-            ),
-            DistanceTerm(
-                "sync_rank_loss",
-                partial(sync_rank_loss, margin=sync_margin),
-                sync_rank_weight,
-                self.padding_idx,
-                sync_shift,
-            ),
-        ]
+        self.terms = list(terms)
+
+    @classmethod
+    def build_criterion(cls, cfg: Any, task: Any) -> LabelSmoothedCrossEntropyWithSyntax:
+        """Build the criterion with a term for each that is registered."""
+        return cls(
+            task,
+            cfg.sentence_avg,
+            cfg.label_smoothing,
+            cfg.ignore_prefix_size,
+            cfg.report_accuracy,
+            [term(cfg, task) for term in TERMS.values()],
+        )
 
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
@@ -127,7 +100,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         for term in self.terms:
             if not term.applies(extra, sample):
                 continue
-            value, numbers = term(extra, sample, sample_size)
+            value, numbers = term(extra, sample)
             if term.weight != 0:
                 objective = objective + term.weight * value
             log.update(numbers)
@@ -136,9 +109,23 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's metrics, and the mean of each syntactic loss that was computed."""
+        """Log fairseq's metrics, and those of each syntactic loss that was computed."""
         super().reduce_metrics(logging_outputs)
         sample_size = sum(log.get("sample_size", 0) for log in logging_outputs)
         total = sum(log.get("total_loss", 0) for log in logging_outputs)
         metrics.log_scalar("total_loss", total / sample_size / math.log(2), sample_size, round=3)
-        reduce_terms(logging_outputs, sample_size)
+        for term in TERMS.values():
+            term.log_metrics(logging_outputs)
+
+
+def _take_up_options() -> None:
+    """Let fairseq and hydra know the options of a term that was registered after the criterion."""
+    config = make_config()
+    setattr(LabelSmoothedCrossEntropyWithSyntax, "__dataclass", config)  # noqa: B010  (fairseq's)
+    CRITERION_DATACLASS_REGISTRY[NAME] = config
+    node = config()
+    node._name = NAME
+    ConfigStore.instance().store(name=NAME, group="criterion", node=node, provider="fairseq")
+
+
+OBSERVERS.append(_take_up_options)

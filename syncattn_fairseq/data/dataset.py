@@ -22,23 +22,16 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from .controls import CONTROLS
-from .fields import NOTHING, SourceFields
-from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks, spread_over_subwords
-from .tree_distances import subword_tree_distances
+from .fields import NOTHING, SourceField, SourceFields
+from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks
 
 
 class SyntaxPairDataset(BaseWrapperDataset):
     """fairseq's sentence pairs, with parent indices of subwords.
 
-    Batches gain ``src_parents`` (B, S) and ``tgt_parents`` (B, T): columns of ``src_tokens`` and of
-    ``target``, -1 = no label, as the end of sentence and padding have none. What the encoder reads
-    goes into ``net_input``:
-
-    * ``src_parents`` (B, S): the middle of the parent word, NaN = none; the end of a sentence that
-      has a parse is its own parent. In float64: fairseq halves float32, and bfloat16 cannot count;
-    * ``src_labels`` (B, S): indices of dependency labels;
-    * ``src_tree_distances`` (B, S, S): edges between the words of each two tokens;
-    * ``gold_src_parents``: the ``src_parents`` of the losses.
+    Batches gain ``src_parents`` (B, S) and ``tgt_parents`` (B, T) for the losses: columns of
+    ``src_tokens`` and of ``target``, -1 = none, as the end of sentence and padding have none. What
+    the encoder reads (:mod:`.fields`) goes into ``net_input``.
 
     Args:
         pairs: the sentence pairs; without targets if they are only to be translated.
@@ -46,7 +39,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         tgt_heads: the same for the target.
         src_labels: the same with the index of a label in the place of a head, or None.
         fields: what the model wants.
-        gold: also hand the gold heads to the encoder.
+        gold: also hand ``src_parents`` to the encoder, in ``net_input``.
     """
 
     def __init__(
@@ -60,11 +53,11 @@ class SyntaxPairDataset(BaseWrapperDataset):
     ) -> None:
         super().__init__(pairs)
         self.heads = {"source": src_heads, "target": tgt_heads}
-        self.src_labels = src_labels if fields.labels else None
-        self.fields = fields
+        self.src_labels = src_labels if fields.reads("labels") else None
         self.rule = fields.rule()
-        self.scaled_parents = fields.scaled_parents()
-        self.control = CONTROLS.get(self.scaled_parents or "")
+        self.fields = fields.by_name()
+        controls = {field.control for field in self.fields} - {"parse"}
+        self.controls = {name: CONTROLS[name] for name in sorted(controls)}
         self.gold = gold
 
     @property
@@ -86,17 +79,14 @@ class SyntaxPairDataset(BaseWrapperDataset):
                 item[f"{side}_marks"] = heads[index][: len(item[side]) - 1]
         if self.src_labels is not None:
             item["source_labels"] = self.src_labels[index][: len(item["source"]) - 1]
-        if self.control is not None:
+        for name, draw in self.controls.items():
             seed = zlib.crc32(item["source"].numpy().tobytes())
-            generator = np.random.default_rng(seed)
-            item["control_marks"] = self.control(item["source_marks"], generator)
+            item[f"{name}_marks"] = draw(item["source_marks"], np.random.default_rng(seed))
         return item
 
     def unparsed(self) -> list[int]:
         """List the sentences without the parse or labels that the encoder reads."""
-        read = ["source_marks"] if self.fields.reads_heads() else []
-        if self.src_labels is not None:
-            read.append("source_labels")
+        read = {_marks_of(field) for field in self.fields}
         items = (self[index] for index in range(len(self)))
         return [
             index
@@ -123,33 +113,23 @@ class SyntaxPairDataset(BaseWrapperDataset):
             marks = padded("source_marks", tokens, left)
             batch["src_parents"] = parents_from_marks(marks, self.rule)
             if self.gold:
-                net_input["gold_src_parents"] = batch["src_parents"]
-            if self.fields.tree_distances:
-                ends = tokens.eq(pairs.src_dict.eos())
-                net_input["src_tree_distances"] = subword_tree_distances(marks, ends)
-            if self.control is not None:
-                marks = padded("control_marks", tokens, left)
-            if self.scaled_parents is not None:
-                net_input["src_parents"] = self._with_ends(
-                    parents_from_marks(marks, "middle"), tokens
-                )
-        if self.src_labels is not None:
-            labels = spread_over_subwords(padded("source_labels", tokens, left))
-            dictionary = pairs.src_dict
-            labels[labels == NO_HEAD] = dictionary.unk()
-            # fairseq's dictionaries agree about the indices of what is not in a text.
-            net_input["src_labels"] = torch.where(labels == NO_TOKEN, tokens, labels)
+                net_input["src_parents"] = batch["src_parents"]
+        for field in self.fields:
+            if _marks_of(field) in samples[0]:
+                marks = padded(_marks_of(field), tokens, left)
+                net_input[field.name] = field.collate(marks, tokens, pairs.src_dict)
         if self.heads["target"] is not None:
             tokens = batch["target"]
             marks = padded("target_marks", tokens, pairs.left_pad_target)
             batch["tgt_parents"] = parents_from_marks(marks, "chain")
         return batch
 
-    def _with_ends(self, parents: Tensor, tokens: Tensor) -> Tensor:
-        """Make the end of each sentence that has a parse its own parent."""
-        ends = tokens.eq(self.dataset.src_dict.eos()) & ~parents.isnan().all(1, keepdim=True)
-        columns = torch.arange(tokens.size(1), dtype=parents.dtype)
-        return torch.where(ends, columns, parents).double()
+
+def _marks_of(field: SourceField) -> str:
+    """Return the name under which a sentence pair holds the marks of a field."""
+    if field.of == "labels":
+        return "source_labels"
+    return "source_marks" if field.control == "parse" else f"{field.control}_marks"
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:

@@ -54,11 +54,23 @@ def dependency_loss(
         device. A probability below the smallest normal number of its type counts as that number,
         so that loss and gradient stay finite.
     """
+    surprisals = label_surprisals(attention, parents, causal)
+    return surprisals.sum(), labels_in_view(parents, causal).sum()
+
+
+def label_surprisals(attention: Tensor, parents: Tensor, causal: bool = False) -> Tensor:
+    r"""Return the summands of :func:`dependency_loss`.
+
+    Args:
+        attention, parents, causal: as there.
+
+    Returns:
+        ``(..., T)``: :math:`-\log A[t, \mathrm{head}(t)]`, 0 where there is no label in view.
+    """
     columns = parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
-    surprisal = -widen(probability.clamp_min(torch.finfo(attention.dtype).tiny)).log()
-    labelled = labels_in_view(parents, causal)
-    return surprisal.masked_fill(~labelled, 0.0).sum(), labelled.sum()
+    surprisals = -widen(probability.clamp_min(torch.finfo(attention.dtype).tiny)).log()
+    return surprisals.masked_fill(~labels_in_view(parents, causal), 0.0)
 
 
 def labels_in_view(parents: Tensor, causal: bool = False) -> Tensor:

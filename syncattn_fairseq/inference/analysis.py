@@ -103,7 +103,7 @@ class Parse:
             return []
         ends = np.array([*accumulate(lengths)], dtype=np.int64)
         words = np.add.reduceat(self.attention[ends - 1], ends - lengths, axis=1)
-        return _best_tree(words)
+        return best_tree(words)
 
     def conllu(self) -> str:
         """Return the tree in CoNLL-U, with the blank line that ends it.
@@ -195,7 +195,7 @@ class Pair(Generic[T]):
     target: T | None
 
 
-def _best_tree(scores: np.ndarray) -> list[int]:
+def best_tree(scores: np.ndarray) -> list[int]:
     """Return the heads, from 1, of the most probable tree with one root.
 
     Args:

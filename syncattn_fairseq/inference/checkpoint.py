@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,10 @@ class CheckpointModel(Model):
         self.device = device
         for model in self.models:
             model.to(device).eval()
+            # As fairseq-generate does: what never changes again is computed once.
+            model.prepare_for_inference_(
+                OmegaConf.create({"generation": {"print_alignment": None}})
+            )
 
     @property
     def name(self) -> str:
@@ -60,10 +66,7 @@ class CheckpointModel(Model):
             Pair(target, _unread(source), _unread(target.sentence)) for source, target in pairs
         ]
         for indices, forced in self._forced(pairs):
-            sides = [
-                forced.mean([extra[key].mean(1) for extra in forced.extras if key in extra])
-                for key in ("src_dependency", "tgt_dependency")
-            ]
+            sides = [forced.dependencies(key) for key in ("src_dependency", "tgt_dependency")]
             if sides == [None, None]:
                 raise DataError(f"{self.name}: the model has no dependency heads")
             matrices = [
@@ -143,7 +146,7 @@ class CheckpointModel(Model):
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
         """Make a batch of sentences, which comes in an order of its own: ``id`` tells."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
-        if (fields.reads_heads() or fields.labels) and self.task.cfg.source_parser is None:
+        if self.ensemble.reads_parses and self.task.cfg.source_parser is None:
             raise DataError(
                 f"{self.name}: the model reads the parse of its source; name a parser, as in "
                 "source_parser='stanza:en' (--source-parser stanza:en)"
@@ -204,17 +207,26 @@ class Ensemble:
     def __init__(
         self, paths: str, data: str | Path | None = None, source_parser: str | None = None
     ) -> None:
+        for room in ("tasks", "data"):  # they tell the size of all that they load
+            logging.getLogger(f"fairseq.{room}").setLevel(logging.WARNING)
         self.name = paths
         self.paths = [Path(path) for path in utils.split_paths(paths)]
         states = [_load(path) for path in self.paths]
         trained = _options(states[0]["cfg"]["task"])
         self.data = self._find_data(data, trained)
-        self.task = self._make_task(trained, source_parser)
+        self.task = self._make_task(trained)
         self.models = [
             self._make_model(path, state) for path, state in zip(self.paths, states, strict=True)
         ]
-        #: Of the first checkpoint.
-        self.updates = states[0].get("optimizer_history") or []
+        fields = self.task.fields
+        self.reads_parses = fields.reads("heads") or fields.reads("labels")
+        if self.reads_parses and source_parser is not None:
+            self.task.cfg.source_parser = source_parser
+            self.task.input_parses  # noqa: B018  (opens the parser, or says at once why not)
+        #: Options of the first model, as its training had them.
+        self.options = states[0]["cfg"]["model"]
+        #: Of that training, as fairseq keeps it.
+        self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
 
     def _find_data(self, given: str | Path | None, trained: dict[str, Any]) -> Path:
         """Find the dictionaries, and with them the languages where training did not name them."""
@@ -233,19 +245,20 @@ class Ensemble:
             "say where the binarised corpus is: data=FOLDER (--data-bin FOLDER)"
         )
 
-    def _make_task(self, trained: dict[str, Any], source_parser: str | None) -> Any:
+    def _make_task(self, trained: dict[str, Any]) -> Any:
         cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
         cfg.data, cfg.source_lang, cfg.target_lang = str(self.data), self.source, self.target
         for option in ("left_pad_source", "left_pad_target"):
             if option in trained:
                 cfg[option] = trained[option]
-        cfg.source_parser = source_parser
         cfg.missing_parses = "ignore"  # of single sentences that the parser cannot parse
-        cfg.gen_subset, cfg.results_path = "test", None  # interpolated, else
+        # What would else be taken from the rest of a command's options.
+        cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
+        cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
         return TranslationWithSyntaxTask.setup_task(cfg)
 
     def _make_model(self, path: Path, state: dict[str, Any]) -> Any:
-        options = state["cfg"]["model"]
+        options = _with_parsers(state["cfg"]["model"])
         try:
             model = self.task.build_model(options)
             model.load_state_dict(state["model"], strict=True, model_cfg=options)
@@ -274,6 +287,24 @@ def _load(path: Path) -> dict[str, Any]:
 def _options(cfg: Any) -> dict[str, Any]:
     """Return options by name; fairseq has some as a namespace, some as a config."""
     return dict(cfg) if OmegaConf.is_config(cfg) else vars(cfg)
+
+
+def _with_parsers(options: Any) -> Any:
+    """Read the heads of an exported model that were a parser's as parsers, which they still are.
+
+    Exports name them in their options; fairseq's own Transformer takes no notice.
+
+    Args:
+        options: of a checkpoint.
+
+    Returns:
+        Those of a syntax Transformer with ordinary heads for an export, else ``options``.
+    """
+    found = _options(options)
+    if found.get("arch") != "transformer" or "alignment_layer" not in found:
+        return options
+    found |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
+    return Namespace(**found | {"encoder_parser": "dot", "decoder_parser": "dot"})
 
 
 def _unread(sentence: Sentence) -> Parse | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,6 +42,10 @@ def load(
         OSError: there is no such file.
     """
     where = Path(path)
+    if (where / "model.bin").is_file():
+        from .exported import load_exported
+
+        return load_exported(where, subwords, source_parser, device)
     if where.is_dir():
         if not (where / "model.pt").is_file():
             raise DataError(f"{where}: no model; give a checkpoint or the folder of an export")
@@ -52,8 +55,6 @@ def load(
 
     from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)
     from .checkpoint import CheckpointModel, Ensemble
-
-    logging.getLogger("fairseq.tasks").setLevel(logging.WARNING)  # it counts words of dictionaries
 
     ensemble = Ensemble(str(path), data, source_parser)
     cutters = open_cutters(

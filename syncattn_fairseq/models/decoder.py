@@ -9,9 +9,12 @@ from typing import Any
 from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
-from ..modules.layer_drop import NumberedLayerDrop, bypass_decoder_layer
-from .config import aligning_layer, layers_of, tree_layer
-from .layers import SyntaxDecoderLayer, attention_input, wrap
+from ..modules import BatchView, NumberedLayerDrop, TreeCrossAttention
+from ..modules.heads.placement import layers_that_show, names_shown
+from ..modules.layer_drop import bypass_decoder_layer
+from ..modules.options import read_layers
+from .config import aligning_layer
+from .layers import SyntaxDecoderLayer, show_heads, wrap
 
 
 class SyntaxTransformerDecoder(TransformerDecoderBase):
@@ -19,6 +22,10 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
 
     The cross-attention that it returns is that of the sync layer; without one, of
     ``cfg.alignment_layer``, or else of the penultimate (:func:`.config.aligning_layer`).
+
+    Attributes:
+        view: what its attention modules see of the batch.
+        showing: the layers, from 1, whose heads show something, by its name.
     """
 
     def __init__(
@@ -30,36 +37,35 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         output_projection: nn.Module | None = None,
     ) -> None:
         self.layer_numbers = itertools.count(1)
+        self.view = BatchView()
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
-        self.dependency_layer: int = cfg.decoder_dependency_layer
+        self.showing = {name: layers_that_show(cfg, "decoder", name) for name in names_shown()}
         self.alignment_layer: int = (
             cfg.sync_layer or cfg.alignment_layer or aligning_layer(self.num_layers)
         )
-        self.distance_layers = layers_of(cfg, "distance_layers", "decoder")
-        self.distance_sync_layers = layers_of(cfg, "distance_sync_layers", "decoder")
+        self.distance_sync_layers = read_layers(cfg, "distance_sync_layers", "decoder")
         self.shown_attention: dict[int, Tensor] = {}
         for number in self.distance_sync_layers:
             self.layers[number - 1].register_forward_hook(partial(self._keep_attention, number))
-        self.tree_layer = tree_layer(cfg)
+        self.handed_on = [field.name for field in TreeCrossAttention.list_fields(cfg).fields]
         self.has_sync_layer = bool(cfg.sync_layer)
         self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
-        self.rows_predict: bool = cfg.tgt_dependency_rows == "predicted"
         if cfg.decoder.layerdrop > 0:
             self.layers: Any = NumberedLayerDrop(
                 cfg.decoder.layerdrop,
                 [self.layers[i] for i in range(self.num_layers)],
                 bypass_decoder_layer,
                 keep=[
-                    self.dependency_layer,
                     self.alignment_layer,
-                    *self.distance_layers,
                     *self.distance_sync_layers,
+                    *itertools.chain(*self.showing.values()),
                 ],
             )
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         """Build the next layer."""
-        return wrap(SyntaxDecoderLayer(cfg, no_encoder_attn, next(self.layer_numbers)), cfg)
+        number = next(self.layer_numbers)
+        return wrap(SyntaxDecoderLayer(cfg, no_encoder_attn, number, self.view), cfg)
 
     def _keep_attention(self, number: int, layer: Any, inputs: Any, output: Any) -> None:
         """Keep the cross-attention that a layer returns, of which fairseq keeps only one layer's.
@@ -92,12 +98,8 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         teacher_forced = incremental_state is None
         asked_for = alignment_layer == self.alignment_layer - 1
         both_shown = self.shows_backward_attention and teacher_forced and asked_for
-        if both_shown:
-            cross_attention = self.layers[self.alignment_layer - 1].encoder_attn
-            cross_attention.target_padding_mask = prev_output_tokens.eq(self.padding_idx)
-        if self.tree_layer and encoder_out is not None:
-            [distances] = encoder_out["src_tree_distances"]
-            self.layers[self.tree_layer - 1].encoder_attn.tree_distances = distances
+        fields = {name: encoder_out[name][0] for name in self.handed_on} if encoder_out else {}
+        self.view.fill(prev_output_tokens, prev_output_tokens.eq(self.padding_idx), fields)
         features, extra = super().extract_features(
             prev_output_tokens,
             encoder_out,
@@ -118,27 +120,13 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         self.shown_attention.clear()
         return features, extra
 
-    def dependencies(self, extra: dict[str, Any], prev_output_tokens: Tensor) -> Tensor:
-        """Return D, ``(B, h, T, T)``, row and column = decoder state, after ``forward``."""
-        layer: Any = self.layers[self.dependency_layer - 1]
-        x = attention_input(layer, extra["inner_states"][self.dependency_layer - 1])
-        padding = prev_output_tokens.eq(self.padding_idx)
-        found: Tensor = layer.self_attn.dependencies(x, padding, causal=True)
-        return found
+    def show(self, name: str, extra: dict[str, Any], prev_output_tokens: Tensor) -> list[Tensor]:
+        """Return what heads show under a name, layer by layer.
 
-    def distances(self, extra: dict[str, Any], prev_output_tokens: Tensor) -> list[Tensor]:
-        """Return d of each gated layer, ``(B, h, T)``, after ``forward``."""
-        found = []
-        for number in self.distance_layers:
-            layer: Any = self.layers[number - 1]
-            x = attention_input(layer, extra["inner_states"][number - 1])
-            found.append(layer.self_attn.distances(x, prev_output_tokens.eq(self.padding_idx)))
-        return found
-
-    def by_predicted_token(self, attention: Tensor) -> Tensor:
-        """Number the rows and columns of D by the token that they stand for, y_0 first.
-
-        State t predicts y_t and reads y_{t-1}. As a rule it stands for the former, and D is as it
-        should be. If it stands for the latter, all moves up by one; the last row is then void.
+        Args:
+            name: of what is shown.
+            extra: what ``forward`` returned beside the scores.
+            prev_output_tokens: ``(B, T)``, which it was given.
         """
-        return attention if self.rows_predict else attention.roll((-1, -1), (-2, -1))
+        padding, states = prev_output_tokens.eq(self.padding_idx), extra["inner_states"]
+        return show_heads(self.layers, self.showing[name], name, states, padding, causal=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fairseq.distributed import fsdp_wrap
@@ -13,8 +14,10 @@ from fairseq.modules.transformer_layer import (
 )
 from torch import Tensor, nn
 
-from ..modules import BackwardCrossAttention, SyntaxAttention, TreeCrossAttention
-from . import config
+from ..modules import BackwardCrossAttention, BatchView, SyntaxAttention, TreeCrossAttention
+from ..modules.heads import Heads
+from ..modules.heads.placement import name_of, place_heads
+from ..modules.options import read_layers
 
 #: Copies of weights that official fairseq 0.12.2 hands, in evaluation, to a PyTorch kernel.
 KERNEL_COPIES = [
@@ -27,12 +30,18 @@ KERNEL_COPIES = [
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
     """fairseq's encoder layer; the ``number``-th, counted from 1, of its stack.
 
-    In evaluation, official fairseq's layer is a PyTorch kernel, which knows no U. Here it is not
-    used, and the copies of the weights for it, which training would have no gradient for, are gone.
+    In evaluation, official fairseq's layer is a PyTorch kernel, which ignores syntactic heads. Here
+    it is not used, and the copies of the weights for it, which would get no gradient, are gone.
+
+    Args:
+        cfg: the model's options.
+        number: of the layer.
+        view: of the encoder's batch.
     """
 
-    def __init__(self, cfg: Any, number: int) -> None:
+    def __init__(self, cfg: Any, number: int, view: BatchView) -> None:
         self.number = number
+        self.view = view
         super().__init__(cfg)
         for name in KERNEL_COPIES:
             self._parameters.pop(name, None)
@@ -45,41 +54,38 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
         """Build fairseq's self-attention, or the one with syntactic heads."""
-        kinds: dict[str, Any] = _gates(cfg, self.number)
-        if self.number == cfg.encoder_dependency_layer:
-            kinds |= _dependency_heads(cfg, cfg.encoder_parser)
-        if self.number in config.layers_of(cfg, "local_layers", "encoder"):
-            kinds["window"] = cfg.local_window
-        if scaled := config.pascal_heads(cfg, self.number):
-            kinds["parent_scaled_heads"] = scaled
-        if not kinds:
-            return super().build_self_attention(embed_dim, cfg)
-        return _syntax_attention(embed_dim, cfg.encoder.attention_heads, cfg, kinds)
+        return build_syntax_attention(
+            embed_dim, cfg, "encoder", self.number, self.view
+        ) or super().build_self_attention(embed_dim, cfg)
 
 
 class SyntaxDecoderLayer(TransformerDecoderLayerBase):
-    """fairseq's decoder layer; the ``number``-th, counted from 1, of its stack."""
+    """fairseq's decoder layer; the ``number``-th, counted from 1, of its stack.
 
-    def __init__(self, cfg: Any, no_encoder_attn: bool, number: int) -> None:
+    Args:
+        cfg: the model's options.
+        no_encoder_attn: leave the cross-attention out.
+        number: of the layer.
+        view: of the decoder's batch.
+    """
+
+    def __init__(self, cfg: Any, no_encoder_attn: bool, number: int, view: BatchView) -> None:
         self.number = number
-        self.shows_attention = number in config.layers_of(cfg, "distance_sync_layers", "decoder")
-        self.is_backward_layer = number == cfg.sync_layer and cfg.sync_backward == "softmax"
+        self.view = view
+        self.ties_distances = number in read_layers(cfg, "distance_sync_layers", "decoder")
         super().__init__(cfg, no_encoder_attn)
 
     def build_self_attention(
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> MultiheadAttention:
         """Build fairseq's self-attention, or the one with syntactic heads."""
-        kinds: dict[str, Any] = _gates(cfg, self.number)
-        if self.number == cfg.decoder_dependency_layer:
-            kinds |= _dependency_heads(cfg, cfg.decoder_parser)
-        if not kinds:
-            return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
-        return _syntax_attention(embed_dim, cfg.decoder.attention_heads, cfg, kinds)
+        return build_syntax_attention(
+            embed_dim, cfg, "decoder", self.number, self.view
+        ) or super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
 
     def forward(self, *args: Any, need_attn: bool = False, **kwargs: Any) -> Any:
         """Decode as fairseq does; show the cross-attention also where a loss looks at it."""
-        shown = need_attn or (self.shows_attention and self.training)
+        shown = need_attn or (self.ties_distances and self.training)
         return super().forward(*args, need_attn=shown, **kwargs)
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
@@ -91,42 +97,36 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
             "encoder_decoder_attention": True,
             "q_noise": self.quant_noise,
             "qn_block_size": self.quant_noise_block_size,
+            "view": self.view,
         }
         heads = cfg.decoder.attention_heads
-        if self.is_backward_layer:
+        if BackwardCrossAttention.stands_in(cfg, self.number):
             return BackwardCrossAttention(embed_dim, heads, **options)
-        if self.number == config.tree_layer(cfg):
-            options["tree_heads"] = config.tree_heads(cfg)
-            options["tree_window"] = cfg.cross_attention_tree_window
+        if TreeCrossAttention.stands_in(cfg, self.number):
+            options |= TreeCrossAttention.options_of(cfg)
             return TreeCrossAttention(embed_dim, heads, **options)
         return super().build_encoder_attention(embed_dim, cfg)
 
 
-def _dependency_heads(cfg: Any, parser: str) -> dict[str, Any]:
-    return {
-        "dependency_heads": cfg.dependency_heads,
-        "parser": parser,
-        "key_bias": cfg.dependency_key_bias,
-    }
-
-
-def _gates(cfg: Any, number: int) -> dict[str, Any]:
-    if number not in config.layers_of(cfg, "distance_layers", "encoder", "decoder"):
-        return {}
-    return {"look_back": cfg.distance_look_back, "temperature": cfg.gate_temperature}
-
-
-def _syntax_attention(
-    embed_dim: int, heads: int, cfg: Any, kinds: dict[str, Any]
-) -> SyntaxAttention:
+def build_syntax_attention(
+    embed_dim: int, cfg: Any, side: str, number: int, view: BatchView
+) -> SyntaxAttention | None:
+    """Build the self-attention of a layer from its kinds of heads; None if all are ordinary."""
+    counts = place_heads(cfg, side, number)
+    if set(counts) == {Heads}:
+        return None
+    head_dim = embed_dim // getattr(cfg, side).attention_heads
     return SyntaxAttention(
         embed_dim,
-        heads,
+        getattr(cfg, side).attention_heads,
+        heads={
+            name_of(kind): kind.build(cfg, side, count, head_dim, view)
+            for kind, count in counts.items()
+        },
         dropout=cfg.attention_dropout,
         self_attention=True,
         q_noise=cfg.quant_noise.pq,
         qn_block_size=cfg.quant_noise.pq_block_size,
-        **kinds,
     )
 
 
@@ -139,10 +139,26 @@ def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
     )
 
 
-def attention_input(layer: Any, x: Tensor) -> Tensor:
-    """Return what a layer's self-attention is given, ``(T, B, D)``, from the layer's own input.
+def show_heads(
+    layers: Any, numbers: Sequence[int], shown: str, inputs: Any, padding: Tensor, causal: bool
+) -> list[Tensor]:
+    """Return what the heads of some layers show (:meth:`.Heads.show`), layer by layer.
 
-    What the losses look at is computed from this, and not by the layer on its way, so that
-    gradients flow whether or not the layer's activations are checkpointed.
+    It is computed from the inputs of the layers, and not by the layers on their way, so that
+    gradients flow whether or not their activations are checkpointed.
+
+    Args:
+        layers: of an encoder or a decoder.
+        numbers: of those with such heads, from 1.
+        shown: the name of what they show.
+        inputs: ``(T, B, D)`` of each layer.
+        padding: ``(B, T)``, True = padding.
+        causal: rows see no column to their right.
     """
-    return layer.self_attn_layer_norm(x) if layer.normalize_before else x
+    found = []
+    for number in numbers:
+        layer, x = layers[number - 1], inputs[number - 1]
+        if layer.normalize_before:
+            x = layer.self_attn_layer_norm(x)
+        found.append(layer.self_attn.show(shown, x, padding, causal))
+    return found

@@ -5,7 +5,7 @@ from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
-from .checks import between
+from ..modules.options import check_range
 
 ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
 
@@ -60,4 +60,4 @@ def check(args: Any, task: Any) -> None:
                 f"--decoder-embed-dim {args.decoder_embed_dim}"
             )
     for option in ("half_window", "tree_window"):
-        between(args, option, 1, float("inf"), "must be 1 or more")
+        check_range(args, option, 1, float("inf"), "must be 1 or more")

@@ -9,7 +9,8 @@ from fairseq.models import FairseqEncoder
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 
-from .encoder import required_distances
+from ..data.fields import TREE_DISTANCES
+from ..modules.batch_view import require_field
 
 MAX_POSITIONS = 100_000
 
@@ -63,7 +64,10 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         Raises:
             ValueError: they are to be read, and there are none.
         """
-        trees = [required_distances(src_tree_distances)] if self.reads_trees else []
+        trees = []
+        if self.reads_trees:
+            reader = "the model's attention to the source has to"
+            trees = [require_field(src_tree_distances, TREE_DISTANCES.name, reader)]
         padding_mask = src_tokens.eq(self.dictionary.pad())
         embedded = self.dropout(self.embed_tokens(src_tokens))
         # PyTorch's GRU wants padding on the right; nothing else here does.

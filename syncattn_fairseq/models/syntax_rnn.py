@@ -13,9 +13,9 @@ from fairseq.models import (
 from fairseq.models.lstm import Embedding
 from torch import Tensor, nn
 
-from ..data.fields import SourceFields
+from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..modules import FlexibleAttention, GlobalAttention, LocalAttention, SyntaxDirectedAttention
-from .config import namespace, prefer, set_defaults
+from .config import as_namespace, prefer, set_defaults
 from .rnn_config import ATTENTIONS, SyntaxRNNConfig, check
 from .rnn_decoder import ConditionalGRUDecoder
 from .rnn_encoder import BidirectionalGRUEncoder
@@ -38,7 +38,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         Raises:
             ValueError: for impossible options.
         """
-        args = namespace(args)
+        args = as_namespace(args)
         set_defaults(args, SyntaxRNNConfig)
         check(args, task)
         source, target = task.source_dictionary, task.target_dictionary
@@ -72,8 +72,10 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
 
     @property
     def source_fields(self) -> SourceFields:
-        """What the model wants to know about the source's parse."""
-        return SourceFields(tree_distances=self.encoder.reads_trees)
+        """What the model asks of the data about the source's parse."""
+        if not self.encoder.reads_trees:
+            return NOTHING
+        return SourceFields(fields=frozenset([TREE_DISTANCES]))
 
     def forward(
         self,

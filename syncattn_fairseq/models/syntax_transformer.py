@@ -10,10 +10,12 @@ from fairseq.models.transformer import TransformerModel
 from torch import Tensor, nn
 
 from ..data.fields import SourceFields
+from ..modules import LabelEmbedding
+from ..modules.heads.placement import is_shown_in_training, names_shown
 from . import config
-from .checks import check
 from .decoder import SyntaxTransformerDecoder
 from .encoder import SyntaxTransformerEncoder
+from .plain_start import fill_in
 
 
 @register_model("syntax_transformer")
@@ -23,12 +25,18 @@ class SyntaxTransformerModel(TransformerModel):
     Without any such head it has the parameters of fairseq's own and computes the same.
     """
 
+    def __init__(self, args: Any, encoder: Any, decoder: Any) -> None:
+        super().__init__(args, encoder, decoder)
+        #: What the heads show in training, by name.
+        self.shown = [name for name in names_shown() if is_shown_in_training(self.cfg, name)]
+
     @classmethod
     def add_args(cls, parser: Any) -> None:
         """Add fairseq's options of a Transformer, and ours."""
         super().add_args(parser)
         # Architectures give the defaults, so the parser must not.
-        gen_parser_from_dataclass(parser, config.SyntaxConfig(), delete_default=True)
+        for options in config.list_options():
+            gen_parser_from_dataclass(parser, options(), delete_default=True)
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> SyntaxTransformerModel:
@@ -37,7 +45,7 @@ class SyntaxTransformerModel(TransformerModel):
         Raises:
             ValueError: for impossible options, or labels without a dictionary.
         """
-        args = config.namespace(args)
+        args = config.as_namespace(args)
         config.set_defaults(args)
         model: SyntaxTransformerModel = super().build_model(args, task)
         if args.source_label_dim:
@@ -47,27 +55,27 @@ class SyntaxTransformerModel(TransformerModel):
                     f"--source-label-dim {args.source_label_dim}: the data has no dictionary of "
                     "the source's dependency labels; binarise labels with syncattn-preprocess"
                 )
-            model.encoder.add_labels(dictionary, args.source_label_dim)
+            model.encoder.label_embedding = LabelEmbedding(
+                dictionary, args.source_label_dim, args.encoder_embed_dim
+            )
         return model
+
+    def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
+        """Take the checkpoint of a plain Transformer too; fairseq calls this before it loads."""
+        super().upgrade_state_dict_named(state_dict, name)
+        fill_in(self, state_dict)
 
     @property
     def source_fields(self) -> SourceFields:
-        """What the model wants to know about the source's parse."""
-        encoder, rule = self.encoder, "first" if self.args.encoder_parser == "lisa" else "chain"
-        reads_parents = encoder.pascal_layers and encoder.parent_weights.reads_parents
-        return SourceFields(
-            rules=frozenset([rule] if encoder.dependency_layer else []),
-            scaling=frozenset([encoder.parent_weights.parents] if reads_parents else []),
-            labels=encoder.label_embedding is not None,
-            tree_distances=encoder.reads_trees,
-        )
+        """What the model asks of the data about the source's parse."""
+        return config.list_fields(self.cfg)
 
     @classmethod
     def build_encoder(
         cls, cfg: Any, src_dict: Any, embed_tokens: nn.Embedding
     ) -> SyntaxTransformerEncoder:
         """Build the encoder."""
-        check(cfg)
+        config.check_options(cfg)
         return SyntaxTransformerEncoder(cfg, src_dict, embed_tokens)
 
     @classmethod
@@ -103,11 +111,14 @@ class SyntaxTransformerModel(TransformerModel):
             encoder_input: passed on to the encoder.
 
         Returns:
-            Scores ``(B, T, V)``, and fairseq's dictionary with, where there are such heads,
-            ``src_dependency``, E, ``(B, h, S, S)``; ``tgt_dependency``, D, ``(B, h, T, T)``, row t
-            = the head of y_t; and, for the sync loss, ``sync_attention``, D by decoder states.
-            Where distances are tied, ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and
-            ``(B, h, T)`` of each gated layer, and ``distance_attn``, C of each sync layer.
+            Scores ``(B, T, V)``, and fairseq's dictionary with what heads show: for each NAME
+            (:attr:`.Heads.shown`) ``src_NAME`` and ``tgt_NAME``, lists of ``(B, h, ...)`` by layer.
+
+            * ``src_dependency``, E, ``(B, h, S, S)``, and ``tgt_dependency``, D, ``(B, h, T, T)``,
+              row t = the parent of y_t; where they are tied, ``sync_attn``, C ``(B, T, S)`` of the
+              sync layer;
+            * ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and ``(B, h, T)``; where they
+              are tied, ``distance_attn``, C of each sync layer, in training.
         """
         encoder_out = self.encoder(
             src_tokens, src_lengths, return_all_hiddens=True, **encoder_input
@@ -120,14 +131,11 @@ class SyntaxTransformerModel(TransformerModel):
             alignment_heads=alignment_heads,
             src_lengths=src_lengths,
         )
-        if self.encoder.dependency_layer:
-            extra["src_dependency"] = self.encoder.dependencies(encoder_out)
-        if self.decoder.dependency_layer:
-            by_state = self.decoder.dependencies(extra, prev_output_tokens)
-            extra["tgt_dependency"] = self.decoder.by_predicted_token(by_state)
-            if self.decoder.has_sync_layer:
-                extra["sync_attention"] = by_state
-        if "distance_attn" in extra or (self.encoder.distance_layers and not self.training):
-            extra["src_distances"] = self.encoder.distances(encoder_out)
-            extra["tgt_distances"] = self.decoder.distances(extra, prev_output_tokens)
+        for name in self.shown if self.training else names_shown():
+            if self.encoder.showing[name]:
+                extra[f"src_{name}"] = self.encoder.show(name, encoder_out)
+            if self.decoder.showing[name]:
+                extra[f"tgt_{name}"] = self.decoder.show(name, extra, prev_output_tokens)
+        if self.decoder.has_sync_layer:
+            [extra["sync_attn"]] = extra["attn"]
         return scores, extra

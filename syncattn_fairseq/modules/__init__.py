@@ -1,10 +1,13 @@
 """Modules that hold parameters and call :mod:`syncattn_fairseq.functional`."""
 
+from . import heads
 from .backward_cross_attention import BackwardCrossAttention
-from .biaffine_query import BiaffineQuery
+from .batch_view import BatchView
+from .folded_linear import FoldedLinear
 from .gru import gru_step
+from .label_embedding import LabelEmbedding
 from .layer_drop import NumberedLayerDrop
-from .parent_weights import ParentWeights
+from .registry import PARTS, register_part
 from .source_attention import (
     FlexibleAttention,
     GlobalAttention,
@@ -17,17 +20,21 @@ from .syntax_attention import SyntaxAttention
 from .tree_cross_attention import TreeCrossAttention
 
 __all__ = [
+    "PARTS",
     "BackwardCrossAttention",
-    "BiaffineQuery",
+    "BatchView",
     "FlexibleAttention",
+    "FoldedLinear",
     "GlobalAttention",
+    "LabelEmbedding",
     "LocalAttention",
     "NumberedLayerDrop",
-    "ParentWeights",
     "PositionPredictor",
     "Source",
     "SyntaxAttention",
     "SyntaxDirectedAttention",
     "TreeCrossAttention",
     "gru_step",
+    "heads",
+    "register_part",
 ]

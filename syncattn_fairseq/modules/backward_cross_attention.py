@@ -1,15 +1,38 @@
 """Cross-attention that also shows how the source attends to the target (NLP 2021, Eq. 11)."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
+from .batch_view import BatchView
+from .options import read_layer
+from .part import Part
+from .registry import register_part
 
-class BackwardCrossAttention(MultiheadAttention):
+
+@dataclass
+class SyncOptions(FairseqDataclass):
+    """Where the dependency heads of both sides are tied, and how."""
+
+    sync_layer: int = field(
+        default=0,
+        metadata={"help": "decoder layer whose cross-attention ties both sides (0 = no sync loss)"},
+    )
+    sync_backward: ChoiceEnum(["transpose", "softmax"]) = field(  # type: ignore[valid-type]
+        default="transpose",
+        metadata={
+            "help": "from source to target: the transposed cross-attention (SyncAttn Eq. 7) or a "
+            "softmax over the target positions (NLP 2021, Eq. 11)"
+        },
+    )
+
+
+@register_part("sync")
+class BackwardCrossAttention(Part, MultiheadAttention):
     """fairseq's cross-attention that, in teacher forcing, returns its backward attention as well.
 
     The backward attention is the softmax over the target positions of the transposed logits. It
@@ -17,10 +40,32 @@ class BackwardCrossAttention(MultiheadAttention):
     probabilities over the source, then T × S probabilities over the target (each of the latter's
     columns sums to one). One tensor, because that is all that fairseq's decoder layer hands on,
     with or without activation checkpointing.
+
+    Args:
+        view: of the decoder's batch.
+        *args, **kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
-    #: (B, T), True = padding; set for one forward pass by the decoder.
-    target_padding_mask: Tensor | None = None
+    Options = SyncOptions
+
+    def __init__(self, *args: Any, view: BatchView, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.view = view
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check that there are heads to tie."""
+        layer = read_layer(cfg, "sync_layer", "decoder")
+        if layer and not (cfg.encoder_dependency_layer and cfg.decoder_dependency_layer):
+            raise ValueError(
+                "--sync-layer ties the dependency heads of encoder and decoder: "
+                "set --encoder-dependency-layer and --decoder-dependency-layer too"
+            )
+
+    @classmethod
+    def stands_in(cls, cfg: Any, layer: int) -> bool:
+        """Say whether it is the cross-attention of a decoder layer, counted from 1."""
+        return layer == cfg.sync_layer and cfg.sync_backward == "softmax"
 
     def forward(
         self, query: Tensor, key: Tensor | None, value: Tensor | None, **kwargs: Any
@@ -38,8 +83,7 @@ class BackwardCrossAttention(MultiheadAttention):
 
         logits = logits.view(batch, self.num_heads, target_length, -1).float()
         lowest = torch.finfo(torch.float32).min
-        if self.target_padding_mask is not None:
-            logits = logits.masked_fill(self.target_padding_mask[:, None, :, None], lowest)
+        logits = logits.masked_fill(self.view.padding_mask[:, None, :, None], lowest)
         # Columns of source padding are -inf throughout: uniform here, and E's columns there are 0.
         backward = logits.clamp_min(lowest).softmax(dim=-2)
         both = torch.cat([forward.view_as(backward), backward], dim=-1)

@@ -1,37 +1,101 @@
 """Cross-attention of a Transformer of which some heads are syntax-directed."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from fairseq.dataclass import FairseqDataclass
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
+from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..functional import distances_from, syntax_directed_scores
+from .batch_view import BatchView
+from .options import check_range, read_layer
+from .part import Part
+from .registry import register_part
 from .source_attention import PositionPredictor, Source
 
 
-class TreeCrossAttention(MultiheadAttention):
+@dataclass
+class TreeWindowOptions(FairseqDataclass):
+    """Where syntax-directed heads are, and how far they see."""
+
+    cross_attention_tree_window: int = field(
+        default=0,
+        metadata={
+            "help": "how many edges of the source's dependency tree syntax-directed heads of the "
+            "cross-attention see to any side of the word that they expect (SDAtt has 4; 0 = none)"
+        },
+    )
+    cross_attention_tree_layer: int = field(
+        default=0, metadata={"help": "decoder layer with these heads (0 = the top one)"}
+    )
+    cross_attention_tree_heads: int = field(
+        default=0, metadata={"help": "how many there are (0 = half of the layer's heads)"}
+    )
+
+
+@register_part("tree_window")
+class TreeCrossAttention(Part, MultiheadAttention):
     """fairseq's cross-attention whose first heads see what is near in the source's tree.
 
     Their scores are SDAtt's (Eq. 10-11) with the scaled dot products in the place of e; all of them
     share the expected position, which is predicted from the layer's state.
 
     Args:
+        view: of the decoder's batch.
         tree_heads: how many heads, counted from the first.
         tree_window: n, in edges.
         *args, **kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
-    #: (B, S, S); set for one forward pass by the decoder.
-    tree_distances: Tensor
+    Options = TreeWindowOptions
 
-    def __init__(self, *args: Any, tree_heads: int, tree_window: int, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, view: BatchView, tree_heads: int, tree_window: int, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.view = view
         self.tree_heads = tree_heads
         self.tree_window = tree_window
         self.position = PositionPredictor(self.embed_dim)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check that there are such a layer and such heads, and that they are free."""
+        check_range(cfg, "cross_attention_tree_window", 0, float("inf"), "must be 0 or more")
+        read_layer(cfg, "cross_attention_tree_layer", "decoder")
+        heads = cfg.decoder.attention_heads
+        explanation = f"the decoder has {heads} heads a layer"
+        check_range(cfg, "cross_attention_tree_heads", 0, heads, explanation)
+        if cfg.sync_backward == "softmax" and cls.stands_in(cfg, cfg.sync_layer):
+            raise ValueError(
+                f"--cross-attention-tree-layer {cfg.sync_layer}: not in the sync layer where "
+                "--sync-backward is softmax; choose another"
+            )
+
+    @classmethod
+    def stands_in(cls, cfg: Any, layer: int) -> bool:
+        """Say whether it is the cross-attention of a decoder layer, counted from 1."""
+        chosen = cfg.cross_attention_tree_layer or cfg.decoder.layers
+        return cfg.cross_attention_tree_window > 0 and layer == chosen
+
+    @classmethod
+    def options_of(cls, cfg: Any) -> dict[str, int]:
+        """Return what the constructor wants of the options."""
+        half = max(1, cfg.decoder.attention_heads // 2)
+        return {
+            "tree_heads": cfg.cross_attention_tree_heads or half,
+            "tree_window": cfg.cross_attention_tree_window,
+        }
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for the distances in the tree."""
+        if not cfg.cross_attention_tree_window:
+            return NOTHING
+        return SourceFields(fields=frozenset([TREE_DISTANCES]))
 
     def forward(
         self,
@@ -42,11 +106,14 @@ class TreeCrossAttention(MultiheadAttention):
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend as fairseq does."""
+        tree_distances = self.view.require(
+            TREE_DISTANCES.name, "the model's cross-attention has to"
+        )
         padding_mask = key_padding_mask
         if padding_mask is None:
-            padding_mask = torch.zeros_like(self.tree_distances[:, 0], dtype=torch.bool)
+            padding_mask = torch.zeros_like(tree_distances[:, 0], dtype=torch.bool)
         position = self.position(query.transpose(0, 1), Source(padding_mask))
-        self._distances = distances_from(position, self.tree_distances)
+        self._distances = distances_from(position, tree_distances)
         kwargs["static_kv"] = True  # else a fused kernel may be taken, which has no hook
         return super().forward(query, key, value, key_padding_mask=key_padding_mask, **kwargs)
 

@@ -88,7 +88,7 @@ class AnalysisPrinter:
             ("source", "src_dependency", forced.source, self.src_dict, self.src_scheme),
             ("hypothesis", "tgt_dependency", forced.target, self.tgt_dict, self.tgt_scheme),
         ):
-            attention = forced.mean([extra[key].mean(1) for extra in forced.extras if key in extra])
+            attention = forced.dependencies(key)
             if attention is None:
                 continue
             found = True

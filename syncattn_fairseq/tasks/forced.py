@@ -49,6 +49,15 @@ class Forced:
         pad, eos = self.special
         return tokens.ne(pad) & tokens.ne(eos)
 
+    def dependencies(self, key: str) -> Tensor | None:
+        """Return where the dependency heads of one side attend, ``(B, T, T)``; None without any.
+
+        Args:
+            key: ``src_dependency`` or ``tgt_dependency``.
+        """
+        shown = [torch.cat(extra[key], 1) for extra in self.extras if key in extra]
+        return self.mean([heads.mean(1) for heads in shown])
+
     def distances(self, key: str) -> dict[int, list[list[float]]]:
         """Return distances by layer, from 1, and sentence; nothing where none are measured.
 
@@ -56,7 +65,8 @@ class Forced:
             key: ``src_distances``, or ``tgt_distances``, those of the states that read each token.
         """
         extras = [extra for extra in self.extras if key in extra]
-        named = (getattr(model.encoder, "distance_layers", []) for model in self.models)
+        showing = (getattr(model.encoder, "showing", {}) for model in self.models)
+        named = (layers.get("distances") for layers in showing)
         layers: list[int] = next(filter(None, named), [])
         inside = self.inside(self.source if key == "src_distances" else self.target)
         found = {}

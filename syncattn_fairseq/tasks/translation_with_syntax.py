@@ -145,7 +145,7 @@ class TranslationWithSyntaxTask(TranslationTask):
                 )
             return Unparsed(pairs.src_sizes - 1)
 
-        src_heads = load("heads", source, needed=self.fields.reads_heads())
+        src_heads = load("heads", source, needed=self.fields.reads("heads"))
         if self.cfg.gold_source_heads and src_heads is None:
             raise DataError(
                 f"{folder}: {split} has no source heads for --gold-source-heads; "
@@ -155,7 +155,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             pairs,
             src_heads,
             load("heads", target),
-            load("labels", source, needed=True) if self.fields.labels else None,
+            load("labels", source, needed=True) if self.fields.reads("labels") else None,
             fields=self.fields,
             gold=self.cfg.gold_source_heads,
         )

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import (
     LabelSmoothedCrossEntropyWithSyntax,
+    make_config,
 )
 from tests.functional import reference
 from tests.models import build
@@ -24,16 +25,13 @@ TIED = {"distance_layers": "1,2", "distance_sync_layers": "2,3", "decoder_attent
 
 def criterion(**options: Any) -> LabelSmoothedCrossEntropyWithSyntax:
     task = SimpleNamespace(target_dictionary=build.dictionary())
-    defaults = {
-        "sentence_avg": False,
-        "label_smoothing": 0.1,
-        "src_dep_weight": 0.0,
-        "tgt_dep_weight": 0.0,
-        "dep_normalization": "tokens",
-        "sync_weight": 0.0,
-        "sync_without_eos": False,
-    }
-    return LabelSmoothedCrossEntropyWithSyntax(task, **{**defaults, **options})
+    cfg = make_config()()
+    weights = {"src_dep_weight": 0.0, "tgt_dep_weight": 0.0, "sync_weight": 0.0}
+    values = {"sentence_avg": False, "label_smoothing": 0.1, **weights, **options}
+    for name, value in values.items():
+        assert hasattr(cfg, name)
+        setattr(cfg, name, value)
+    return LabelSmoothedCrossEntropyWithSyntax.build_criterion(cfg, task)
 
 
 def batch(parents: bool = True) -> dict[str, Any]:
@@ -59,24 +57,34 @@ def test_each_loss_is_the_equation_times_its_weight() -> None:
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
     extra = model(**sample["net_input"])[1]
     base = translation_loss(model, sample)
-    source, sources = reference.dependency_loss(
-        extra["src_dependency"][:, 0], sample["src_parents"], causal=False
+    by_sentence = {
+        side: [
+            reference.dependency_loss(attention[0], parents.unsqueeze(0), causal)
+            for attention, parents in zip(
+                extra[f"{side}_dependency"][0].split(1), sample[f"{side}_parents"], strict=True
+            )
+        ]
+        for side, causal in (("src", False), ("tgt", True))
+    }
+    assert [labels for _, labels in by_sentence["src"]] == [4, 2]
+    assert [labels for _, labels in by_sentence["tgt"]] == [3, 2], "nor what is to the right"
+    tokens = [4, 5]
+    source, target = (
+        sum(n * total / labels for n, (total, labels) in zip(tokens, losses, strict=True))
+        for losses in by_sentence.values()
     )
-    target, targets = reference.dependency_loss(
-        extra["tgt_dependency"][:, 0], sample["tgt_parents"], causal=True
-    )
-    assert (sources, targets) == (6, 5), "the label to the right of its row does not count"
+    plain_sum = sum(total for total, _ in by_sentence["src"])
     mapped = [
         reference.project_attention(e[0], c, None)
-        for e, c in zip(extra["src_dependency"], extra["attn"][0], strict=True)
+        for e, c in zip(extra["src_dependency"][0], extra["attn"][0], strict=True)
     ]
     sync = reference.sync_attention_loss(
-        extra["tgt_dependency"][:, 0], torch.tensor(mapped), sample["target"].eq(build.PAD), True
+        extra["tgt_dependency"][0][:, 0], torch.tensor(mapped), sample["target"].eq(build.PAD), True
     )
     for options, expected in (
-        ({"src_dep_weight": 0.5}, 0.5 * source / sources * 9),
-        ({"tgt_dep_weight": 2.0}, 2.0 * target / targets * 9),
-        ({"src_dep_weight": 0.5, "dep_normalization": "sum"}, 0.5 * source),
+        ({"src_dep_weight": 0.5}, 0.5 * source),
+        ({"tgt_dep_weight": 2.0}, 2.0 * target),
+        ({"src_dep_weight": 0.5, "dep_normalization": "sum"}, 0.5 * plain_sum),
         ({"sync_weight": 10.0}, 10.0 * sync),
     ):
         loss, sample_size, log = criterion(**options)(model, sample)
@@ -86,16 +94,88 @@ def test_each_loss_is_the_equation_times_its_weight() -> None:
         assert log["total_loss"].item() == pytest.approx(loss.item())
 
 
+OBJECTIVES = {
+    "tokens": {"src_dep_weight": 0.5, "tgt_dep_weight": 0.5, "sync_weight": 0.5},
+    "sum": {"src_dep_weight": 0.5, "tgt_dep_weight": 0.5, "dep_normalization": "sum"},
+    "distances": {"sync_mse_weight": 0.5, "sync_rank_weight": 0.5},
+}
+
+
+def micro_batches(sample: dict[str, Any]) -> list[dict[str, Any]]:
+    """Split a batch of two sentences; padding stays, which changes nothing."""
+    parts = []
+    for row in (slice(0, 1), slice(1, 2)):
+        part = {k: v[row] for k, v in sample.items() if torch.is_tensor(v)}
+        part["net_input"] = {k: v[row] for k, v in sample["net_input"].items()}
+        part["ntokens"] = int(part["target"].ne(build.PAD).sum())
+        parts.append(part)
+    return parts
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=list(OBJECTIVES))
+@pytest.mark.parametrize("labelled", [0, 1, 2])
+def test_the_objective_of_a_batch_is_the_sum_of_its_parts(
+    objective: dict[str, Any], labelled: int
+) -> None:
+    """However fairseq splits a batch over steps and workers, it is the same objective."""
+    model = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC, **TIED)
+    sample = batch()
+    for parents in (sample["src_parents"], sample["tgt_parents"]):
+        parents[labelled:] = -1
+    make = criterion(**objective)
+    whole, size, _ = make(model, sample)
+    parts = [make(model, part) for part in micro_batches(sample)]
+    assert size == sum(part[1] for part in parts)
+    assert whole.item() == pytest.approx(sum(part[0].item() for part in parts), rel=1e-6)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=list(OBJECTIVES))
+def test_losses_weigh_the_same_however_fairseq_counts(objective: dict[str, Any]) -> None:
+    model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC, **TIED), batch()
+    by_tokens, by_sentences = (
+        criterion(sentence_avg=average, **objective)(model, sample) for average in (False, True)
+    )
+    assert (by_tokens[1], by_sentences[1]) == (9, 2)
+    assert by_tokens[0].item() == by_sentences[0].item()
+    norms = []
+    for objective_value, _, _ in (by_tokens, by_sentences):
+        model.zero_grad()
+        (objective_value - translation_loss(model, sample)).backward(retain_graph=True)
+        norms.append(sum(p.grad.norm() for p in model.parameters() if p.grad is not None).item())
+    assert norms[0] == pytest.approx(norms[1])
+    assert norms[0] > 0
+
+
+def test_rows_by_input_are_tied_to_the_cross_attention_of_their_token() -> None:
+    """D's row of y_t comes from the state that reads y_t, C's from the one that predicts it."""
+    options = {"tgt_dependency_rows": "input", "noise": 0.1, **SYNC}
+    model, sample = build.model("transformer_syncattn_tiny", **options), batch()
+    extra = model(**sample["net_input"])[1]
+    by_state = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC)
+    [states] = by_state(**sample["net_input"])[1]["tgt_dependency"]
+    expected = 0.0
+    for b, length in enumerate((4, 5)):
+        last = length - 1  # the end of the sentence is read by no state
+        mapped = reference.project_attention(
+            extra["src_dependency"][0][b, 0], extra["attn"][0][b, :last], None
+        )
+        moved = states[b : b + 1, 0, 1:length, 1:length]
+        nothing = torch.zeros(1, last, dtype=torch.bool)
+        expected += reference.sync_attention_loss(moved, torch.tensor([mapped]), nothing, True)
+    log = criterion(sync_weight=1.0)(model, sample)[2]
+    assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
+
+
 def test_end_of_sentence_can_be_left_out_of_the_sync_loss() -> None:
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
     extra = model(**sample["net_input"])[1]
     mapped = [
         reference.project_attention(e[0], c, None)
-        for e, c in zip(extra["src_dependency"], extra["attn"][0], strict=True)
+        for e, c in zip(extra["src_dependency"][0], extra["attn"][0], strict=True)
     ]
     out = sample["target"].eq(build.PAD) | sample["target"].eq(build.EOS)
     expected = reference.sync_attention_loss(
-        extra["tgt_dependency"][:, 0], torch.tensor(mapped), out, True
+        extra["tgt_dependency"][0][:, 0], torch.tensor(mapped), out, True
     )
     log = criterion(sync_weight=1.0, sync_without_eos=True)(model, sample)[2]
     assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
@@ -105,7 +185,7 @@ def test_several_heads_are_averaged() -> None:
     model, sample = build.model("transformer_dbsa_tiny", noise=0.1, dependency_heads=2), batch()
     extra = model(**sample["net_input"])[1]
     each = [
-        reference.dependency_loss(extra["src_dependency"][:, h], sample["src_parents"], False)[0]
+        reference.dependency_loss(extra["src_dependency"][0][:, h], sample["src_parents"], False)[0]
         for h in range(2)
     ]
     log = criterion(src_dep_weight=1.0)(model, sample)[2]
@@ -136,7 +216,7 @@ def test_training_heads_without_parses_is_refused_with_the_way_out() -> None:
 def test_fairseqs_transformer_trains_with_it() -> None:
     model, sample = build.model("transformer_tiny"), batch()
     # No task gives these to a model that has no use for them.
-    for field in ("src_parents", "src_labels", "src_tree_distances"):
+    for field in ("src_parent_positions", "src_labels", "src_tree_distances"):
         del sample["net_input"][field]
     loss, _, log = criterion(src_dep_weight=0.5, sync_weight=0.5)(model, sample)
     assert loss.item() == pytest.approx(translation_loss(model, sample).item())
@@ -197,7 +277,7 @@ def test_logged_means_run_over_all_workers() -> None:
 
 def test_head_accuracy_counts_the_labels_that_get_most_attention() -> None:
     model, sample = build.model("transformer_dbsa_tiny"), batch()
-    attention = model(**sample["net_input"])[1]["src_dependency"][:, 0]
+    attention = model(**sample["net_input"])[1]["src_dependency"][0][:, 0]
     log = criterion()(model, sample)[2]
     expected = sum(
         attention[b, t].argmax().item() == parent
@@ -242,14 +322,13 @@ def test_nothing_waits_for_the_device() -> None:
     encoder_out = model.encoder(**sample["net_input"], return_all_hiddens=True)
     _, extra = model.decoder(previous, encoder_out=encoder_out)
     with NoHostSynchronisation():
-        extra["src_dependency"] = model.encoder.dependencies(encoder_out)
-        extra["tgt_dependency"] = model.decoder.dependencies(extra, previous)
-        extra["sync_attention"] = extra["tgt_dependency"]
-        extra["src_distances"] = model.encoder.distances(encoder_out)
-        extra["tgt_distances"] = model.decoder.distances(extra, previous)
+        for name in ("dependency", "distances"):
+            extra[f"src_{name}"] = model.encoder.show(name, encoder_out)
+            extra[f"tgt_{name}"] = model.decoder.show(name, extra, previous)
+        [extra["sync_attn"]] = extra["attn"]
         for term in make.terms:
             assert term.applies(extra, sample)
-            term(extra, sample, 9)
+            term(extra, sample)
     for waiting in (
         lambda: extra["attn"][0].sum().item(),
         lambda: previous[previous.eq(build.PAD)],

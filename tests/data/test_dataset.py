@@ -13,7 +13,7 @@ from fairseq.trainer import Trainer
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_marks
-from syncattn_fairseq.data.fields import SourceFields
+from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, parent_positions
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, parents_from_marks
 from tests.models import build
 
@@ -68,10 +68,10 @@ def test_parents_point_at_the_columns_of_their_own_sentence(
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad: bool) -> None:
     dataset = SyntaxPairDataset(
-        pairs(left_pad, False), MARKS, fields=SourceFields(scaling=frozenset(["parse"]))
+        pairs(left_pad, False), MARKS, fields=SourceFields(fields=frozenset([parent_positions()]))
     )
     batch = dataset.collater([dataset[i] for i in range(4)])
-    parents = batch["net_input"]["src_parents"]
+    parents = batch["net_input"]["src_parent_positions"]
     nan = float("nan")
     expected = {  # the end of the sentence is its own parent
         0: [1.5, 1.5, 1.5, 1.5, 4],
@@ -89,26 +89,30 @@ def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad
 
 def test_bfloat16_training_does_not_move_parents() -> None:
     dataset = SyntaxPairDataset(
-        pairs(True, False), MARKS, fields=SourceFields(scaling=frozenset(["parse"]))
+        pairs(True, False), MARKS, fields=SourceFields(fields=frozenset([parent_positions()]))
     )
     batch = dataset.collater([dataset[0]])
     trainer = SimpleNamespace(cfg=SimpleNamespace(common=SimpleNamespace(fp16=False, bf16=True)))
     converted = Trainer._fp_convert_sample(trainer, batch)
-    parents = batch["net_input"]["src_parents"]
-    torch.testing.assert_close(converted["net_input"]["src_parents"], parents, equal_nan=True)
+    parents = batch["net_input"]["src_parent_positions"]
+    torch.testing.assert_close(
+        converted["net_input"]["src_parent_positions"], parents, equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
 def test_controls_are_the_same_alone_and_in_a_batch(control: str) -> None:
-    fields = SourceFields(rules=frozenset(["chain"]), scaling=frozenset([control]))
+    fields = SourceFields(frozenset(["chain"]), frozenset([parent_positions(control)]))
     dataset = SyntaxPairDataset(pairs(False, False), MARKS, fields=fields)
     plain = SyntaxPairDataset(pairs(False, False), MARKS)
     together = dataset.collater([dataset[i] for i in range(4)])
     for row, number in enumerate(together["id"].tolist()):
         alone = dataset.collater([dataset[number]])
-        parents = alone["net_input"]["src_parents"][0]
+        parents = alone["net_input"]["src_parent_positions"][0]
         torch.testing.assert_close(
-            together["net_input"]["src_parents"][row, : len(parents)], parents, equal_nan=True
+            together["net_input"]["src_parent_positions"][row, : len(parents)],
+            parents,
+            equal_nan=True,
         )
         assert alone["src_parents"].equal(plain.collater([plain[number]])["src_parents"]), (
             "labels of the losses are never shuffled"
@@ -124,7 +128,7 @@ def test_every_subword_has_its_words_label(left_pad: bool) -> None:
         torch.tensor([5, CONTINUATION, 6, 7, CONTINUATION]),
     ]
     dataset = SyntaxPairDataset(
-        pairs(left_pad, False), None, None, labels, SourceFields(labels=True)
+        pairs(left_pad, False), None, None, labels, SourceFields(fields=frozenset([LABELS]))
     )
     batch = dataset.collater([dataset[i] for i in range(4)])
     expected = {0: [5, 6, 6, 7, 2], 1: [8, 2], 2: [3, 3, 3, 2], 3: [5, 5, 6, 7, 7, 2]}
@@ -138,7 +142,7 @@ def test_every_subword_has_its_words_label(left_pad: bool) -> None:
 
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad: bool) -> None:
-    trees = SourceFields(tree_distances=True)
+    trees = SourceFields(fields=frozenset([TREE_DISTANCES]))
     dataset = SyntaxPairDataset(pairs(left_pad, False), MARKS, fields=trees)
     batch = dataset.collater([dataset[i] for i in range(4)])
     distances = batch["net_input"]["src_tree_distances"]
@@ -156,7 +160,7 @@ def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad: bool) -
 
 
 def test_only_what_the_encoder_reads_can_be_missing() -> None:
-    scaling = SourceFields(scaling=frozenset(["parse"]))
+    scaling = SourceFields(fields=frozenset([parent_positions()]))
     assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).unparsed() == [2]
     assert SyntaxPairDataset(pairs(True, False), MARKS).unparsed() == []
 
@@ -176,7 +180,7 @@ def test_a_side_without_heads_adds_no_field() -> None:
     dataset = SyntaxPairDataset(pairs(True, False), MARKS, gold=True)
     batch = dataset.collater([dataset[i] for i in range(4)])
     assert "tgt_parents" not in batch
-    assert batch["net_input"]["gold_src_parents"] is batch["src_parents"]
+    assert batch["net_input"]["src_parents"] is batch["src_parents"]
     assert dataset.collater([]) == {}
 
 

@@ -3,30 +3,42 @@ from __future__ import annotations
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.fields import SourceFields
+from syncattn_fairseq.data.fields import (
+    LABELS,
+    NOTHING,
+    TREE_DISTANCES,
+    SourceFields,
+    parent_positions,
+)
 
 
-def test_an_ensemble_wants_what_its_models_want() -> None:
-    pascal, lisa = SourceFields(scaling=frozenset(["parse"])), SourceFields(frozenset(["first"]))
-    rest = SourceFields(labels=True) | SourceFields(tree_distances=True)
-    both = pascal | SourceFields() | lisa | rest
-    assert both == SourceFields(frozenset(["first"]), frozenset(["parse"]), True, True)
-    assert (both.rule(), both.scaled_parents()) == ("first", "parse")
+def test_the_wishes_of_an_ensemble_are_united() -> None:
+    pascal = SourceFields(fields=frozenset([parent_positions()]))
+    lisa = SourceFields(frozenset(["first"]))
+    rest = SourceFields(fields=frozenset([LABELS, TREE_DISTANCES]))
+    both = pascal | NOTHING | lisa | rest
+    names = ["src_labels", "src_parent_positions", "src_tree_distances"]
+    assert [field.name for field in both.by_name()] == names
+    assert both.rule() == "first"
+    assert (both | pascal) == both
+    assert NOTHING.rule() == "chain"
 
 
-def test_who_reads_heads() -> None:
-    assert SourceFields(scaling=frozenset(["parse"])).reads_heads()
-    assert SourceFields(tree_distances=True).reads_heads()
-    assert not SourceFields(rules=frozenset(["chain"]), labels=True).reads_heads()
+def test_what_is_read_in_decoding() -> None:
+    for fields, heads, labels in (
+        ([parent_positions()], True, False),
+        ([TREE_DISTANCES], True, False),
+        ([LABELS], False, True),
+        ([], False, False),
+    ):
+        wanted = SourceFields(frozenset(["chain"]), frozenset(fields))
+        assert (wanted.reads("heads"), wanted.reads("labels")) == (heads, labels)
 
 
-def test_nothing_is_wanted_to_begin_with() -> None:
-    assert SourceFields().scaled_parents() is None
-    assert SourceFields().rule() == "chain"
-
-
-def test_one_ensemble_cannot_be_given_two_kinds_of_parents() -> None:
-    with pytest.raises(DataError, match=r"different parents \(parse, random\)"):
-        (
-            SourceFields(scaling=frozenset(["parse"])) | SourceFields(scaling=frozenset(["random"]))
-        ).scaled_parents()
+def test_different_parents_cannot_scale_one_ensemble() -> None:
+    parse, random = (
+        SourceFields(fields=frozenset([parent_positions(control)]))
+        for control in ("parse", "random")
+    )
+    with pytest.raises(DataError, match=r"different src_parent_positions \(parse, random\)"):
+        (parse | random).by_name()

@@ -68,7 +68,7 @@ def net_input(
         labels[row, first : first + size - 1] = 4 + sentence[:-1] % LABELS
     return {
         "src_tokens": tokens,
-        "src_parents": parents,
+        "src_parent_positions": parents,
         "src_labels": labels,
         "src_tree_distances": distances,
         "src_lengths": torch.tensor([len(s) for s in source]),

@@ -9,7 +9,7 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 
-from syncattn_fairseq.data.fields import SourceFields
+from syncattn_fairseq.data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from syncattn_fairseq.modules import Source
 from tests.models import build
 
@@ -141,11 +141,12 @@ def test_dropout_in_training_alone() -> None:
 def test_only_syntax_directed_attention_reads_trees() -> None:
     for arch in ARCHITECTURES:
         reads = "syntax" in arch
-        assert build.model(arch, **SIZES).source_fields == SourceFields(tree_distances=reads)
+        trees = SourceFields(fields=frozenset([TREE_DISTANCES]))
+        assert build.model(arch, **SIZES).source_fields == (trees if reads else NOTHING)
     batch = build.net_input(build.sentences([3]), build.sentences([4]))
     del batch["src_tree_distances"]
     build.model("rnn_local", **SIZES)(**batch)
-    with pytest.raises(ValueError, match="needs net_input.src_tree_distances"):
+    with pytest.raises(ValueError, match="read net_input.src_tree_distances"):
         build.model("rnn_syntax_directed", **SIZES)(**batch)
 
 

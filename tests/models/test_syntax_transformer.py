@@ -8,8 +8,9 @@ import pytest
 import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
+from torch.nn import functional as F
 
-from syncattn_fairseq.data.fields import SourceFields
+from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, parent_positions
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
 from tests.models import build
@@ -71,7 +72,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
         **SYNC,
     },
 }
-EXTRAS = ("src_dependency", "tgt_dependency", "sync_attention", "backward_attn")
+EXTRAS = ("sync_attn", "backward_attn")
+SHOWN = ("src_dependency", "tgt_dependency", "src_distances", "tgt_distances", "distance_attn")
 
 
 @pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS))
@@ -124,13 +126,13 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(
             torch.testing.assert_close(batched, single, atol=1e-5, rtol=1e-5)
 
         same(extra["attn"][0][b, :T, columns], alone_extra["attn"][0][0])
-        if "src_dependency" in extra:
-            same(extra["src_dependency"][b, :, columns, columns], alone_extra["src_dependency"][0])
-        if "tgt_dependency" in extra:
+        for layer, heads in enumerate(extra.get("src_dependency", [])):
+            same(heads[b, :, columns, columns], alone_extra["src_dependency"][layer][0])
+        for layer, heads in enumerate(extra.get("tgt_dependency", [])):
             last = T - 1 if variant.get("tgt_dependency_rows") == "input" else T
             same(
-                extra["tgt_dependency"][b, :, :last, :last],
-                alone_extra["tgt_dependency"][0, :, :last, :last],
+                heads[b, :, :last, :last],
+                alone_extra["tgt_dependency"][layer][0, :, :last, :last],
             )
         for kind, inside in (("src_distances", columns), ("tgt_distances", slice(0, T))):
             for layer, distances in enumerate(extra.get(kind, [])):
@@ -183,19 +185,21 @@ def test_dependencies_are_those_of_the_layers_own_attention() -> None:
     for side, key in (("encoder", "src_dependency"), ("decoder", "tgt_dependency")):
         attention = getattr(model, side).layers[0].self_attn
         x = seen[side][:, 0]
-        q = attention.q_proj.linear(x)[:, :32]
+        q = F.linear(x, *attention.q_proj.plain)[:, :32]
         k = attention.k_proj(x)[:, :32]
-        scores = biaffine_scores(q, k, attention.q_proj.biaffine_weight[0])
+        scores = biaffine_scores(q, k, attention.heads["dependency"].weight[0])
         if side == "decoder":
             scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
-        torch.testing.assert_close(extra[key][0, 0], scores.softmax(-1))
+        torch.testing.assert_close(extra[key][0][0, 0], scores.softmax(-1))
 
 
 def test_rows_by_input_are_moved_up_by_one() -> None:
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
-    predicted = build.model("transformer_dbsa_tiny")(**batch)[1]["tgt_dependency"]
-    by_input = build.model("transformer_dbsa_tiny", tgt_dependency_rows="input")(**batch)[1]
-    torch.testing.assert_close(by_input["tgt_dependency"][..., :-1, :-1], predicted[..., 1:, 1:])
+    [predicted] = build.model("transformer_dbsa_tiny")(**batch)[1]["tgt_dependency"]
+    model = build.model("transformer_dbsa_tiny", tgt_dependency_rows="input")
+    [by_input] = model(**batch)[1]["tgt_dependency"]
+    torch.testing.assert_close(by_input[..., :-1, :-1], predicted[..., 1:, 1:])
+    assert by_input[..., -1, :].abs().max() == 0, "no state reads the end of the sentence"
 
 
 def test_another_layers_alignment_is_whole_beside_a_backward_attention() -> None:
@@ -218,7 +222,7 @@ def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
         loss = scores.square().mean() + sum(
             extra[key].square().sum() for key in EXTRAS if key in extra
         )
-        for key in ("src_distances", "tgt_distances", "distance_attn"):
+        for key in SHOWN:
             loss = loss + sum(tensor.square().sum() for tensor in extra.get(key, []))
         (loss + extra["attn"][0].square().sum()).backward()
         gradients.append({n: p.grad for n, p in model.named_parameters()})
@@ -247,7 +251,7 @@ def test_gold_heads_change_what_the_model_says(name: str) -> None:
     model = build.model(**VARIANTS[name])
     batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
     plain, _ = model(**batch)
-    gold, _ = model(**batch, gold_src_parents=torch.zeros_like(batch["src_tokens"]))
+    gold, _ = model(**batch, src_parents=torch.zeros_like(batch["src_tokens"]))
     assert not torch.allclose(plain, gold)
     torch.testing.assert_close(model(**batch)[0], plain, msg="not kept for the next batch")
 
@@ -279,7 +283,7 @@ def test_hydras_configuration_builds_the_same_model() -> None:
             "--cross-attention-tree-layer 2: not in the sync layer where --sync-backward is softm",
         ),
         ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
-        ({"dependency_heads": 3}, "--dependency-heads 3: the encoder has 2 heads"),
+        ({"dependency_heads": 3}, "--dependency-heads 3: encoder layer 1 has 2 heads"),
         ({"sync_layer": 7}, "--sync-layer 7"),
         ({"sync_layer": 1, "decoder_dependency_layer": 0}, "--sync-layer ties"),
         ({"pascal_layers": "3"}, "--pascal-layers 3: the encoder has layers 1 to 2"),
@@ -288,7 +292,7 @@ def test_hydras_configuration_builds_the_same_model() -> None:
             {"pascal_layers": "1", "pascal_heads": 2},
             "--pascal-heads 2: encoder layer 1 has 2 heads, of which 1 are dependency heads",
         ),
-        ({"pascal_std": 0.0}, "--pascal-std 0.0"),
+        ({"pascal_std": -0.1}, "--pascal-std -0.1"),
         ({"parent_ignoring": 1.5}, "--parent-ignoring 1.5"),
         ({"distance_layers": "2,3"}, "--distance-layers 2,3: the encoder has layers 1 to 2"),
         (
@@ -297,7 +301,7 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ),
         (
             {"distance_layers": "1", "local_layers": "1,2"},
-            "--local-layers 1,2: the heads of layer 1",
+            "--local-layers 1,2: .* 2 heads, of which 1 are dependency heads and 1 are gated heads",
         ),
         ({"local_window": -1}, "--local-window -1: must be 0 or more"),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
@@ -308,29 +312,38 @@ def test_impossible_options_are_refused(options: dict[str, Any], message: str) -
         build.model("transformer_dbsa_tiny", **options)
 
 
+def count(layer: Any, kind: str) -> int:
+    """Return how many heads of a layer's self-attention are of a kind."""
+    groups = getattr(layer.self_attn, "heads", {})
+    return groups[kind].count if kind in groups else 0
+
+
 def test_architectures_have_the_layers_of_the_papers() -> None:
     base = build.model("transformer_syncattn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    assert base.encoder.dependency_layer == base.decoder.dependency_layer == 1
+    assert base.encoder.showing["dependency"] == base.decoder.showing["dependency"] == [1]
     assert base.decoder.alignment_layer == 5
     assert [aligning_layer(layers) for layers in (1, 2, 3, 6)] == [1, 2, 2, 5]
     iwslt = build.model("transformer_dbsa_iwslt_de_en", encoder_layers=1, decoder_layers=2)
     attention = iwslt.encoder.layers[0].self_attn
-    assert (attention.parser, attention.parent_scaled_heads) == ("biaffine", 0)
+    assert {name: heads.count for name, heads in attention.heads.items()} == {
+        "dependency": 1,
+        "ordinary": 3,
+    }
+    assert attention.heads["dependency"].parser == "biaffine"
     assert (attention.embed_dim, attention.num_heads) == (512, 4)
     assert iwslt.encoder.layers[0].fc1.out_features == 1024
     pascal = build.model("transformer_pascal", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    heads = [getattr(layer.self_attn, "parent_scaled_heads", 0) for layer in pascal.encoder.layers]
-    assert heads == [7, 0, 0, 0, 0, 0]
+    assert [count(layer, "parent_scaled") for layer in pascal.encoder.layers] == [7, 0, 0, 0, 0, 0]
     lpsi = build.model("transformer_lpsi", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    assert lpsi.encoder.distance_layers == lpsi.decoder.distance_layers == [1, 2]
+    assert lpsi.encoder.showing["distances"] == lpsi.decoder.showing["distances"] == [1, 2]
     assert lpsi.decoder.distance_sync_layers == [5, 6]
-    assert lpsi.encoder.layers[0].self_attn.gates.weight.shape == (8, 6, 2)
+    assert lpsi.encoder.layers[0].self_attn.heads["gated"].weight.shape == (8, 6, 2)
     local = build.model("transformer_local_attn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    windows = [getattr(layer.self_attn, "window", None) for layer in local.encoder.layers]
-    assert windows == [2, 2, None, None, None, None]
+    assert [count(layer, "window") for layer in local.encoder.layers] == [8, 8, 0, 0, 0, 0]
+    assert local.encoder.layers[1].self_attn.heads["window"].window == 2
     lisa = build.model("transformer_lisa", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    assert lisa.encoder.layers[0].self_attn.parser == "lisa"
-    assert (lisa.encoder.dependency_layer, lisa.decoder.dependency_layer) == (1, 0)
+    assert lisa.encoder.layers[0].self_attn.heads["dependency"].parser == "lisa"
+    assert (lisa.encoder.showing["dependency"], lisa.decoder.showing["dependency"]) == ([1], [])
     sh = build.model("transformer_sh", encoder_layers=1, decoder_layers=1)
     assert sh.encoder.label_embedding.embedding_dim == 10
 
@@ -345,7 +358,10 @@ def test_parents_scale_the_last_heads_of_the_layers_that_have_such() -> None:
     torch.testing.assert_close(model.train()(**batch)[0], plain(**batch)[0])
     scaled = model.eval()(**batch)[0]
     assert not torch.allclose(scaled, plain(**batch)[0], atol=1e-3)
-    unparsed = {**batch, "src_parents": torch.full_like(batch["src_parents"], float("nan"))}
+    unparsed = {
+        **batch,
+        "src_parent_positions": torch.full_like(batch["src_parent_positions"], float("nan")),
+    }
     torch.testing.assert_close(model(**unparsed)[0], plain(**batch)[0])
 
 
@@ -364,12 +380,12 @@ def test_labels_take_the_last_dimensions_of_the_source_embedding() -> None:
 
 def test_what_a_model_reads_must_be_there() -> None:
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
-    for arch, field in (("pascal", "src_parents"), ("sh", "src_labels")):
+    for arch, field in (("pascal", "src_parent_positions"), ("sh", "src_labels")):
         without = {name: value for name, value in batch.items() if name != field}
-        with pytest.raises(ValueError, match=rf"needs? net_input\.{field}"):
+        with pytest.raises(ValueError, match=rf"read net_input\.{field}"):
             build.model(f"transformer_{arch}_tiny")(**without)
     del batch["src_tree_distances"]
-    with pytest.raises(ValueError, match=r"needs net_input\.src_tree_distances"):
+    with pytest.raises(ValueError, match=r"read net_input\.src_tree_distances"):
         build.model("syntax_transformer_tiny", cross_attention_tree_window=4)(**batch)
 
 
@@ -379,19 +395,19 @@ def test_what_a_model_reads_must_be_there() -> None:
         ("syntax_transformer", {}, SourceFields()),
         ("transformer_dbsa", {}, SourceFields(rules=frozenset(["chain"]))),
         ("transformer_lisa", {}, SourceFields(rules=frozenset(["first"]))),
-        ("transformer_pascal", {}, SourceFields(scaling=frozenset(["parse"]))),
+        ("transformer_pascal", {}, SourceFields(fields=frozenset([parent_positions()]))),
         (
             "transformer_pascal",
             {"pascal_parents": "random"},
-            SourceFields(scaling=frozenset(["random"])),
+            SourceFields(fields=frozenset([parent_positions("random")])),
         ),
         ("transformer_pascal", {"pascal_parents": "self"}, SourceFields()),
         ("transformer_pascal", {"pascal_parents": "constant"}, SourceFields()),
-        ("transformer_sh", {}, SourceFields(labels=True)),
+        ("transformer_sh", {}, SourceFields(fields=frozenset([LABELS]))),
         (
             "syntax_transformer",
             {"cross_attention_tree_window": 4},
-            SourceFields(tree_distances=True),
+            SourceFields(fields=frozenset([TREE_DISTANCES])),
         ),
     ],
 )

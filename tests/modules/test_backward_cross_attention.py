@@ -4,14 +4,20 @@ import pytest
 import torch
 from fairseq.modules import MultiheadAttention
 
-from syncattn_fairseq.modules import BackwardCrossAttention
+from syncattn_fairseq.modules import BackwardCrossAttention, BatchView
 
 D, H, T, S = 8, 2, 4, 5
 
 
+def show_padding(attention: BackwardCrossAttention, mask: torch.Tensor) -> None:
+    attention.view.fill(torch.zeros_like(mask), mask, {})
+
+
 def make() -> tuple[BackwardCrossAttention, MultiheadAttention]:
     torch.manual_seed(0)
-    ours = BackwardCrossAttention(D, H, encoder_decoder_attention=True).double().eval()
+    ours = BackwardCrossAttention(D, H, view=BatchView(), encoder_decoder_attention=True)
+    ours = ours.double().eval()
+    show_padding(ours, torch.zeros(2, T, dtype=torch.bool))
     theirs = MultiheadAttention(D, H, encoder_decoder_attention=True).double().eval()
     theirs.load_state_dict(ours.state_dict())
     return ours, theirs
@@ -33,7 +39,7 @@ def test_output_and_forward_attention_are_fairseqs() -> None:
 def test_backward_attention_is_the_softmax_over_target_positions() -> None:
     ours, theirs = make()
     x, source = torch.randn(T, 2, D).double(), torch.randn(S, 2, D).double()
-    ours.target_padding_mask = torch.tensor([[False] * 4, [False, False, False, True]])
+    show_padding(ours, torch.tensor([[False] * 4, [False, False, False, True]]))
     _, both = ours(x, source, source, static_kv=True, need_head_weights=True)
     assert both is not None
     backward = both[..., S:]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.modules import (
+    BatchView,
     FlexibleAttention,
     GlobalAttention,
     LocalAttention,
@@ -75,12 +76,19 @@ def test_a_gru_step_is_that_of_pytorchs_cell() -> None:
     torch.testing.assert_close(gru_step(inputs, recurrent, state), cell(x, state))
 
 
+def show_trees(attention: TreeCrossAttention, distances: torch.Tensor) -> None:
+    tokens = torch.zeros_like(distances[:, 0])
+    attention.view.fill(tokens, tokens.bool(), {"src_tree_distances": distances})
+
+
 def tree_attention(heads: int) -> TreeCrossAttention:
     torch.manual_seed(0)
-    made = TreeCrossAttention(8, 4, encoder_decoder_attention=True, tree_heads=heads, tree_window=2)
-    made.tree_distances = torch.randint(0, 5, (2, 6, 6))
+    options = {"view": BatchView(), "tree_heads": heads, "tree_window": 2}
+    made = TreeCrossAttention(8, 4, encoder_decoder_attention=True, **options)
+    distances = torch.randint(0, 5, (2, 6, 6))
     columns = torch.arange(6)
-    made.tree_distances[:, columns, columns] = 0
+    distances[:, columns, columns] = 0
+    show_trees(made, distances)
     return made.eval()
 
 
@@ -90,7 +98,8 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
     _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
     place = attention.position(query.transpose(0, 1), Source(padding)).round().long()
-    rows = attention.tree_distances.gather(1, place.unsqueeze(-1).expand(2, 5, 6))
+    distances = attention.view.require("src_tree_distances", "")
+    rows = distances.gather(1, place.unsqueeze(-1).expand(2, 5, 6))
     outside = (rows > 2) | padding.unsqueeze(1)
     for head in range(4):
         zero = weights[head] == 0
@@ -100,7 +109,7 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
 
 def test_without_a_parse_tree_heads_are_ordinary() -> None:
     attention = tree_attention(heads=2)
-    attention.tree_distances.zero_()
+    show_trees(attention, torch.zeros_like(attention.view.require("src_tree_distances", "")))
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()
     theirs.load_state_dict(attention.state_dict(), strict=False)

@@ -7,8 +7,14 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
-from syncattn_fairseq.functional import parent_gaussian
-from syncattn_fairseq.modules import SyntaxAttention
+from syncattn_fairseq.modules import BatchView, SyntaxAttention
+from syncattn_fairseq.modules.heads import (
+    DependencyHeads,
+    GatedHeads,
+    Heads,
+    ParentScaledHeads,
+    WindowHeads,
+)
 from tests.functional import reference
 
 D, H = 12, 3
@@ -23,20 +29,34 @@ def make(
     window: int | None = None,
 ) -> SyntaxAttention:
     torch.manual_seed(1)
-    attention = SyntaxAttention(
-        D,
-        H,
-        self_attention=True,
-        dependency_heads=heads,
-        parser=parser,
-        key_bias=key_bias,
-        parent_scaled_heads=scaled,
-        look_back=look_back,
-        window=window,
-    )
+    view, d = BatchView(), D // H
+    groups: dict[str, Heads] = {}
+    if heads:
+        groups["dependency"] = DependencyHeads(heads, d, view, parser, key_bias)
+    between = H - heads - scaled
+    if between and look_back is not None:
+        groups["gated"] = GatedHeads(between, d, view, look_back)
+    elif between and window is not None:
+        groups["window"] = WindowHeads(between, d, view, window)
+    elif between:
+        groups["ordinary"] = Heads(between, d, view)
+    if scaled:
+        groups["parent_scaled"] = ParentScaledHeads(scaled, d, view)
+    attention = SyntaxAttention(D, H, self_attention=True, heads=groups)
     for parameter in attention.parameters():
         nn.init.normal_(parameter, std=0.5)
+    view.fill(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.bool), {})
     return attention.double().eval()
+
+
+def show_batch(attention: SyntaxAttention, tokens: Tensor, **fields: Tensor) -> None:
+    """Fill the view that all groups share."""
+    group, _ = next(attention.groups)
+    group.view.fill(tokens, torch.zeros_like(tokens, dtype=torch.bool), fields)
+
+
+def show_parents(attention: SyntaxAttention, positions: Tensor) -> None:
+    show_batch(attention, torch.zeros_like(positions), src_parent_positions=positions)
 
 
 def slow(
@@ -44,40 +64,41 @@ def slow(
 ) -> tuple[Tensor, Tensor]:
     """One sentence (T, D) without padding: output (T, D) and the first head's probabilities."""
     d, contexts, first = D // H, [], None
-    for h in range(H):
-        own = h < attention.dependency_heads and attention.parser != "dot"
-        parser = attention.q_proj if own else None
-        q_linear = getattr(attention.q_proj, "linear", attention.q_proj)
+    plain = getattr(attention.q_proj, "plain", (attention.q_proj.weight, attention.q_proj.bias))
+    kinds = [(group, place) for group, _ in attention.groups for place in range(group.count)]
+    for h, (kind, place) in enumerate(kinds):
         rows = slice(h * d, (h + 1) * d)
         q, k, v = (
-            x @ linear.weight[rows].T + linear.bias[rows]
-            for linear in (q_linear, attention.k_proj, attention.v_proj)
+            x @ weight[rows].T + bias[rows]
+            for weight, bias in (
+                plain,
+                (attention.k_proj.weight, attention.k_proj.bias),
+                (attention.v_proj.weight, attention.v_proj.bias),
+            )
         )
-        if parser is not None and attention.parser == "lisa":
+        if isinstance(kind, DependencyHeads) and kind.parser == "lisa":
             q, k = reference.leaky_relu(q), reference.leaky_relu(k)
-        if h >= H - attention.parent_scaled_heads:
+        if isinstance(kind, ParentScaledHeads):
             assert parents is not None
             scores = reference.parent_scaled_scores(q, k, parents, std=1.0)
         else:
-            u = parser.biaffine_weight[h] if parser else torch.eye(d).double()
-            bias = parser.biaffine_bias if parser else None
-            scores = reference.biaffine_scores(q, k, u, None if bias is None else bias[h])
+            own = isinstance(kind, DependencyHeads) and kind.parser != "dot"
+            u = kind.weight[place] if own else torch.eye(d).double()
+            bias = kind.key_bias[place] if own and kind.key_bias is not None else None
+            scores = reference.biaffine_scores(q, k, u, bias)
         probabilities = torch.zeros(len(x), len(x)).double()
         for t, row in enumerate(scores):
-            between = attention.between.start <= h < attention.between.stop
             columns = range(t + 1) if causal else range(len(x))
-            if between and attention.window is not None:
-                columns = [i for i in columns if abs(i - t) <= attention.window]
+            if isinstance(kind, WindowHeads):
+                columns = [i for i in columns if abs(i - t) <= kind.window]
             weights = torch.tensor(
                 reference.softmax([row[i] for i in columns]), dtype=torch.float64
             )
-            if between and attention.gates is not None:
-                place = h - attention.between.start
-                gates = attention.gates
+            if isinstance(kind, GatedHeads):
                 distances = reference.syntactic_distances(
-                    k, gates.weight[place], gates.bias[place].item()
+                    k, kind.weight[place], kind.distance_bias[place].item()
                 )
-                opened = reference.distance_gates(distances, gates.temperature, causal)[t]
+                opened = reference.distance_gates(distances, kind.temperature, causal)[t]
                 weights = weights * torch.tensor([opened[i] for i in columns], dtype=torch.float64)
                 weights = weights / weights.sum()
             probabilities[t, list(columns)] = weights
@@ -101,7 +122,7 @@ def test_layer_and_probabilities_equal_the_loop(heads: int, key_bias: bool, caus
     x = torch.randn(5, 1, D).double()
     mask = causal_mask(5) if causal else None
     output, _ = attention(x, x, x, need_weights=False, attn_mask=mask)
-    probabilities = attention.dependencies(x, causal=causal)
+    probabilities = attention.show("dependency", x, causal=causal)
     expected, head = slow(attention, x[:, 0], causal)
     torch.testing.assert_close(output[:, 0], expected)
     torch.testing.assert_close(probabilities[0, 0], head)
@@ -115,7 +136,7 @@ def test_padding_changes_nothing(causal: bool, left: bool) -> None:
     attention = make(heads=2, key_bias=True)
     x = torch.randn(4, 1, D).double()
     alone, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(4) if causal else None)
-    alone_heads = attention.dependencies(x, causal=causal)
+    alone_heads = attention.show("dependency", x, causal=causal)
 
     filler = torch.randn(3, 1, D).double()
     wide = torch.cat([filler, x] if left else [x, filler])
@@ -125,7 +146,7 @@ def test_padding_changes_nothing(causal: bool, left: bool) -> None:
     output, _ = attention(
         wide, wide, wide, padding, need_weights=False, attn_mask=causal_mask(7) if causal else None
     )
-    heads = attention.dependencies(wide, padding, causal)
+    heads = attention.show("dependency", wide, padding, causal)
     torch.testing.assert_close(output[inside], alone)
     torch.testing.assert_close(heads[..., inside, inside], alone_heads)
     assert heads[..., inside, :].masked_select(padding).abs().max() == 0
@@ -156,10 +177,10 @@ def test_incremental_steps_equal_the_full_pass_and_reorder_with_the_beam() -> No
 def test_a_head_with_unit_matrix_is_fairseqs_own() -> None:
     attention = make()
     with torch.no_grad():
-        attention.q_proj.biaffine_weight.copy_(torch.eye(D // H).expand(1, -1, -1))
+        attention.heads["dependency"].weight.copy_(torch.eye(D // H).expand(1, -1, -1))
     plain = MultiheadAttention(D, H, self_attention=True).double().eval()
-    state = {k.replace("q_proj.linear", "q_proj"): v for k, v in attention.state_dict().items()}
-    del state["q_proj.biaffine_weight"]
+    state = attention.state_dict()
+    del state["heads.dependency.weight"]
     plain.load_state_dict(state)
     x = torch.randn(4, 2, D).double()
     torch.testing.assert_close(
@@ -169,7 +190,7 @@ def test_a_head_with_unit_matrix_is_fairseqs_own() -> None:
 
 def test_probabilities_are_float32_whatever_the_type_of_the_model() -> None:
     attention = make().to(torch.bfloat16)
-    heads = attention.dependencies(torch.randn(4, 2, D).bfloat16())
+    heads = attention.show("dependency", torch.randn(4, 2, D).bfloat16())
     assert heads.dtype == torch.float32
 
 
@@ -179,11 +200,12 @@ def test_gold_parents_take_the_place_of_the_prediction() -> None:
     x = torch.randn(4, 2, D).double()
     padding = torch.tensor([[False] * 4, [True] + [False] * 3])
     plain, _ = attention(x, x, x, padding, need_weights=False)
-    attention.gold_parents = torch.tensor([[1, 1, -1, 0], [-1, 3, 1, -1]])
+    parents = torch.tensor([[1, 1, -1, 0], [-1, 3, 1, -1]])
+    show_batch(attention, torch.zeros_like(parents), src_parents=parents)
     gold, _ = attention(x, x, x, padding, need_weights=False)
 
-    d, predicted = D // H, attention.dependencies(x, padding)
-    attention.gold_parents = None
+    d, predicted = D // H, attention.show("dependency", x, padding)
+    show_batch(attention, torch.zeros_like(parents))
     for b in range(2):
         for t in range(4):
             parent = [[1, 1, -1, 0], [-1, 3, 1, -1]][b][t]
@@ -220,12 +242,12 @@ PARENTS = [1.5, 1.5, 2.0, 0.5, 4.0]
 def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, Any]) -> None:
     attention = make(**kinds)
     x = torch.randn(5, 1, D).double()
-    attention.parent_weights = parent_gaussian(torch.tensor([PARENTS]).double(), 5)
+    show_parents(attention, torch.tensor([PARENTS]).double())
     output, _ = attention(x, x, x, need_weights=False)
     expected, first = slow(attention, x[:, 0], False, PARENTS)
     torch.testing.assert_close(output[:, 0], expected)
-    if attention.dependency_heads:
-        torch.testing.assert_close(attention.dependencies(x)[0, 0], first)
+    if "dependency" in attention.heads:
+        torch.testing.assert_close(attention.show("dependency", x)[0, 0], first)
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=str)
@@ -243,7 +265,7 @@ def test_every_sentence_is_scaled_by_its_own_parents(kinds: dict[str, Any], left
         x[inside[b], b] = states
         parents[b, inside[b]] = torch.tensor(own) + inside[b].start
         padding[b, inside[b]] = False
-    attention.parent_weights = parent_gaussian(parents.double(), 6)
+    show_parents(attention, parents.double())
     output, _ = attention(x, x, x, padding, need_weights=False)
     for b, (states, own) in enumerate(sentences):
         expected, _ = slow(attention, states, False, own)
@@ -282,12 +304,13 @@ def test_distances_are_those_that_gate() -> None:
     attention = make(heads=1, look_back=2, scaled=1)
     x = torch.randn(5, 2, D).double()
     padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
-    distances = attention.distances(x, padding)
+    distances = attention.show("distances", x, padding)
     assert distances.shape == (2, 1, 5)
+    gates = attention.heads["gated"]
     keys = x @ attention.k_proj.weight[4:8].T + attention.k_proj.bias[4:8]
     for b, first in ((0, 0), (1, 2)):
         expected = reference.syntactic_distances(
-            keys[first:, b], attention.gates.weight[0], attention.gates.bias[0].item()
+            keys[first:, b], gates.weight[0], gates.distance_bias[0].item()
         )
         assert distances[b, 0, first:].tolist() == pytest.approx(expected)
 
@@ -299,7 +322,7 @@ def test_rows_of_ones_make_ordinary_heads(scaled: int) -> None:
     plain.load_state_dict(attention.state_dict())
     x = torch.randn(5, 2, D).double()
     padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
-    attention.parent_weights = torch.ones(2, 5, 5).double()
+    show_parents(attention, torch.full((2, 5), float("nan")).double())
     torch.testing.assert_close(
         attention(x, x, x, padding, need_weights=False)[0],
         plain(x, x, x, padding, need_weights=False)[0],
@@ -311,6 +334,6 @@ def test_dropout_leaves_out_attention_of_every_kind() -> None:
         attention = make(**kinds).train()
         attention.dropout_module.p = 1 - 1e-9
         x = torch.randn(5, 2, D).double()
-        attention.parent_weights = parent_gaussian(torch.tensor([PARENTS] * 2).double(), 5)
+        show_parents(attention, torch.tensor([PARENTS] * 2).double())
         output, _ = attention(x, x, x, need_weights=False)
         torch.testing.assert_close(output, attention.out_proj.bias.expand_as(output))

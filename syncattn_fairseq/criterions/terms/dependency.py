@@ -1,0 +1,126 @@
+"""The losses of dependency heads against the parse (SyncAttn Eq. 5), one for each side."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from torch import Tensor
+
+from ...functional.dbsa import label_surprisals, labels_in_view
+from .term import Log, Term, log_ratio, log_sums, register_term
+
+
+@dataclass
+class DependencyLossOptions(FairseqDataclass):
+    """What both sides have."""
+
+    dep_normalization: ChoiceEnum(["tokens", "sum"]) = field(  # type: ignore[valid-type]
+        default="tokens",
+        metadata={
+            "help": "dependency loss of a sentence: mean over its labels times its number of "
+            "target tokens, or plain sum"
+        },
+    )
+
+
+@dataclass
+class SourceDependencyOptions(DependencyLossOptions):
+    """The source's weight."""
+
+    src_dep_weight: float = field(
+        default=0.5, metadata={"help": "weight of the source's dependency loss"}
+    )
+
+
+@dataclass
+class TargetDependencyOptions(DependencyLossOptions):
+    """The target's weight."""
+
+    tgt_dep_weight: float = field(
+        default=0.5, metadata={"help": "weight of the target's dependency loss"}
+    )
+
+
+class DependencyTerm(Term):
+    r"""Cross-entropy of the dependency heads with the parse, of one side.
+
+    Eq. 5 is the sum of :math:`-\log A[t, \mathrm{head}(t)]` over a sentence. With
+    ``--dep-normalization tokens``, each sentence's mean over its labels is multiplied by its number
+    of target tokens, which is what the cross-entropy sums over: λ then means the same for sentences
+    with few labels (a decoder sees only those to the left) and with many. ``sum`` is the equation
+    as it stands. Several heads are averaged.
+    """
+
+    side: ClassVar[str]
+
+    def __init__(self, options: Any, task: Any) -> None:
+        super().__init__(options, task)
+        self.causal = self.side == "tgt"
+        self.by_tokens = str(options.dep_normalization) == "tokens"
+
+    def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
+        """Say whether this side has dependency heads, and the data parses for them.
+
+        Raises:
+            ValueError: heads are to be trained, and the training data has no parses.
+        """
+        if f"{self.side}_dependency" not in extra:
+            return False
+        if f"{self.side}_parents" in sample:
+            return True
+        if torch.is_grad_enabled() and self.weight > 0:
+            side = {"src": "source", "tgt": "target"}[self.side]
+            raise ValueError(
+                f"the batches hold no parses of the {side} side for the model's dependency heads: "
+                "train with --task translation_with_syntax on data that was binarised with its "
+                f"heads by syncattn-preprocess, or without them (--{self.side}-dep-weight 0)"
+            )
+        return False
+
+    def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
+        """Sum over the sentences; one without labels gives 0."""
+        attention = torch.cat(extra[f"{self.side}_dependency"], dim=1)
+        parents = sample[f"{self.side}_parents"]
+        by_head = parents.unsqueeze(1).expand(attention.shape[:3])
+        surprisals = label_surprisals(attention, by_head, self.causal).mean(1)
+        in_view = labels_in_view(parents, self.causal)
+        with torch.no_grad():
+            correct = (attention.mean(1).argmax(-1) == parents) & in_view
+        log = {
+            self.name: surprisals.detach().sum(),
+            f"{self.side}_dep_labels": in_view.sum(),
+            f"{self.side}_dep_correct": correct.sum(),
+        }
+        losses = surprisals.sum(1)
+        if self.by_tokens:
+            tokens = sample["target"].ne(self.pad).sum(1)
+            losses = losses * tokens / in_view.sum(1).clamp_min(1)
+        return losses.sum(), log
+
+    @classmethod
+    def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
+        """Log the mean of a label in nats, and the percentage that the heads attend to most."""
+        labels, correct = f"{cls.side}_dep_labels", f"{cls.side}_dep_correct"
+        if any(labels in log for log in logs):
+            log_sums(logs, cls.name, correct, labels)
+            log_ratio(cls.name, cls.name, labels)
+            log_ratio(f"{cls.side}_uas", correct, labels, scale=100)
+
+
+@register_term("src_dep_loss")
+class SourceDependencyTerm(DependencyTerm):
+    """That of the encoder's heads."""
+
+    Options = SourceDependencyOptions
+    weight_option = "src_dep_weight"
+    side = "src"
+
+
+@register_term("tgt_dep_loss")
+class TargetDependencyTerm(DependencyTerm):
+    """That of the decoder's heads, whose rows see no column to their right."""
+
+    Options = TargetDependencyOptions
+    weight_option = "tgt_dep_weight"
+    side = "tgt"

@@ -1,0 +1,109 @@
+"""The losses that tie the syntactic distances of both sides (LPSI Eq. 7-10)."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor
+
+from ...functional import project_distances, sync_mse_loss, sync_rank_loss
+from .term import Log, Term, register_term
+
+
+@dataclass
+class DistanceLossOptions(FairseqDataclass):
+    """What both losses have."""
+
+    sync_shift: bool = field(
+        default=False,
+        metadata={"help": "SynchMSE and SynchRank: align distances with the input token"},
+    )
+
+
+@dataclass
+class SyncMSEOptions(DistanceLossOptions):
+    """The weight of SynchMSE."""
+
+    sync_mse_weight: float = field(
+        default=0.0, metadata={"help": "weight of SynchMSE, which ties syntactic distances"}
+    )
+
+
+@dataclass
+class SyncRankOptions(DistanceLossOptions):
+    """The weight and the margin of SynchRank."""
+
+    sync_rank_weight: float = field(
+        default=0.0, metadata={"help": "weight of SynchRank, which ties their order"}
+    )
+    sync_margin: float = field(default=1.0, metadata={"help": "margin of SynchRank"})
+
+
+class DistanceTerm(Term):
+    """A loss between the target's distances and the source's, carried over (LPSI Eq. 8).
+
+    Layers are paired in order: the bottom gated layers with the lowest sync layer. Heads are
+    averaged first.
+
+    d_i is measured where y_{i-1} is read, and row i of the cross-attention predicts y_i. With
+    ``--sync-shift`` a distance is paired with the row before, that of the token which is read.
+    """
+
+    def __init__(self, options: Any, task: Any) -> None:
+        super().__init__(options, task)
+        self.shift: bool = options.sync_shift
+
+    @abstractmethod
+    def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
+        """Return the loss of ``(B, T)`` distances and projected ones, summed."""
+
+    def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
+        """Say whether the model ties distances, and this loss is wanted."""
+        return self.weight > 0 and "distance_attn" in extra
+
+    def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
+        """Sum over the pairs of layers, and over words or pairs of words."""
+        padding = sample["target"].eq(self.pad)
+        losses = []
+        for source, target, cross_attention in zip(
+            extra["src_distances"], extra["tgt_distances"], extra["distance_attn"], strict=True
+        ):
+            distances = target.mean(1)
+            projected = project_distances(source.mean(1), cross_attention)
+            masked = padding
+            if self.shift:
+                distances, projected = distances[:, 1:], projected[:, :-1]
+                masked = padding[:, 1:]
+            losses.append(self.compare(distances, projected, masked))
+        loss = torch.stack(losses).sum()
+        return loss, {self.name: loss.detach()}
+
+
+@register_term("sync_mse_loss")
+class SyncMSETerm(DistanceTerm):
+    """SynchMSE: the squared difference (LPSI Eq. 7)."""
+
+    Options = SyncMSEOptions
+    weight_option = "sync_mse_weight"
+
+    def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
+        """Return Eq. 7."""
+        return sync_mse_loss(distances, projected, padding_mask)
+
+
+@register_term("sync_rank_loss")
+class SyncRankTerm(DistanceTerm):
+    """SynchRank: a hinge loss on the order (LPSI Eq. 10)."""
+
+    Options = SyncRankOptions
+    weight_option = "sync_rank_weight"
+
+    def __init__(self, options: Any, task: Any) -> None:
+        super().__init__(options, task)
+        self.margin: float = options.sync_margin
+
+    def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
+        """Return Eq. 10."""
+        return sync_rank_loss(distances, projected, padding_mask, self.margin)

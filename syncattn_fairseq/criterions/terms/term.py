@@ -1,0 +1,111 @@
+"""What every syntactic loss is made of, and the registry of them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from torch import Tensor
+
+Log = dict[str, Tensor]
+
+
+class Term(ABC):
+    r"""A syntactic loss, added to the cross-entropy with its weight λ.
+
+    A term looks at what the model returned beside its scores and at the batch, and gives a sum over
+    the sentences of the batch. It weighs each sentence by that sentence alone: the objective of a
+    batch is then the sum of those of its parts, however it is split over steps and workers, and
+    whatever fairseq divides it by (``--sentence-avg``).
+
+    Args:
+        options: the criterion's, with those of :attr:`Options`.
+        task: fairseq's, which has the dictionaries.
+    """
+
+    #: Its options, which the criterion gains.
+    Options: ClassVar[type[FairseqDataclass]]
+    #: The option that holds λ.
+    weight_option: ClassVar[str]
+    #: Under what it is registered, and its loss is logged.
+    name: ClassVar[str]
+
+    def __init__(self, options: Any, task: Any) -> None:
+        self.weight: float = getattr(options, self.weight_option)
+        self.pad: int = task.target_dictionary.pad()
+
+    @abstractmethod
+    def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
+        """Say whether model and batch have what this loss looks at."""
+
+    @abstractmethod
+    def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
+        """Compute the loss and numbers to log, all summed over the batch and left on the device.
+
+        Args:
+            extra: what the model returned beside its scores.
+            sample: the batch.
+        """
+
+    @classmethod
+    def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
+        """Hand what was logged to fairseq, over all workers; by default, the mean of a token."""
+        if any(cls.name in log for log in logs):
+            tokens = sum(log.get("ntokens", 0) for log in logs)
+            total = sum(log.get(cls.name, 0) for log in logs)
+            metrics.log_scalar(cls.name, total / tokens, tokens, round=4)
+
+
+#: By name, in the order in which they are added and logged.
+TERMS: dict[str, type[Term]] = {}
+#: Called whenever another term is registered.
+OBSERVERS: list[Callable[[], None]] = []
+
+T = TypeVar("T", bound=type[Term])
+
+
+def register_term(name: str) -> Callable[[T], T]:
+    """Register a term under a name; for use as a decorator, also from a user's ``--user-dir``.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+
+    def register(term: T) -> T:
+        if name in TERMS:
+            raise ValueError(f"there is a loss named {name} already: choose another name")
+        term.name = name
+        TERMS[name] = term
+        for notify in OBSERVERS:
+            notify()
+        return term
+
+    return register
+
+
+def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
+    """Log sums over whole logging intervals, for :func:`log_ratio`, with ``_`` before their names.
+
+    Args:
+        logs: of all workers.
+        names: of what the term has logged.
+    """
+    for name in names:
+        metrics.log_scalar_sum(f"_{name}", sum(log.get(name, 0) for log in logs))
+
+
+def log_ratio(name: str, above: str, below: str, scale: float = 1.0) -> None:
+    """Log the ratio of two sums; nothing waits for the device until it is printed.
+
+    Args:
+        name: under which it is logged.
+        above, below: the sums above and below the line, see :func:`log_sums`.
+        scale: 100 for a percentage.
+    """
+
+    def divide(meters: Any) -> float:
+        count = float(meters[f"_{below}"].sum)
+        return round(scale * float(meters[f"_{above}"].sum) / count, 3) if count else float("nan")
+
+    metrics.log_derived(name, divide)

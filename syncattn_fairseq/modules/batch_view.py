@@ -1,0 +1,80 @@
+"""What attention may know about the batch at hand, beside the states that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+
+class BatchView:
+    """The batch as the attention modules of one stack of layers see it.
+
+    fairseq's layers hand on states and masks only. So all modules of an encoder, or of a decoder,
+    share one view, which the encoder or decoder fills at the beginning of each forward pass. It
+    stays filled afterwards: a layer whose activations are checkpointed runs again in the backward
+    pass, and must see the same batch.
+
+    Attributes:
+        tokens: ``(B, T)`` of this stack's side.
+        padding_mask: ``(B, T)``, True = padding.
+    """
+
+    tokens: Tensor
+    padding_mask: Tensor
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Tensor] = {}
+        self._kept: dict[str, Tensor] = {}
+
+    def fill(
+        self, tokens: Tensor, padding_mask: Tensor, fields: Mapping[str, Tensor | None]
+    ) -> None:
+        """Show another batch.
+
+        Args:
+            tokens: ``(B, T)``.
+            padding_mask: ``(B, T)``, True = padding.
+            fields: further tensors of ``net_input``, by name; None counts as absent.
+        """
+        self.tokens = tokens
+        self.padding_mask = padding_mask
+        self._fields = {name: field for name, field in fields.items() if field is not None}
+        self._kept.clear()
+
+    def get(self, field: str) -> Tensor | None:
+        """Return a field of ``net_input``, None if the batch has none of that name."""
+        return self._fields.get(field)
+
+    def require(self, field: str, reader: str) -> Tensor:
+        """Return a field of ``net_input`` that the model cannot do without.
+
+        Args:
+            field: its name.
+            reader: who reads it, for the message: "the model's parent-scaled heads".
+
+        Raises:
+            ValueError: the batch has none.
+        """
+        return require_field(self._fields.get(field), field, reader)
+
+    def keep(self, name: str, make: Callable[[], Tensor]) -> Tensor:
+        """Return what several layers share, made by the first that asks, without gradient."""
+        if name not in self._kept:
+            with torch.no_grad():
+                self._kept[name] = make()
+        return self._kept[name]
+
+
+def require_field(found: Tensor | None, field: str, reader: str) -> Tensor:
+    """Return a field of ``net_input``; see :meth:`BatchView.require`.
+
+    Raises:
+        ValueError: it is None.
+    """
+    if found is None:
+        raise ValueError(
+            f"{reader} read net_input.{field}; --task translation_with_syntax supplies it"
+        )
+    return found

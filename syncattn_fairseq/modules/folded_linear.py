@@ -1,0 +1,62 @@
+"""A linear layer whose parameters others rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+#: From a weight (N, D) and a bias (N) to others of the same shapes.
+Rewrite = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+class FoldedLinear(nn.Module):
+    """A linear layer with parameters ``weight`` and ``bias`` that computes with others.
+
+    Its checkpoint holds the plain parameters under their plain names. Whoever reads ``weight`` and
+    ``bias``, as PyTorch's fused attention does, gets the rewritten ones, with their gradients.
+
+    Args:
+        linear: whose parameters it takes over.
+        rewrite: computes the others.
+    """
+
+    folded_weight: Tensor | None
+    folded_bias: Tensor | None
+
+    def __init__(self, linear: nn.Linear, rewrite: Rewrite) -> None:
+        super().__init__()
+        # Not registered as usual: the names are those of the properties.
+        self._parameters |= linear._parameters
+        self.rewrite = rewrite
+        # Buffers follow the module to another device or type; checkpoints go without them.
+        self.register_buffer("folded_weight", None, persistent=False)
+        self.register_buffer("folded_bias", None, persistent=False)
+
+    @property
+    def plain(self) -> tuple[Tensor, Tensor]:
+        """The parameters."""
+        weight, bias = self._parameters["weight"], self._parameters["bias"]
+        assert weight is not None and bias is not None
+        return weight, bias
+
+    @property
+    def weight(self) -> Tensor:
+        """The rewritten weight."""
+        return self.rewrite(*self.plain)[0] if self.folded_weight is None else self.folded_weight
+
+    @property
+    def bias(self) -> Tensor:
+        """The rewritten bias."""
+        return self.rewrite(*self.plain)[1] if self.folded_bias is None else self.folded_bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Project with the rewritten parameters."""
+        return F.linear(x, self.weight, self.bias)
+
+    def make_generation_fast_(self, **_: object) -> None:
+        """Rewrite once and for all; fairseq calls this before it decodes, and training is over."""
+        with torch.no_grad():
+            self.folded_weight, self.folded_bias = self.rewrite(*self.plain)

@@ -1,0 +1,21 @@
+"""Kinds of attention heads, one file each; importing this package registers them.
+
+A new kind is a new file with a subclass of :class:`Heads` under :func:`register_part`, and a line
+here; or neither here but in a user's own ``--user-dir``.
+"""
+
+from .dependency import DependencyHeads
+from .gated import GatedHeads
+from .heads import Heads, Scope, States
+from .parent_scaled import ParentScaledHeads
+from .window import WindowHeads
+
+__all__ = [
+    "DependencyHeads",
+    "GatedHeads",
+    "Heads",
+    "ParentScaledHeads",
+    "Scope",
+    "States",
+    "WindowHeads",
+]

@@ -1,0 +1,200 @@
+"""Dependency heads: parsers whose attention is trained on parses (DBSA, SyncAttn, LISA)."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ...data.fields import NOTHING, SourceFields
+from ...functional import biaffine_scores, parser_scores
+from ...functional._numerics import dot_products
+from ..batch_view import BatchView
+from ..options import read_layer
+from ..registry import register_part
+from .heads import Heads, Scope, States, masked_softmax
+
+
+@dataclass
+class DependencyOptions(FairseqDataclass):
+    """Where dependency heads are, and what."""
+
+    encoder_dependency_layer: int = field(
+        default=0, metadata={"help": "encoder layer with dependency heads (1 = bottom, 0 = none)"}
+    )
+    decoder_dependency_layer: int = field(
+        default=0, metadata={"help": "decoder layer with dependency heads (1 = bottom, 0 = none)"}
+    )
+    dependency_heads: int = field(
+        default=1, metadata={"help": "number of dependency heads in each of these layers"}
+    )
+    dependency_key_bias: bool = field(
+        default=False, metadata={"help": "add a bias for each key to the bi-affine scores"}
+    )
+    encoder_parser: ChoiceEnum(["biaffine", "lisa", "dot"]) = field(  # type: ignore[valid-type]
+        default="biaffine",
+        metadata={
+            "help": "the encoder's dependency heads: DBSA's bi-affine form, LISA's parser, or "
+            "ordinary heads"
+        },
+    )
+    decoder_parser: ChoiceEnum(["biaffine", "dot"]) = field(  # type: ignore[valid-type]
+        default="biaffine", metadata={"help": "the decoder's dependency heads likewise"}
+    )
+    tgt_dependency_rows: ChoiceEnum(["predicted", "input"]) = field(  # type: ignore[valid-type]
+        default="predicted",
+        metadata={
+            "help": "the token whose head a decoder state looks for: the one that it predicts, or "
+            "the one that it reads"
+        },
+    )
+
+
+@register_part("dependency")
+class DependencyHeads(Heads):
+    r"""Heads that attend to each token's parent in the dependency tree.
+
+    ============ ===========================================================================
+    ``biaffine`` :math:`Q U K^\top / \sqrt{d}` (SyncAttn Eq. 4)
+    ``lisa``     the same of leaky-rectified queries and keys (LISA Eq. 2); encoder only
+    ``dot``      ordinary heads that a loss looks at
+    ============ ===========================================================================
+
+    A bi-affine head is an ordinary head with another query: since :math:`Q U = x (W_Q U) + b_Q U`,
+    U is folded into W_Q and b_Q, and the layer stays on fairseq's fused path; the folding costs
+    d × d × D per call, whatever the batch. A key bias b is folded likewise,
+    :math:`Q U K^\top / \sqrt{d} + b \cdot k = (Q U + \sqrt{d}\, b) K^\top / \sqrt{d}`. The
+    probabilities are computed apart, for the losses and printers, by :meth:`show`.
+
+    They can be told where to attend: the batch's ``src_parents``, ``(B, T)`` columns, -1 = none,
+    take the place of what they predict. For analysis, in evaluation.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        parser: what they are, see above.
+        key_bias: also learn b; not for ordinary heads.
+        rows_predict: whether row t, which predicts y_t, looks for the parent of y_t, as a rule, or
+            for that of y_{t-1}, which it reads.
+    """
+
+    Options = DependencyOptions
+    title = "dependency"
+    place = "first"
+    option = "dependency_heads"
+    shown = "dependency"
+
+    def __init__(
+        self,
+        count: int,
+        head_dim: int,
+        view: BatchView,
+        parser: str = "biaffine",
+        key_bias: bool = False,
+        rows_predict: bool = True,
+    ) -> None:
+        super().__init__(count, head_dim, view)
+        self.rows_predict = rows_predict
+        self.parser = parser
+        self.folds = parser != "lisa"
+        self.weight = self.key_bias = None
+        if parser != "dot":
+            self.weight = nn.Parameter(torch.empty(count, head_dim, head_dim))
+            if key_bias:
+                self.key_bias = nn.Parameter(torch.zeros(count, head_dim))
+            for matrix in self.weight:  # as fairseq does W_Q
+                nn.init.xavier_uniform_(matrix, gain=1 / math.sqrt(2))
+
+    @classmethod
+    def list_layers(cls, cfg: Any, side: str) -> list[int]:
+        """List the one layer that may have them."""
+        layer = read_layer(cfg, f"{side}_dependency_layer", side)
+        return [layer] if layer else []
+
+    @classmethod
+    def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
+        """Return ``--dependency-heads``."""
+        count: int = cfg.dependency_heads
+        return count
+
+    @classmethod
+    def build(
+        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
+    ) -> "DependencyHeads":
+        """Build those of one layer."""
+        parser = getattr(cfg, f"{side}_parser")
+        rows_predict = side == "encoder" or cfg.tgt_dependency_rows == "predicted"
+        return cls(count, head_dim, view, parser, cfg.dependency_key_bias, rows_predict)
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for no field, but for parents by the rule of the parser."""
+        if not cfg.encoder_dependency_layer:
+            return NOTHING
+        return SourceFields(frozenset(["first" if cfg.encoder_parser == "lisa" else "chain"]))
+
+    def start_plain(self) -> bool:
+        """Make U the identity, and the key bias nothing; LISA's heads are no plain ones even so."""
+        if self.weight is not None and self.folds:
+            self.weight.copy_(torch.eye(self.head_dim).expand_as(self.weight))
+        if self.key_bias is not None:
+            self.key_bias.zero_()
+        return self.folds
+
+    @property
+    def fused(self) -> bool:
+        """Whether they attend as ordinary heads do, with their queries rewritten."""
+        return self.folds and self.view.get("src_parents") is None
+
+    def rewrite_query(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        """Fold U and b into the projection of the queries."""
+        if self.weight is None or not self.folds:
+            return weight, bias
+        rows = weight.view(self.count, self.head_dim, -1)
+        folded_weight = (self.weight.transpose(1, 2) @ rows).flatten(0, 1)
+        folded_bias = (bias.view(self.count, 1, self.head_dim) @ self.weight).squeeze(1)
+        if self.key_bias is not None:
+            folded_bias = folded_bias + math.sqrt(self.head_dim) * self.key_bias
+        return folded_weight, folded_bias.flatten()
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+        """Attend to what they predict, or to the parents that the batch holds."""
+        gold = self.view.get("src_parents")
+        if self.folds and gold is None:
+            return super().attend(query, key, value, scope)
+        # U is in the queries already, but for LISA's.
+        scores = dot_products(query, key) if self.folds else self._parser_scores(query, key)
+        attention = scope.softmax(scores)
+        if gold is not None:
+            at_parent = F.one_hot(gold.clamp_min(0), key.size(2)).unsqueeze(1).to(attention)
+            attention = torch.where((gold >= 0)[:, None, :, None], at_parent, attention)
+        return scope.average(attention, value)
+
+    def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:
+        """Say where they attend: ``(B, h, T, T)`` probabilities, row = dependent, column = parent.
+
+        In float32 or wider, whatever the type of the model. A decoder's rows and columns are
+        numbered by the tokens that its states predict. Where they stand for the tokens that the
+        states read, all move up by one, and the end of a sentence, which no state reads, has a row
+        of zeros.
+        """
+        if self.weight is None:
+            scores = dot_products(states.query, states.key)
+        elif self.parser == "lisa":
+            scores = self._parser_scores(states.query, states.key)
+        else:
+            scores = biaffine_scores(states.query, states.key, self.weight, self.key_bias)
+        attention = masked_softmax(scores, padding_mask, causal)
+        if self.rows_predict:
+            return attention
+        read = torch.ones_like(attention[:, 0, :, 0])
+        if padding_mask is not None:
+            read = read.masked_fill(padding_mask, 0.0)
+        read = F.pad(read[:, 1:], (0, 1))
+        return attention.roll((-1, -1), (-2, -1)) * read[:, None, :, None]
+
+    def _parser_scores(self, query: Tensor, key: Tensor) -> Tensor:
+        assert self.weight is not None
+        return parser_scores(query, key, self.weight, self.key_bias)

@@ -1,0 +1,131 @@
+"""Heads that are gated by syntactic distances which they learn (LPSI)."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor, nn
+
+from ...functional import syntactic_distances
+from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
+from ..batch_view import BatchView
+from ..options import check_range, read_layers
+from ..registry import register_part
+from .heads import Heads, Scope, States
+
+
+@dataclass
+class GateOptions(FairseqDataclass):
+    """Where gated heads are, and how distances are measured and tied."""
+
+    distance_layers: str = field(
+        default="",
+        metadata={
+            "help": "layers of encoder and decoder whose heads are gated by syntactic distances, "
+            "such as 1,2 (none)"
+        },
+    )
+    distance_look_back: int = field(
+        default=5, metadata={"help": "how many words before it a distance is measured from"}
+    )
+    gate_temperature: float = field(
+        default=1.0, metadata={"help": "how steeply gates open and shut"}
+    )
+    distance_sync_layers: str = field(
+        default="",
+        metadata={
+            "help": "decoder layers whose cross-attention ties the distances of both sides, one "
+            "for each of the gated layers, in order (none)"
+        },
+    )
+
+
+@register_part("gated")
+class GatedHeads(Heads):
+    """Heads whose attention passes gates that syntactic distances open and shut (LPSI Eq. 4-6).
+
+    Each head measures distances by a convolution over its own keys (Eq. 4), and adds the logarithm
+    of the gates (Eq. 5) to its scores, which makes its softmax Eq. 6.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        look_back: M, so that M + 1 keys are seen.
+        temperature: τ of the gates.
+    """
+
+    Options = GateOptions
+    title = "gated"
+    option = "distance_layers"
+    shown = "distances"
+    folds = False
+
+    def __init__(
+        self,
+        count: int,
+        head_dim: int,
+        view: BatchView,
+        look_back: int = 5,
+        temperature: float = 1.0,
+    ) -> None:
+        super().__init__(count, head_dim, view)
+        self.weight = nn.Parameter(torch.empty(count, look_back + 1, head_dim))
+        self.distance_bias = nn.Parameter(torch.zeros(count))
+        self.temperature = temperature
+        bound = float(self.weight[0].numel() ** -0.5)  # as PyTorch does a linear layer of this size
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    @classmethod
+    def list_layers(cls, cfg: Any, side: str) -> list[int]:
+        """List ``--distance-layers``, which both sides have."""
+        return read_layers(cfg, "distance_layers", "encoder", "decoder")
+
+    @classmethod
+    def build(cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView) -> "GatedHeads":
+        """Build those of one layer."""
+        return cls(count, head_dim, view, cfg.distance_look_back, cfg.gate_temperature)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check that there is a layer to tie each gated layer at."""
+        synchronised = read_layers(cfg, "distance_sync_layers", "decoder")
+        if synchronised and len(synchronised) != len(cls.list_layers(cfg, "decoder")):
+            raise ValueError(
+                f"--distance-sync-layers {cfg.distance_sync_layers}: one is needed for each of "
+                f"--distance-layers {cfg.distance_layers}"
+            )
+        check_range(cfg, "distance_look_back", 0, float("inf"), "must be 0 or more")
+
+    @classmethod
+    def is_shown_in_training(cls, cfg: Any) -> bool:
+        """Say whether distances are tied."""
+        return bool(cfg.distance_sync_layers)
+
+    def measure(self, keys: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+        """Measure the distances (LPSI Eq. 4).
+
+        Args:
+            keys: ``(B, h, T, d)``.
+            padding_mask: ``(B, T)``, True = padding, whose keys count as zeros.
+
+        Returns:
+            ``(B, h, T)`` in float32 (or wider).
+        """
+        if padding_mask is not None:
+            keys = keys.masked_fill(padding_mask[:, None, :, None], 0.0)
+        return syntactic_distances(keys, self.weight, self.distance_bias)
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return the logarithm of the gates."""
+        if scope.kept is None:
+            distances = self.measure(key, scope.padding_mask)
+            return log_gates(distances, self.temperature, scope.causal)
+        last = last_syntactic_distance(key, self.weight, self.distance_bias).unsqueeze(-1)
+        before = scope.kept.get("distances")
+        distances = last if before is None else torch.cat([before, last], dim=-1)
+        scope.kept["distances"] = distances
+        return log_gates_of_last(distances, self.temperature).unsqueeze(-2)
+
+    def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:
+        """Return the distances, ``(B, h, T)`` in float32 (or wider)."""
+        return self.measure(states.key, padding_mask)

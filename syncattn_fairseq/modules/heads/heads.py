@@ -1,0 +1,196 @@
+"""What every kind of attention head is made of."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..batch_view import BatchView
+from ..part import Part
+
+
+@dataclass
+class Scope:
+    """What heads see in one pass of their layer, and how.
+
+    Attributes:
+        mask: added to the scores, broadcasts to ``(B, h, rows, T)``; None for nothing.
+        padding_mask: ``(B, T)``, True = padding; None for none.
+        causal: queries see nothing to their right.
+        dropout: of attention probabilities, a module.
+        kept: in incremental decoding, what these heads have kept and keep for the next step, by
+            sentence in the first dimension; None otherwise.
+    """
+
+    mask: Tensor | None
+    padding_mask: Tensor | None
+    causal: bool
+    dropout: Any
+    kept: dict[str, Tensor] | None = None
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Normalise ``(B, h, rows, T)`` scores over the columns that may be seen."""
+        return masked_softmax(scores, self.padding_mask, self.causal)
+
+    def average(self, attention: Tensor, value: Tensor) -> Tensor:
+        """Average ``(B, h, T, d)`` values by ``(B, h, rows, T)`` probabilities."""
+        context: Tensor = self.dropout(attention.to(value.dtype)) @ value
+        return context
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
+        """Attend by scaled dot products on PyTorch's fused kernel, with ``bias`` on the scores."""
+        mask = self.mask
+        if bias is not None:
+            bias = bias.to(query.dtype)
+            mask = bias if mask is None else mask + bias
+        p = self.dropout.p if self.dropout.training else 0.0
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=p)
+
+
+@dataclass
+class States:
+    """The queries and keys of some heads, projected when they are asked for.
+
+    Attributes:
+        x: the layer's input, ``(T, B, D)``.
+        queries, keys: weight ``(h d, D)`` and bias ``(h d)`` of their projections.
+        head_dim: d.
+    """
+
+    x: Tensor
+    queries: tuple[Tensor, Tensor]
+    keys: tuple[Tensor, Tensor]
+    head_dim: int
+
+    @cached_property
+    def query(self) -> Tensor:
+        """``(B, h, T, d)``."""
+        return split_heads(F.linear(self.x, *self.queries), self.head_dim)
+
+    @cached_property
+    def key(self) -> Tensor:
+        """``(B, h, T, d)``."""
+        return split_heads(F.linear(self.x, *self.keys), self.head_dim)
+
+
+class Heads(Part, nn.Module):
+    """Some heads of one self-attention layer, all of one kind: here, ordinary ones.
+
+    A kind of head is one class. It says which options it has (:class:`Options`), what is impossible
+    (:meth:`check`), in which layers it stands and how many heads it takes there
+    (:meth:`list_layers`, :meth:`count_wanted`), what it reads of the batch (:meth:`list_fields`,
+    and :attr:`view` when it attends), how it attends (:meth:`attend`, or one of the smaller
+    :meth:`bias` and :meth:`rewrite_query`), what it shows to losses and printers (:attr:`shown`,
+    :meth:`show`) and whether it could be an ordinary head with other projections (:attr:`folds`).
+
+    Args:
+        count: h, how many heads these are.
+        head_dim: d.
+        view: of the batch.
+    """
+
+    #: What they are called in messages: "of which 1 are ... heads".
+    title: ClassVar[str] = "ordinary"
+    #: Which heads of the layer they are: the ``first``, the ``last``, or what is left between.
+    place: ClassVar[str] = "between"
+    #: The option that says how many or where they are, for messages.
+    option: ClassVar[str]
+    #: The name of what they show, None for nothing; the model returns it as ``src_NAME`` and
+    #: ``tgt_NAME``.
+    shown: ClassVar[str | None] = None
+    #: Whether they are ordinary heads but for :meth:`rewrite_query`, and can leave fairseq as such.
+    folds: bool = True
+
+    def __init__(self, count: int, head_dim: int, view: BatchView) -> None:
+        super().__init__()
+        self.count = count
+        self.head_dim = head_dim
+        self.view = view
+
+    # ---- where
+
+    @classmethod
+    def list_layers(cls, cfg: Any, side: str) -> list[int]:
+        """List the layers of ``encoder`` or ``decoder``, from 1, that have such heads."""
+        return []
+
+    @classmethod
+    def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
+        """Return how many heads these take in each of their layers.
+
+        Args:
+            cfg: the model's options.
+            side: ``encoder`` or ``decoder``.
+            free: how many heads of the layer other kinds have left.
+        """
+        return free
+
+    @classmethod
+    def build(cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView) -> "Heads":
+        """Build those of one layer as the options want them."""
+        return cls(count, head_dim, view)
+
+    # ---- how they attend
+
+    @property
+    def fused(self) -> bool:
+        """Whether, this time, fairseq's own attention does for them what :meth:`attend` would."""
+        return self.folds
+
+    def rewrite_query(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the projection of their queries, ``(h d, D)`` and ``(h d)``, as they want it."""
+        return weight, bias
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+        """Compute the contexts of all queries, or of the newest in incremental decoding.
+
+        Args:
+            query: ``(B, h, rows, d)``, rows = T or 1.
+            key: ``(B, h, T, d)``.
+            value: ``(B, h, T, d)``.
+            scope: what may be seen.
+
+        Returns:
+            ``(B, h, rows, d)``.
+        """
+        return scope.attend(query, key, value, self.bias(query, key, scope))
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor | None:
+        """Return what is added to the scores, ``(B, h, rows, T)`` or broadcasting to it."""
+        return None
+
+    # ---- what they show
+
+    def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:
+        """Compute what losses and printers look at, apart from attending.
+
+        Args:
+            states: plain queries (before :meth:`rewrite_query`) and keys.
+            padding_mask: ``(B, T)``, True = padding.
+            causal: rows see no column to their right.
+        """
+        raise NotImplementedError(f"{type(self).__name__} shows nothing")
+
+    @classmethod
+    def is_shown_in_training(cls, cfg: Any) -> bool:
+        """Say whether a loss looks at what they show; printers do so in evaluation."""
+        return cls.shown is not None
+
+
+def split_heads(projected: Tensor, head_dim: int) -> Tensor:
+    """Split ``(T, B, h d)`` into heads, ``(B, h, T, d)``."""
+    return projected.unflatten(-1, (-1, head_dim)).permute(1, 2, 0, 3)
+
+
+def masked_softmax(scores: Tensor, padding_mask: Tensor | None, causal: bool) -> Tensor:
+    """Normalise ``(B, h, T, T)`` scores over the columns that are neither padding nor future."""
+    lowest = torch.finfo(scores.dtype).min
+    if causal and scores.size(-2) > 1:
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(future, lowest)
+    if padding_mask is not None:
+        scores = scores.masked_fill(padding_mask[:, None, None, :], lowest)
+    return scores.softmax(dim=-1)

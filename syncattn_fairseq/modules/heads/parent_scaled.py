@@ -1,0 +1,160 @@
+"""Heads that look around each token's parent (PASCAL), and their controls."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from torch import Tensor
+
+from ...data.fields import NOTHING, SourceFields, parent_positions
+from ...functional import parent_gaussian, parent_scaled_scores
+from ...functional.pascal import density_peak
+from ..batch_view import BatchView
+from ..options import check_range, read_layers
+from ..registry import register_part
+from .heads import Heads, Scope
+
+#: Whose position the density is centred on.
+PARENTS = ("parse", "shuffled", "random", "self", "constant")
+#: Those of them that the data supplies.
+SUPPLIED = PARENTS[:3]
+
+
+@dataclass
+class ParentScaledOptions(FairseqDataclass):
+    """Where parent-scaled heads are, and what scales them."""
+
+    pascal_layers: str = field(
+        default="",
+        metadata={"help": "encoder layers with parent-scaled heads, such as 1 or 1,2 (none)"},
+    )
+    pascal_heads: int = field(
+        default=0,
+        metadata={
+            "help": "number of parent-scaled heads in each of these layers (0 = all but one)"
+        },
+    )
+    pascal_std: float = field(
+        default=1.0,
+        metadata={
+            "help": "standard deviation of the density around the parent, in subwords (0 = the "
+            "parent alone)"
+        },
+    )
+    pascal_parents: ChoiceEnum(list(PARENTS)) = field(  # type: ignore[valid-type]
+        default="parse",
+        metadata={
+            "help": "where the density is: at the parent, or a control: at the parent of another "
+            "word (shuffled), in a random tree (random), at the token itself (self), or as a "
+            "constant of its peak's height (constant)"
+        },
+    )
+    parent_ignoring: float = field(
+        default=0.0,
+        metadata={"help": "probability of not scaling a token's scores, in training"},
+    )
+
+
+@register_part("parent_scaled")
+class ParentScaledHeads(Heads):
+    """Heads whose scores are multiplied by a density around the parent's position (PASCAL Eq. 1-2).
+
+    They have no parameters. The density is at most 0.4, so that D is a temperature as well. The
+    controls tell the two apart: what a model gains from ``parse`` beyond these is syntax.
+
+    ============ ========================================================================
+    ``parse``    a token's parent, as the data gives it
+    ``shuffled`` the parent of another word of the sentence; the data shuffles them
+    ``random``   a token's parent in a random tree; the data draws it
+    ``self``     the token itself: distance alone
+    ``constant`` every weight is the density's peak: temperature alone
+    ============ ========================================================================
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        parents: one of these.
+        std: σ, in subwords.
+        ignoring: q, with which, in training, a row of D becomes ones, for all heads and layers.
+    """
+
+    Options = ParentScaledOptions
+    title = "parent-scaled"
+    place = "last"
+    option = "pascal_heads"
+    folds = False
+
+    def __init__(
+        self,
+        count: int,
+        head_dim: int,
+        view: BatchView,
+        parents: str = "parse",
+        std: float = 1.0,
+        ignoring: float = 0.0,
+    ) -> None:
+        super().__init__(count, head_dim, view)
+        self.parents = parents
+        self.std = std
+        self.ignoring = ignoring
+
+    @classmethod
+    def list_layers(cls, cfg: Any, side: str) -> list[int]:
+        """List ``--pascal-layers``, of the encoder."""
+        return read_layers(cfg, "pascal_layers", "encoder") if side == "encoder" else []
+
+    @classmethod
+    def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
+        """Return ``--pascal-heads``; by default all that are free but one."""
+        return cfg.pascal_heads or max(1, free - 1)
+
+    @classmethod
+    def build(
+        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
+    ) -> "ParentScaledHeads":
+        """Build those of one layer."""
+        options = (cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
+        return cls(count, head_dim, view, *options)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check the density and the probability."""
+        check_range(cfg, "pascal_std", 0, float("inf"), "must be 0 or more")
+        check_range(cfg, "parent_ignoring", 0, 1, "a probability, 0 to 1")
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for the positions of the parents, or of the control that the data supplies."""
+        if not cls.list_layers(cfg, "encoder") or cfg.pascal_parents not in SUPPLIED:
+            return NOTHING
+        return SourceFields(fields=frozenset([parent_positions(cfg.pascal_parents)]))
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+        """Attend with scaled scores."""
+        wide = torch.promote_types(query.dtype, torch.float32)
+        weights = self.view.keep("parent_weights", lambda: self.weigh_parents(wide))
+        scores = parent_scaled_scores(query, key, weights.unsqueeze(1))
+        return scope.average(scope.softmax(scores), value)
+
+    def weigh_parents(self, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Compute D of the batch, or of a control, ``(B, T, T)`` in this type.
+
+        Raises:
+            ValueError: it reads parents, and the batch has none.
+        """
+        (batch, length), device = self.view.tokens.shape, self.view.tokens.device
+        if self.parents == "constant":
+            peak = density_peak(self.std)
+            weights = torch.full((batch, length, length), peak, dtype=dtype, device=device)
+        else:
+            if self.parents == "self":
+                own = torch.arange(length, dtype=dtype, device=device)
+                positions = own.expand(batch, length)
+            else:
+                reader = "the model's parent-scaled heads"
+                positions = self.view.require("src_parent_positions", reader)
+            weights = parent_gaussian(positions.to(dtype), length, self.std)
+        if self.training and self.ignoring > 0:
+            ignored = torch.rand(batch, length, 1, device=device) < self.ignoring
+            weights = weights.masked_fill(ignored, 1.0)
+        return weights

@@ -1,0 +1,81 @@
+"""Which heads of which layer are of which kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..options import SIDES, flag
+from ..registry import PARTS
+from .heads import Heads
+
+
+def list_kinds() -> list[type[Heads]]:
+    """List the kinds of heads that are registered, in the order in which they choose."""
+    kinds = [part for part in PARTS.values() if issubclass(part, Heads)]
+    return sorted(kinds, key=lambda kind: kind.place == "between")
+
+
+def name_of(kind: type[Heads]) -> str:
+    """Return the name under which a kind is registered; ordinary heads are in no registry."""
+    return next((name for name, part in PARTS.items() if part is kind), "ordinary")
+
+
+def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
+    """Share the heads of a self-attention layer out among the kinds.
+
+    Args:
+        cfg: the model's options.
+        side: ``encoder`` or ``decoder``.
+        layer: counted from 1.
+
+    Returns:
+        The number of heads of each kind, in the order of the heads; all are ordinary where no kind
+        wants any.
+
+    Raises:
+        ValueError: kinds want more heads than there are, or layers that do not exist.
+    """
+    total: int = getattr(cfg, side).attention_heads
+    free = total
+    counts: dict[type[Heads], int] = {}
+    for kind in list_kinds():
+        if layer not in kind.list_layers(cfg, side):
+            continue
+        wanted = kind.count_wanted(cfg, side, free)
+        if not 1 <= wanted <= free:
+            others = " and ".join(f"{n} are {other.title} heads" for other, n in counts.items())
+            raise ValueError(
+                f"{flag(kind.option)} {getattr(cfg, kind.option)}: "
+                f"{side} layer {layer} has {total} heads" + (others and f", of which {others}")
+            )
+        counts[kind] = wanted
+        free -= wanted
+    if free:
+        counts[Heads] = free
+    places = ("first", "between", "last")
+    return {kind: counts[kind] for kind in sorted(counts, key=lambda k: places.index(k.place))}
+
+
+def check_placement(cfg: Any) -> None:
+    """Raise ``ValueError`` for heads that cannot be where the options want them."""
+    for side in SIDES:
+        for layer in range(1, getattr(cfg, side).layers + 1):
+            place_heads(cfg, side, layer)
+        for kind in list_kinds():
+            kind.list_layers(cfg, side)  # of layers that do not exist
+
+
+def names_shown() -> list[str]:
+    """List what heads can show, by name."""
+    return sorted({kind.shown for kind in list_kinds() if kind.shown})
+
+
+def layers_that_show(cfg: Any, side: str, name: str) -> list[int]:
+    """List the layers, from 1, whose heads show something of this name."""
+    kinds = [kind for kind in list_kinds() if kind.shown == name]
+    return sorted({layer for kind in kinds for layer in kind.list_layers(cfg, side)})
+
+
+def is_shown_in_training(cfg: Any, name: str) -> bool:
+    """Say whether a loss looks at what heads show under this name."""
+    return any(kind.is_shown_in_training(cfg) for kind in list_kinds() if kind.shown == name)

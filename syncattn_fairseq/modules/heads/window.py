@@ -1,0 +1,68 @@
+"""Heads that see a window only (LPSI's baseline "Local Attn")."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor
+
+from ..batch_view import BatchView
+from ..options import check_range, read_layers
+from ..registry import register_part
+from .heads import Heads, Scope
+
+
+@dataclass
+class WindowOptions(FairseqDataclass):
+    """Where these heads are, and how far they see."""
+
+    local_layers: str = field(
+        default="", metadata={"help": "encoder layers whose heads see a window only (none)"}
+    )
+    local_window: int = field(
+        default=2, metadata={"help": "how many words that window has to either side"}
+    )
+
+
+@register_part("window")
+class WindowHeads(Heads):
+    """Heads to which a token's neighbourhood is all there is, in the encoder.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        window: how many tokens they see to either side.
+    """
+
+    Options = WindowOptions
+    title = "window"
+    option = "local_layers"
+    folds = False
+
+    def __init__(self, count: int, head_dim: int, view: BatchView, window: int = 2) -> None:
+        super().__init__(count, head_dim, view)
+        self.window = window
+
+    @classmethod
+    def list_layers(cls, cfg: Any, side: str) -> list[int]:
+        """List ``--local-layers``, of the encoder."""
+        return read_layers(cfg, "local_layers", "encoder") if side == "encoder" else []
+
+    @classmethod
+    def build(
+        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
+    ) -> "WindowHeads":
+        """Build those of one layer."""
+        return cls(count, head_dim, view, cfg.local_window)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check the window's size."""
+        check_range(cfg, "local_window", 0, float("inf"), "must be 0 or more")
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return minus infinity outside of the window."""
+        length = query.size(2)
+        band = torch.ones(length, length, dtype=torch.bool, device=query.device)
+        outside = ~band.triu(-self.window).tril(self.window)
+        return query.new_zeros(length, length).masked_fill(outside, -torch.inf)

@@ -1,0 +1,69 @@
+"""Dependency labels in the source embedding (S&H)."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor, nn
+
+from ..data.fields import LABELS, NOTHING, SourceFields
+from .batch_view import BatchView
+from .options import check_range
+from .part import Part
+from .registry import register_part
+
+
+@dataclass
+class LabelOptions(FairseqDataclass):
+    """The size of the labels' embedding."""
+
+    source_label_dim: int = field(
+        default=0,
+        metadata={
+            "help": "dimensions of the source embedding that hold the word's dependency label "
+            "(S&H has 10; 0 = none)"
+        },
+    )
+
+
+@register_part("labels")
+class LabelEmbedding(Part, nn.Embedding):
+    """Lets dependency labels take the last dimensions of the source embedding.
+
+    That is Sennrich and Haddow's (WMT 2016) concatenation. Where the table of the tokens is shared
+    with the target, its last columns then serve the target alone.
+
+    Args:
+        dictionary: of the labels.
+        dim: how many dimensions they take.
+        width: of the whole embedding.
+    """
+
+    Options = LabelOptions
+
+    def __init__(self, dictionary: Any, dim: int, width: int) -> None:
+        super().__init__(len(dictionary), dim, padding_idx=dictionary.pad())
+        nn.init.normal_(self.weight, std=width**-0.5)  # as fairseq's tokens
+        nn.init.zeros_(self.weight[dictionary.pad()])
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check that something is left for the tokens."""
+        width = cfg.encoder.embed_dim
+        explanation = f"the source embedding has {width} dimensions"
+        check_range(cfg, "source_label_dim", 0, width - 1, explanation)
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for the labels."""
+        return SourceFields(fields=frozenset([LABELS])) if cfg.source_label_dim else NOTHING
+
+    def replace_last(self, embedded: Tensor, view: BatchView) -> Tensor:
+        """Put the labels' embedding in the place of the last dimensions of the tokens', (B, S, D).
+
+        Raises:
+            ValueError: the batch has no labels.
+        """
+        labels = view.require("src_labels", "the model's source embedding has to")
+        return torch.cat([embedded[..., : -self.embedding_dim], self(labels)], dim=-1)

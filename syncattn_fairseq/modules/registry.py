@@ -1,0 +1,29 @@
+"""The registry of a Transformer's syntactic parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from .part import Part
+
+#: By name, in the order in which their options are listed.
+PARTS: dict[str, type[Part]] = {}
+
+P = TypeVar("P", bound=type[Part])
+
+
+def register_part(name: str) -> Callable[[P], P]:
+    """Register a part under a name; for use as a decorator, also from a user's ``--user-dir``.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+
+    def register(part: P) -> P:
+        if name in PARTS:
+            raise ValueError(f"there is a syntactic part named {name} already: choose another")
+        PARTS[name] = part
+        return part
+
+    return register
