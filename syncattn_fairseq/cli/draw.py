@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
-from .common import command, positive
+from .common import command, new_parser, positive
 
 if TYPE_CHECKING:
     from ..inference.model import Model
@@ -106,9 +106,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-draw",
-        description="Draw one sentence. In blue: predicted; in orange: wrong, where gold tells.",
+    parser = new_parser(
+        "syncattn-draw",
+        "Draw one sentence. In blue: predicted; in orange: wrong, where gold tells.",
         epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
     )
     parser.add_argument("kind", choices=KINDS, help="what to draw, see below")

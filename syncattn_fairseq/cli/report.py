@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from .common import command, positive
+from .common import command, new_parser, positive
 from .score import add_arguments, measures, quieten, read_input
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-report",
-        description="Show systems side by side on one test set, in one HTML file that needs no "
+    parser = new_parser(
+        "syncattn-report",
+        "Show systems side by side on one test set, in one HTML file that needs no "
         "network: scores, their significance and details, and every sentence with its parses, "
         "alignments and trees. The first system is the baseline unless --baseline names another.",
     )

@@ -7,28 +7,29 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-from sacrebleu.metrics.bleu import BLEU
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
 from ..base.files import replacing
 from ..data.parses import read_heads, read_labels
-from ..data.subwords import SCHEMES
+from ..data.words import SCHEMES
 from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
-from ..evaluation.latex import latex_table
-from ..evaluation.scoring import Gold, Output, score_systems
 from ..evaluation.table import report
-from ..evaluation.translation import read_references
 from ..trees.brackets import read_trees
-from .common import command, publish
+from .common import command, new_parser, publish
+
+if TYPE_CHECKING:
+    from ..evaluation.scoring import Gold, Output
 
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
+    from ..evaluation.latex import latex_table
+    from ..evaluation.scoring import score_systems
+
     quieten()
     outputs, gold = read_input(args)
     scores = score_systems(outputs, gold, **measures(args))
@@ -51,13 +52,16 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         DataError: a file cannot be understood, or a system is named twice.
     """
 
+    from ..evaluation.scoring import Gold, Output
+    from ..evaluation.translation import read_references
+
     def read(reader: Callable[[str], Iterable[Any]], path: str | None) -> list[Any] | None:
         return list(reader(path)) if path else None
 
     gold = Gold(
         references=read_references(args.references),
-        source_heads=read(read_heads, args.source_heads),
-        target_heads=read(read_heads, args.target_heads),
+        source_heads=read(_gold_heads, args.source_heads),
+        target_heads=read(_gold_heads, args.target_heads),
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
         source=read(read_references, args.source),
         source_labels=read(read_labels, args.source_labels),
@@ -82,7 +86,22 @@ def measures(args: argparse.Namespace) -> dict[str, Any]:
         "baseline": args.baseline,
         "by_length": args.by_length,
         "compound_split": args.compound_split,
+        "words": args.words_by,
+        "parts": args.parts,
+        "warn": lambda message: print(f"warning: {message}", file=sys.stderr),
     }
+
+
+def _gold_heads(path: str) -> list[list[int] | None]:
+    """Read heads, which need not be trees."""
+    found = list(read_heads(path))
+    for number, heads in enumerate(found, 1):
+        if heads and not 0 <= min(heads) <= max(heads) <= len(heads):
+            raise DataError(
+                f"{path}:{number}: a head is out of range; 0 is the root, k the k-th of the "
+                f"{len(heads)} words"
+            )
+    return found
 
 
 def _moses_language(value: str) -> str | None:
@@ -94,10 +113,25 @@ def _moses_language(value: str) -> str | None:
     return language
 
 
+def _tokenizer(value: str) -> str:
+    from sacrebleu.metrics.bleu import BLEU
+
+    if value not in BLEU.TOKENIZERS:
+        raise argparse.ArgumentTypeError(f"{value!r}; choose one of {', '.join(BLEU.TOKENIZERS)}")
+    return value
+
+
+def _parts(value: str) -> dict[str, int]:
+    pairs = [part.rpartition(":") for part in value.split(",")]
+    if not all(name and count.isdecimal() and int(count) for name, _, count in pairs):
+        raise argparse.ArgumentTypeError(f"{value!r}: write NAME:SENTENCES,NAME:SENTENCES")
+    return {name: int(count) for name, _, count in pairs}
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-score",
-        description="Score decoded translations, and the parses and alignments printed with them.",
+    parser = new_parser(
+        "syncattn-score",
+        "Score decoded translations, and the parses and alignments printed with them.",
     )
     add_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
@@ -139,9 +173,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tokenize",
-        choices=list(BLEU.TOKENIZERS),
+        type=_tokenizer,
         default="13a",
-        help="sacreBLEU's tokenizer (default: 13a)",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer, such as 13a, zh, ja-mecab or none (default: 13a)",
     )
     parser.add_argument(
         "--baseline",
@@ -161,6 +196,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LANGUAGE",
         help="add BLEU as papers on WMT14 English-German report it: of the words of the Moses "
         "tokenizer, with A-B as three words",
+    )
+    parser.add_argument(
+        "--words-by",
+        metavar="COMMAND",
+        help="remove the spaces of translations and references and cut both into words by this, "
+        "such as 'kytea -notags -out tok'; goes with --tokenize none",
+    )
+    parser.add_argument(
+        "--parts",
+        type=_parts,
+        metavar="NAME:N,...",
+        help="the references are these test sets, one after the other, of so many sentences: BLEU "
+        "of each, and the mean of these",
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import DataError
-from .common import command, positive
+from .common import command, new_parser, positive
 from .draw import add_model, load_model
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def _shown(ask: Callable[[], T]) -> T | None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-show",
-        description="Translate sentences, and show whatever the model shows of them: the parses "
+    parser = new_parser(
+        "syncattn-show",
+        "Translate sentences, and show whatever the model shows of them: the parses "
         "of both sides as arcs, the links between them, and the trees that it induces.",
     )
     parser.add_argument(

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ..base.files import read_lines
 from ..data.moses import load_sacremoses
-from .common import add_texts, command, positive, rewrite_texts
+from .common import add_texts, command, new_parser, positive, rewrite_texts
 
 _tokenise: Callable[[str], str]
 
@@ -23,10 +23,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
     load_sacremoses()
-    rewrite_texts(args, partial(_lines, args))
+    rewrite_texts(args, partial(_tokenise_lines, args))
 
 
-def _lines(args: argparse.Namespace, source: Path | int) -> Iterator[str]:
+def _tokenise_lines(args: argparse.Namespace, source: Path | int) -> Iterator[str]:
     sentences = tqdm(read_lines(source), unit=" sentences", unit_scale=True, disable=None)
     start = (args.lang, args.normalise, args.aggressive, args.lowercase)
     with multiprocessing.Pool(args.workers, _start, start) as pool:
@@ -56,9 +56,9 @@ def _work(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-tokenise",
-        description="Cut text into words as the Moses tokenizer does (sacremoses), with a space "
+    parser = new_parser(
+        "syncattn-tokenise",
+        "Cut text into words as the Moses tokenizer does (sacremoses), with a space "
         "between them. Characters stay as they are: & does not become &amp;.",
     )
     parser.add_argument("--lang", required=True, metavar="LANGUAGE")

@@ -9,6 +9,7 @@ from typing import Any
 
 from .corpus import Corpus
 from .launch import Machines, job, training
+from .needs import needs_of
 from .prepare import RAW, WORDS, folder, gold
 from .stages import Stage, line, options, written
 from .systems import generation_options, load_system
@@ -47,6 +48,10 @@ class Experiment:
         found.append(Stage("score", logs / "score", self._score(both), once=False))
         return found
 
+    def needs(self) -> set[str]:
+        """Return what the systems need of the corpus beside its texts."""
+        return set().union(*(needs_of(self._config(system)) for system in self.systems))
+
     def output(self, system: str) -> Path:
         """Return where the translations, or alignments, of the test set are."""
         return Path(self._config(system)["checkpoint"]["save_dir"], "test.txt")
@@ -81,13 +86,19 @@ class Experiment:
         for direction in self._directions(system):
             config = self._config(system, *direction)
             task, save_dir = config["task"], Path(config["checkpoint"]["save_dir"])
-            how = ["--remove-bpe", "sentencepiece", *generation_options(config)]
+            how = ["--remove-bpe", self.corpus.subwords.scheme, *generation_options(config)]
             if self.corpus.gold_alignments:
                 how = ["--score-reference", "--print-layer-alignments"]
+            checkpoint = self.corpus.checkpoint
+            if isinstance(checkpoint, int):
+                last = ("--last", checkpoint, "--dir", save_dir)
+                checkpoint = "average"
+                average = ("--output", save_dir / f"checkpoint_{checkpoint}.pt")
+                commands.append(line("syncattn-average", *last, *average))
             command = line(
                 *("fairseq-generate", task["data"], "--user-dir", self.plugin),
                 *("--task", task["_name"], "-s", task["source_lang"], "-t", task["target_lang"]),
-                *("--path", save_dir / f"checkpoint_{self.corpus.checkpoint}.pt"),
+                *("--path", save_dir / f"checkpoint_{checkpoint}.pt"),
                 *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else []), *how),
             )
             command = written(command, save_dir / "test.txt")

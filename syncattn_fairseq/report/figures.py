@@ -14,7 +14,7 @@ import torch
 from ..base.errors import DataError
 from ..data.subwords import subword_parents
 from ..evaluation.alignment import Link
-from ..evaluation.bracketing import constituents
+from ..evaluation.bracketing import find_constituents
 from ..functional.lpsi import distance_gates
 from ..functional.pascal import density_peak, parent_gaussian
 from ..functional.sdatt import tree_distances
@@ -322,7 +322,7 @@ def link_data(
 
 def tree_items(tree: Tree, gold: Tree | None = None) -> Rows:
     """Return the data of `charts.tree`."""
-    laid = tree_nodes(tree, None if gold is None else set(constituents(gold)))
+    laid = tree_nodes(tree, None if gold is None else set(find_constituents(gold)))
     names = ("start", "end", "height", "parent", "label", "right")
     nodes = [dict(zip(names, node, strict=True)) for node in laid["nodes"]]
     for node in nodes:

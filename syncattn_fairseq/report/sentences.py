@@ -9,9 +9,9 @@ from typing import Any
 from sacrebleu.metrics.chrf import CHRF
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme, join_subwords
+from ..data.words import detect_scheme, join_subwords
 from ..evaluation.fairseq_output import DecodedSentence
-from ..evaluation.induction import induced_tree
+from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import word_alignment
 from ..trees.brackets import Tree
@@ -135,7 +135,7 @@ class _System:
         found = {}
         for layer in getattr(sentence, f"{side}_distances"):
             try:
-                tree = induced_tree(sentence, side, self.scheme, layer, known["words"])
+                tree = induce_tree(sentence, side, self.scheme, layer, known["words"])
             except DataError:  # joined words, which have no distances
                 return {}
             if tree:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from .aspec import read_aspec
+from .aspec import read_aspec, read_aspec_undated
 from .lines import read_latin1, read_plain
 from .segments import read_segments
 from .ted_talks import read_ted_talks
@@ -24,6 +24,7 @@ TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
 #: Formats of several languages: to sentences of the two that are asked for, in that order.
 PAIRS: dict[str, Callable[[BinaryIO, str, tuple[str, str]], Iterator[tuple[str, str]]]] = {
     "aspec": read_aspec,
+    "aspec_undated": read_aspec_undated,
 }
 
 __all__ = ["PAIRS", "TEXTS"]
