@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .common import command
+from .common import command, new_parser
 
 
 @command
@@ -24,9 +24,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-export",
-        description="Write a trained model as a plain Transformer that translates the same, for "
+    parser = new_parser(
+        "syncattn-export",
+        "Write a trained model as a plain Transformer that translates the same, for "
         "fairseq without this package, CTranslate2 or Hugging Face Transformers.",
     )
     parser.add_argument("--path", required=True, metavar="CHECKPOINT")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from .common import command, positive
+from .common import command, new_parser, positive
 
 if TYPE_CHECKING:
     from ..inference import Model
@@ -54,9 +54,9 @@ def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Ite
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-translate",
-        description="Translate lines of plain text, cut into words as the training's was, and "
+    parser = new_parser(
+        "syncattn-translate",
+        "Translate lines of plain text, cut into words as the training's was, and "
         "print one line for each.",
     )
     parser.add_argument(
