@@ -14,7 +14,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
 cd "$root"
 venv=.venv
 log=$venv/install.log
-extras=dev,moses,subword-nmt
+extras=dev,moses,subword-nmt,viz
 
 say() { printf 'install: %s\n' "$*"; }
 fail() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,3 +21,11 @@ def stanza_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stanza")
     train_stanza_models(folder, "en")
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A binarised corpus of a few sentences, with heads, labels and a subword model."""
+    from tests.checkpoints import make_corpus
+
+    return make_corpus(tmp_path_factory.mktemp("corpus"))

@@ -248,7 +248,7 @@ def test_failed_update_is_not_complete(checkout: Checkout) -> None:
 def test_extras_are_added_and_kept(checkout: Checkout) -> None:
     checkout.install()
     code, out, _ = checkout.install("--extras", "parse")
-    assert code == 0 and "updating" in out and "moses,subword-nmt,parse]" in out
+    assert code == 0 and "updating" in out and "moses,subword-nmt,viz,parse]" in out
     assert checkout.install("--extras", "parse,moses")[1] == checkout.install()[1] == ""
 
 

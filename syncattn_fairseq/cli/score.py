@@ -5,62 +5,92 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
-from ..data.parses import read_heads
+from ..base.files import replacing
+from ..data.parses import read_heads, read_labels
 from ..data.words import SCHEMES
 from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.table import report
+from ..trees.brackets import read_trees
 from .common import command, new_parser, publish
 
 if TYPE_CHECKING:
-    from ..evaluation.scoring import Output, SystemScore
+    from ..evaluation.scoring import Gold, Output
 
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    # Importing fairseq makes every logger talk.
-    logging.getLogger("sacrebleu").setLevel(logging.WARNING)
-    scores = _score(args)
+    from ..evaluation.latex import latex_table
+    from ..evaluation.scoring import score_systems
+
+    quieten()
+    outputs, gold = read_input(args)
+    scores = score_systems(outputs, gold, **measures(args))
     numbers = {name: score.as_dict() for name, score in scores.items()}
+    if args.latex:
+        with replacing(Path(args.latex)) as temporary:
+            temporary.write_text(latex_table(scores), encoding="utf-8")
     publish({"systems": numbers}, report(scores), args.json)
 
 
-def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
-    from ..evaluation.scoring import Gold, Output, score_systems
+def quieten() -> None:
+    """Keep sacreBLEU from talking: importing fairseq makes every logger do so."""
+    logging.getLogger("sacrebleu").setLevel(logging.WARNING)
+
+
+def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
+    """Read what the arguments of `add_arguments` name.
+
+    Raises:
+        DataError: a file cannot be understood, or a system is named twice.
+    """
+    from ..evaluation.scoring import Gold, Output
     from ..evaluation.translation import check_tokenizer, read_references
 
     check_tokenizer(args.tokenize)
+
+    def read(reader: Callable[[str], Iterable[Any]], path: str | None) -> list[Any] | None:
+        return list(reader(path)) if path else None
+
     gold = Gold(
         references=read_references(args.references),
-        source_heads=_gold_heads(args.source_heads) if args.source_heads else None,
-        target_heads=_gold_heads(args.target_heads) if args.target_heads else None,
+        source_heads=read(_gold_heads, args.source_heads),
+        target_heads=read(_gold_heads, args.target_heads),
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
-        source=read_references(args.source) if args.source else None,
+        source=read(read_references, args.source),
+        source_labels=read(read_labels, args.source_labels),
+        target_labels=read(read_labels, args.target_labels),
+        source_trees=read(read_trees, args.source_trees),
+        target_trees=read(read_trees, args.target_trees),
     )
     outputs: dict[str, Output] = {}
     for name, *files in args.system:
         if len(files) not in (1, 2) or name in outputs:
             raise DataError(f"--system {name}: give each name once, with one or two files")
         outputs[name] = Output(*map(read_decoded, files))
-    return score_systems(
-        outputs,
-        gold,
-        scheme=args.subwords,
-        moses_language=args.detokenize,
-        tokenize=args.tokenize,
-        baseline=args.baseline,
-        by_length=args.by_length,
-        compound_split=args.compound_split,
-        words=args.words_by,
-        parts=args.parts,
-        warn=lambda message: print(f"warning: {message}", file=sys.stderr),
-    )
+    return outputs, gold
+
+
+def measures(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what `score_systems` is asked for."""
+    return {
+        "scheme": args.subwords,
+        "moses_language": args.detokenize,
+        "tokenize": args.tokenize,
+        "baseline": args.baseline,
+        "by_length": args.by_length,
+        "compound_split": args.compound_split,
+        "words": args.words_by,
+        "parts": args.parts,
+        "warn": lambda message: print(f"warning: {message}", file=sys.stderr),
+    }
 
 
 def _gold_heads(path: str) -> list[list[int] | None]:
@@ -104,6 +134,14 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-score",
         "Score decoded translations, and the parses and alignments printed with them.",
     )
+    add_arguments(parser)
+    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument("--latex", metavar="FILE", help="write a table for a paper (booktabs)")
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say what is scored, against what, and how."""
     parser.add_argument(
         "--system",
         required=True,
@@ -118,6 +156,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--references", required=True, help="untokenised text, may be .gz")
     parser.add_argument("--source-heads", help="gold heads of the source, for UAS")
     parser.add_argument("--target-heads", help="gold heads of the references, for UAS")
+    parser.add_argument("--source-labels", help="their labels, for UAS by label (JSON, report)")
+    parser.add_argument("--target-labels", help="likewise of the references")
+    parser.add_argument("--source-trees", help="gold phrase structure, for trees of distances")
+    parser.add_argument("--target-trees", help="likewise of the references")
     parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
     parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
     parser.add_argument(
@@ -169,8 +211,6 @@ def _parser() -> argparse.ArgumentParser:
         help="the references are these test sets, one after the other, of so many sentences: BLEU "
         "of each, and the mean of these",
     )
-    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
-    return parser
 
 
 if __name__ == "__main__":

@@ -92,6 +92,17 @@ def apply_pieces(model: Path, sentences: Iterable[str]) -> Iterator[list[str]]:
     Raises:
         DataError: when the file is no sentencepiece model.
     """
+    processor = open_pieces(model)
+    for sentence in sentences:
+        yield processor.encode(sentence, out_type=str)
+
+
+def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
+    """Load a ``.model`` file.
+
+    Raises:
+        DataError: when the file is no sentencepiece model.
+    """
     processor = sentencepiece.SentencePieceProcessor()
     try:
         usable = processor.LoadFromSerializedProto(model.read_bytes()) and len(processor) > 0
@@ -99,5 +110,4 @@ def apply_pieces(model: Path, sentences: Iterable[str]) -> Iterator[list[str]]:
         usable = False
     if not usable:
         raise DataError(f"{model}: not a sentencepiece model; learn one with syncattn-bpe learn")
-    for sentence in sentences:
-        yield processor.encode(sentence, out_type=str)
+    return processor

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeAlias
 
 from ..base.errors import DataError
 from ..data.words import detect_scheme
+from ..trees.brackets import Tree
 from .alignment import AlignmentScore, Link, alignment_error_rate
 from .attachment import (
     AttachmentScore,
     Heads,
     attachment_score,
 )
+from .bracketing import BracketingScore, score_trees
+from .breakdown import attachment_by_distance, attachment_by_label
 from .fairseq_output import DecodedSentence
+from .induction import induce_tree
 from .length import BucketScore, bleu_by_length, source_lengths
 from .significance import Significance, compare_with_baseline
 from .translation import (
@@ -55,6 +59,21 @@ class Gold:
     """Sure and possible links."""
     source: Sequence[str] | None = None
     """Words of the source, for BLEU by length."""
+    source_labels: Sequence[Sequence[str] | None] | None = None
+    """Dependency labels, for attachment by label."""
+    target_labels: Sequence[Sequence[str] | None] | None = None
+    source_trees: Sequence[Tree | None] | None = None
+    """Phrase structure, to compare induced trees with."""
+    target_trees: Sequence[Tree | None] | None = None
+
+
+@dataclass(frozen=True)
+class AttachmentDetail:
+    """Attachment in parts of the words of one side."""
+
+    by_distance: dict[str, AttachmentScore]
+    by_label: dict[str, AttachmentScore] | None
+    """None without gold labels."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +97,36 @@ class SystemScore:
     """None where it was not asked for."""
     bleu_by_part: dict[str, float] | None = None
     """None where it was not asked for."""
+    source_detail: AttachmentDetail | None = None
+    """None where there is no attachment."""
+    target_detail: AttachmentDetail | None = None
+    layer_alignment: dict[str, AlignmentScore] = field(default_factory=dict)
+    """Of each decoder layer, or head of it (``2.3``), that printed its links."""
+    source_brackets: dict[int, BracketingScore] = field(default_factory=dict)
+    """Of the trees that each gated layer induces."""
+    target_brackets: dict[int, BracketingScore] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
-        numbers = asdict(self)
-        for name in ("source_attachment", "target_attachment"):
-            score: AttachmentScore | None = getattr(self, name)
-            if score:
-                numbers[name] |= {"uas": score.uas, "coverage": score.coverage}
+        bare = replace(self, source_brackets={}, target_brackets={})  # of thousands of sentences
+        numbers = asdict(bare)
+        for side in ("source", "target"):
+            attachment: AttachmentScore | None = getattr(self, f"{side}_attachment")
+            if attachment:
+                numbers[f"{side}_attachment"] = _attachment_numbers(attachment)
+            detail: AttachmentDetail | None = getattr(self, f"{side}_detail")
+            if detail:
+                numbers[f"{side}_detail"] = {
+                    kind: parts and {name: _attachment_numbers(s) for name, s in parts.items()}
+                    for kind, parts in vars(detail).items()
+                }
+            brackets: dict[int, BracketingScore] = getattr(self, f"{side}_brackets")
+            numbers[f"{side}_brackets"] = {n: score.as_dict() for n, score in brackets.items()}
         return numbers
+
+
+def _attachment_numbers(score: AttachmentScore) -> dict[str, float]:
+    return {**vars(score), "uas": score.uas, "coverage": score.coverage}
 
 
 def score_systems(
@@ -132,7 +172,7 @@ def score_systems(
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
         with _naming(f"system {name}"):
-            texts[name] = _plain_text(output.beam, scheme, moses_language)
+            texts[name] = plain_text(output.beam, scheme, moses_language)
             if words is not None:
                 texts[name] = words_by(words, texts[name])
             if tokenised and looks_tokenised(texts[name]) is False:
@@ -164,9 +204,10 @@ def _source_lengths(outputs: Mapping[str, Output], gold: Gold, scheme: str | Non
     return source_lengths(printed, scheme)
 
 
-def _plain_text(
+def plain_text(
     decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
 ) -> list[str]:
+    """Return the translations without subwords, and without the Moses tokenizer's doings."""
     texts = [sentence.translation for sentence in decoded]
     texts = undo_subwords(texts, scheme or detect_scheme(texts))
     return detokenize_moses(texts, moses_language) if moses_language else texts
@@ -180,20 +221,35 @@ def _score_system(
     scheme = scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis))
     left_out: set[int] = set()
     with _naming("source"):
-        source = _attachment(
+        source_parses = _comparable(
             [(s.source, s.source_heads) for s in analysed], gold.source_heads, scheme, left_out
         )
-    target = alignment = None
+        source = source_parses and attachment_score(*source_parses)
+        source_detail = source_parses and _detail(*source_parses, gold.source_labels)
+        source_brackets = _brackets(analysed, "source", gold.source_trees, scheme, left_out)
+    target = target_detail = alignment = None
+    layer_alignment: dict[str, AlignmentScore] = {}
+    target_brackets: dict[int, BracketingScore] = {}
     if forced is not None:
         with _naming("target"):
-            target = _attachment(
+            target_parses = _comparable(
                 [(s.hypothesis, s.hypothesis_heads) for s in forced],
                 gold.target_heads,
                 scheme,
                 left_out,
-                left_only=True,
             )
+            # A causal decoder cannot attend to a head that it has yet to produce.
+            target = target_parses and attachment_score(*target_parses, left_only=True)
+            target_detail = target_parses and _detail(
+                *target_parses, gold.target_labels, left_only=True
+            )
+            target_brackets = _brackets(forced, "hypothesis", gold.target_trees, scheme, left_out)
         alignment = _alignment(forced, gold, scheme, left_out)
+        for layer in sorted({layer for sentence in forced for layer in sentence.layer_links}):
+            of_layer = [replace(s, links=s.layer_links.get(layer)) for s in forced]
+            score = _alignment(of_layer, gold, scheme, left_out)
+            if score:
+                layer_alignment[str(layer)] = score
     return SystemScore(
         sentences=len(texts),
         bleu=bleu(texts, gold.references, tokenize),
@@ -203,16 +259,24 @@ def _score_system(
         target_attachment=target,
         alignment=alignment,
         left_out=len(left_out),
+        source_detail=source_detail,
+        target_detail=target_detail,
+        layer_alignment=layer_alignment,
+        source_brackets=source_brackets,
+        target_brackets=target_brackets,
     )
 
 
-def _attachment(
+_Parses: TypeAlias = tuple[list[Heads], list[Heads | None]]
+
+
+def _comparable(
     decoded: Sequence[tuple[str, Heads | None]],
     gold: Sequence[Heads | None] | None,
     scheme: str,
     left_out: set[int],
-    left_only: bool = False,
-) -> AttachmentScore | None:
+) -> _Parses | None:
+    """Pair predicted with gold heads, None where the words are hidden; None if there are none."""
     if gold is None:
         return None
     _check_number(decoded, gold, "gold parses")
@@ -226,7 +290,46 @@ def _attachment(
             truth = None
         predicted.append(heads)
         usable.append(truth)
-    return attachment_score(predicted, usable, left_only)
+    return predicted, usable
+
+
+def _detail(
+    predicted: Sequence[Heads],
+    gold: Sequence[Heads | None],
+    labels: Sequence[Sequence[str] | None] | None,
+    left_only: bool = False,
+) -> AttachmentDetail:
+    return AttachmentDetail(
+        attachment_by_distance(predicted, gold, left_only),
+        None if labels is None else attachment_by_label(predicted, gold, labels, left_only),
+    )
+
+
+def _brackets(
+    decoded: Sequence[DecodedSentence],
+    side: str,
+    gold: Sequence[Tree | None] | None,
+    scheme: str,
+    left_out: set[int],
+) -> dict[int, BracketingScore]:
+    layers = sorted({layer for s in decoded for layer in getattr(s, f"{side}_distances")})
+    if gold is None or not layers:
+        return {}
+    _check_number(decoded, gold, "gold trees")
+    scores = {}
+    for layer in layers:
+        trees = []
+        usable = list(gold)
+        for index, (sentence, truth) in enumerate(zip(decoded, gold, strict=True)):
+            with _naming(f"sentence {index + 1}"):
+                words = list(truth.leaves()) if truth else None
+                tree = truth and induce_tree(sentence, side, scheme, layer, words)
+            if truth and tree is None:
+                left_out.add(index)
+                usable[index] = None
+            trees.append(tree)
+        scores[layer] = score_trees(trees, usable)
+    return scores
 
 
 def _alignment(

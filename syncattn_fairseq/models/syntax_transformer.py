@@ -16,6 +16,7 @@ from ..modules.heads.placement import is_shown_in_training, list_supervised, nam
 from . import config
 from .decoder import SyntaxTransformerDecoder
 from .encoder import SyntaxTransformerEncoder
+from .plain_start import fill_in
 
 
 @register_model("syntax_transformer")
@@ -61,6 +62,11 @@ class SyntaxTransformerModel(TransformerModel):
         for kind in list_supervised(model.cfg):
             require_syntax_losses(task, kind.title)
         return model
+
+    def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
+        """Take the checkpoint of a plain Transformer too; fairseq calls this before it loads."""
+        super().upgrade_state_dict_named(state_dict, name)
+        fill_in(self, state_dict)
 
     @property
     def source_fields(self) -> SourceFields:

@@ -29,3 +29,11 @@ class Part:
     def list_fields(cls, cfg: Any) -> SourceFields:
         """Return what it asks of the data about the source's parse; nothing if not in use."""
         return NOTHING
+
+    def start_plain(self) -> bool:
+        """Make the parameters such that it computes what a plain Transformer does in its place.
+
+        Returns:
+            Whether it does; if not, the parameters may be left as they were made.
+        """
+        return False

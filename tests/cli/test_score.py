@@ -197,6 +197,55 @@ def test_one_line_says_what_is_wrong(
     assert not (files / "scores.json").exists()
 
 
+def test_latex(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    systems = shlex.split("--system A_1 beam forced --system Plain plain --references ref")
+    assert main([*systems, *GOLD, "--baseline", "Plain", "--latex", "t.tex", "--json", "n"]) == 0
+    table = (files / "t.tex").read_text(encoding="utf-8").splitlines()
+    numbers = json.loads((files / "n").read_text(encoding="utf-8"))["systems"]
+    assert [line for line in table if "&" in line] == [
+        r"system & BLEU & chrF & RIBES & UAS source & UAS target & AER \\",
+        r"A\_1 & 0.00 & 100.00 & 100.00 & 66.67 & 100.00 & 0.00 \\",
+        rf"Plain & 0.00 & {numbers['Plain']['chrf']['score']:.2f} & 50.00 & -- & -- & -- \\",
+    ]
+    assert r"\begin{tabular}{lrrrrrr}" in table and table[0].startswith("% BLEU nrefs:1|")
+
+    assert main([*PLAIN, "--latex", "t.tex"]) == 0
+    assert r"system & BLEU & chrF & RIBES \\" in (files / "t.tex").read_text(encoding="utf-8")
+
+
+def test_latex_marks_what_differs_by_more_than_chance(files: Path) -> None:
+    text = "".join(f"der Hund sah {n} andere Hunde .\n" for n in range(40))
+    (files / "ref").write_text(text, encoding="utf-8")
+    (files / "old").write_text(text.replace("sah", "sieht"), encoding="utf-8")
+    (files / "new").write_text(text, encoding="utf-8")
+    command = shlex.split("--system Old old --system New new --references ref --tokenize none")
+    assert main([*command, "--baseline", "Old", "--latex", "t.tex"]) == 0
+    rows = [line for line in (files / "t.tex").read_text("utf-8").splitlines() if "&" in line]
+    assert ["dagger" in row for row in rows] == [False, False, True]
+
+
+def test_parts_layers_and_trees(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "labels.en").write_text("det root\nroot\n", encoding="utf-8")
+    (files / "trees.de").write_text("(NP (DT der) (NN Hund))\n\n", encoding="utf-8")
+    lines = [
+        *("L-0\t1\t0-0 0-1 2-2", "L-0\t2\t2-0 2-1 2-2", "L-1\t1\t0-0", "L-1\t2\t0-0"),
+        *("X-0\thypothesis\tdistance-1\t0.1 0.2 0.3", "X-1\thypothesis\tdistance-1\t0.1"),
+    ]
+    (files / "forced").write_text(FILES["forced"] + "\n".join(lines) + "\n", encoding="utf-8")
+    gold = [*GOLD, "--source-labels", "labels.en", "--target-trees", "trees.de"]
+    assert main([*SYSTEMS, *gold, "--json", "-"]) == 0
+    ours = json.loads(capsys.readouterr().out)["systems"]["Ours"]
+    detail = ours["source_detail"]
+    # The heads of "the dog" are 2 0, predicted are 2 1; "yes" is 0.
+    assert {k: v["uas"] for k, v in detail["by_distance"].items()} == {"root": 0.5, "1": 1.0}
+    assert {k: v["uas"] for k, v in detail["by_label"].items()} == {"root": 0.5, "det": 1.0}
+    assert ours["target_detail"]["by_label"] is None
+    assert ours["layer_alignment"]["1"] == ours["alignment"]
+    # "Hund-dog" is right, "der-dog" wrong: |A| = 3 with the possible one, |S| = 2.
+    assert ours["layer_alignment"]["2"]["aer"] == pytest.approx(1 - 3 / 5)
+    assert ours["target_brackets"]["1"]["evalb"]["f1"] == 1 and ours["source_brackets"] == {}
+
+
 def test_bleu_of_several_test_sets_and_their_mean(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -136,6 +136,14 @@ class DependencyHeads(Heads):
             return NOTHING
         return SourceFields(frozenset(["first" if cfg.encoder_parser == "lisa" else "chain"]))
 
+    def start_plain(self) -> bool:
+        """Make U the identity, and the key bias nothing; LISA's heads are no plain ones even so."""
+        if self.weight is not None and self.folds:
+            self.weight.copy_(torch.eye(self.head_dim).expand_as(self.weight))
+        if self.key_bias is not None:
+            self.key_bias.zero_()
+        return self.folds
+
     @property
     def fused(self) -> bool:
         """Whether they attend as ordinary heads do, with their queries rewritten."""

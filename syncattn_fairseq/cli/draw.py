@@ -1,0 +1,133 @@
+"""``syncattn-draw``: what a model's heads say of one sentence, as a figure for a paper."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..base.errors import DataError
+from .common import command, new_parser, positive
+
+if TYPE_CHECKING:
+    from ..inference.model import Model
+    from ..report.example import Example
+
+KINDS = {
+    "parses": "the parses of the sentence and its translation, and the links between them",
+    "attention": "the matrices E, C, D and C E C^T of DBSA and SyncAttn",
+    "alignment": "the links of the cross-attention in a grid",
+    "distances": "the syntactic distances of LPSI, their trees and the gates",
+    "parents": "the weights that PASCAL makes of the gold parse; needs no model",
+    "tree-distances": "the edges between words that SDAtt counts in the gold parse; needs no model",
+}
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    from ..report import charts  # with what the extra viz brings
+
+    if args.output.suffix.lower().removeprefix(".") not in charts.FORMATS:
+        raise DataError(f"{args.output}: pictures are .svg, .png or .pdf; choose one")
+    example = _example(args)
+    charts.save(_figure(args, example).specification(), args.output)
+    print(f"{args.output}: {args.kind} of: {example.source.text}")
+
+
+def _figure(args: argparse.Namespace, example: Example) -> Any:
+    from ..report import figures
+
+    if args.kind == "tree-distances":
+        return figures.draw_tree_distances(example)
+    if args.kind == "parents":
+        return figures.draw_parents(example, _subwords(args, example))
+    model = load_model(args)
+    if args.kind == "parses":
+        return figures.draw_parses(model, example)
+    if args.kind == "attention":
+        return figures.draw_attention(model, example)
+    if args.kind == "alignment":
+        return figures.draw_alignment(model, example, args.layer)
+    return figures.draw_distances(model, example, args.layer)
+
+
+def _subwords(args: argparse.Namespace, example: Example) -> Any:
+    from ..inference.analysis import Sentence
+    from ..inference.subwords import open_cutter
+
+    if not args.subwords:
+        return None
+    cutter = open_cutter(args.subwords[0])
+    return Sentence(cutter([example.source.text])[0], cutter.scheme)
+
+
+def _example(args: argparse.Namespace) -> Example:
+    from ..report.example import Example, Side, read_example
+
+    if args.gold:
+        return read_example(args.gold, args.source_lang, args.target_lang, args.number)
+    if not args.sentence or not args.sentence.split():
+        raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
+    target = Side(args.reference.split()) if args.reference else None
+    return Example(Side(args.sentence.split()), target)
+
+
+def load_model(args: argparse.Namespace) -> Model:
+    """Load the model that the arguments of `add_model` name.
+
+    Raises:
+        DataError: none is named, or it cannot be loaded.
+    """
+    import syncattn_fairseq
+
+    if not args.path:
+        raise DataError("give the model, --path CHECKPOINT")
+    return syncattn_fairseq.load(args.path, args.data, args.subwords, args.source_parser)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say which model is used."""
+    parser.add_argument("--path", metavar="CHECKPOINT", help="or the folder of an exported model")
+    parser.add_argument("--data", metavar="FOLDER", help="dictionaries; default: as in training")
+    parser.add_argument(
+        "--subwords",
+        nargs="+",
+        type=Path,
+        metavar="MODEL",
+        help="of sentencepiece or subword-nmt; two of them where source and target have their own",
+    )
+    parser.add_argument(
+        "--source-parser", metavar="NAME", help="for models that read parses, such as stanza:en"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-draw",
+        "Draw one sentence. In blue: predicted; in orange: wrong, where gold tells.",
+        epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
+    )
+    parser.add_argument("kind", choices=KINDS, help="what to draw, see below")
+    parser.add_argument("sentence", nargs="?", help="the source, words separated by spaces")
+    parser.add_argument("--reference", help="its translation; default: the model's own")
+    parser.add_argument(
+        "--gold",
+        metavar="PREFIX",
+        help="in place of a sentence: a test set, PREFIX.en and PREFIX.de, with what gold there is "
+        "beside it: PREFIX.heads.en, PREFIX.labels.en, PREFIX.trees.en, PREFIX.align",
+    )
+    parser.add_argument("--number", type=positive, default=1, help="its sentence, from 1")
+    parser.add_argument("-s", "--source-lang", default="en", help="default: en")
+    parser.add_argument("-t", "--target-lang", default="de", help="default: de")
+    parser.add_argument("--layer", type=positive, help="for alignment and distances, from 1")
+    add_model(parser)
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE.svg|.png|.pdf")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""``syncattn-export``: a trained model as a plain Transformer, for other programs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .common import command, new_parser
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    from .. import plugin  # noqa: F401  (before anything of fairseq is imported)
+    from ..export import export
+
+    said = export(
+        args.path, args.data_bin, args.format, args.output, args.quantization, args.subwords
+    )
+    print(f"{args.output}: {said}; its README.md says how to use it")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-export",
+        "Write a trained model as a plain Transformer that translates the same, for "
+        "fairseq without this package, CTranslate2 or Hugging Face Transformers.",
+    )
+    parser.add_argument("--path", required=True, metavar="CHECKPOINT")
+    parser.add_argument(
+        "--data-bin",
+        required=True,
+        metavar="DIR",
+        help="the binarised corpus: for its dictionaries, and for sentences to check scores on",
+    )
+    parser.add_argument(
+        "--format", required=True, choices=["fairseq", "ctranslate2", "transformers"]
+    )
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder to make")
+    parser.add_argument(
+        "--quantization",
+        metavar="TYPE",
+        help="ctranslate2: what weights are stored as, such as int8 or float16 (float32)",
+    )
+    parser.add_argument(
+        "--subwords",
+        nargs="+",
+        metavar="FILE",
+        help="the subword model, of sentencepiece or subword-nmt, to copy along; two where source "
+        "and target have their own",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""``syncattn-report``: systems side by side on one test set, as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..base.errors import DataError
+from ..base.files import replacing
+from .common import command, new_parser, positive
+from .score import add_arguments, measures, quieten, read_input
+
+if TYPE_CHECKING:
+    from ..inference.model import Model
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    # Opened here, since they take their seconds and need the extra viz.
+    from tqdm import tqdm
+
+    from ..evaluation.scoring import score_systems
+    from ..report.page import render
+    from ..report.sentences import describe
+    from ..report.training_log import read_training_log
+
+    quieten()
+    outputs, gold = read_input(args)
+    logs = {}
+    for name, path in args.log:
+        if name not in outputs or name in logs:
+            raise DataError(f"--log {name}: give one log at most for each --system, by its name")
+        logs[name] = read_training_log(path)
+    models = _models(args, list(outputs))
+    asked = measures(args)
+    if asked["baseline"] is None:
+        asked["baseline"] = next(iter(outputs))
+    asked["by_length"] = gold.source is not None or any(
+        sentence.source for output in outputs.values() for sentence in output.beam
+    )
+    scores = score_systems(outputs, gold, **asked)
+    described = describe(outputs, gold, asked["scheme"], asked["moses_language"])
+    if models:
+        from ..report.matrices import with_matrices
+
+        described = with_matrices(described, models, args.matrices)
+    sentences = tqdm(
+        described,
+        total=len(gold.references),
+        desc="sentences",
+        unit="",
+        leave=False,
+        disable=None,
+    )
+    page = render(args.title or f"{', '.join(outputs)}: {args.references}", scores, sentences, logs)
+    with replacing(args.output) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    size = args.output.stat().st_size / 1e6
+    print(
+        f"{args.output}: {len(gold.references)} sentences, {len(outputs)} systems, {size:.1f} MB; "
+        "open it in a browser"
+    )
+
+
+def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
+    """Load the models whose attention is shown, by the number of their system."""
+    import syncattn_fairseq
+
+    models = {}
+    for name, path in args.attention:
+        if name not in systems:
+            raise DataError(f"--attention {name}: no --system has that name")
+        models[systems.index(name)] = syncattn_fairseq.load(path, args.data, args.subword_model)
+    return models
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-report",
+        "Show systems side by side on one test set, in one HTML file that needs no "
+        "network: scores, their significance and details, and every sentence with its parses, "
+        "alignments and trees. The first system is the baseline unless --baseline names another.",
+    )
+    add_arguments(parser)
+    parser.add_argument(
+        "--log",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="what fairseq-train printed for the system of that name, for curves of its losses",
+    )
+    parser.add_argument(
+        "--attention",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("NAME", "CHECKPOINT"),
+        help="the model of the system of that name: shows its attention to sources and references",
+    )
+    parser.add_argument(
+        "--matrices",
+        type=positive,
+        default=100,
+        metavar="N",
+        help="of how many sentences, the first ones (default: 100)",
+    )
+    parser.add_argument(
+        "--data", metavar="FOLDER", help="dictionaries of these models; default: as in training"
+    )
+    parser.add_argument(
+        "--subword-model", nargs="+", metavar="FILE", help="of these models, bpe.model for instance"
+    )
+    parser.add_argument("--title", help="heading of the page")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE.html")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""``syncattn-show``: translations, parses, alignments and trees of sentences, in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..base.errors import DataError
+from .common import command, new_parser, positive
+from .draw import add_model, load_model
+
+if TYPE_CHECKING:
+    from ..inference.model import Model
+    from ..report.example import Example, Side
+
+T = TypeVar("T")
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    examples = _examples(args)
+    if not examples:
+        raise DataError("no sentence; give some, or a test set: --gold words/test --number 1")
+    model = load_model(args)
+    for number, example in enumerate(examples):
+        if args.conllu:
+            sys.stdout.write(_conllu(model, example))
+        else:
+            print("\n" * bool(number) + _show(model, example, args.layer), flush=True)
+
+
+def _examples(args: argparse.Namespace) -> list[Example]:
+    from ..report.example import Example, Side, read_example
+
+    if args.gold:
+        return [
+            read_example(args.gold, args.source_lang, args.target_lang, number)
+            for number in args.number
+        ]
+    lines = args.sentence or ([] if sys.stdin.isatty() else sys.stdin)
+    return [Example(Side(line.split())) for line in lines if line.split()]
+
+
+def _show(model: Model, example: Example, layer: int | None) -> str:
+    """Write all that the model shows; with gold, of the reference in place of its translation."""
+    from ..report import terminal
+
+    text = [example.source.text]
+    reference = [example.target.text] if example.target else None
+    translation = model.translate(text)
+    lines = [f"source       {text[0]}"]
+    if reference:
+        lines.append(f"reference    {reference[0]}")
+    lines.append(f"translation  {translation[0]}")
+
+    read = reference or translation
+    name = "reference" if reference else "translation"
+    parses = _shown(lambda: model.parse(text, read))
+    if parses:
+        [pair] = parses
+        for title, side, parse in (
+            ("source", example.source, pair.source),
+            (name, example.target, pair.target),
+        ):
+            if parse:
+                lines += ["", f"{title}, parsed", _arcs(parse, side, causal=title != "source")]
+    [alignment] = model.align(text, read, layer)
+    links = terminal.draw_links(alignment.links, alignment.source.words, alignment.target.words)
+    lines += ["", f"{name}, aligned", links]
+    distances = _shown(lambda: model.distances(text, read))
+    if distances:
+        for title, found in (("source", distances[0].source), (name, distances[0].target)):
+            tree = found.tree(layer) if found else None
+            if tree:
+                lines += ["", f"{title}, induced tree", terminal.draw_tree(tree)]
+    return "\n".join(lines)
+
+
+def _arcs(parse: Any, side: Side | None, causal: bool) -> str:
+    from ..report.terminal import draw_arcs
+
+    words = parse.sentence.words
+    heads = side.heads if side and len(side.words) == len(words) else None
+    labels = side.labels if heads and side else None
+    found = [
+        None if causal and heads and heads[word - 1] > word else head
+        for word, head in enumerate(parse.heads, 1)
+    ]
+    return draw_arcs(words, found, heads, labels)
+
+
+def _conllu(model: Model, example: Example) -> str:
+    reference = [example.target.text] if example.target else None
+    [pair] = model.parse([example.source.text], reference)
+    return "".join(parse.conllu() for parse in (pair.source, pair.target) if parse)
+
+
+def _shown(ask: Callable[[], T]) -> T | None:
+    """Return what a model shows of a kind, None if it shows nothing of that kind."""
+    try:
+        return ask()
+    except DataError:
+        return None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-show",
+        "Translate sentences, and show whatever the model shows of them: the parses "
+        "of both sides as arcs, the links between them, and the trees that it induces.",
+    )
+    parser.add_argument(
+        "sentence", nargs="*", help="words separated by spaces; default: standard input"
+    )
+    parser.add_argument(
+        "--gold",
+        metavar="PREFIX",
+        help="in place of sentences: a test set, PREFIX.en and PREFIX.de, whose references are "
+        "analysed; errors are marked where PREFIX.heads.en and PREFIX.heads.de are there",
+    )
+    parser.add_argument(
+        "--number", type=positive, nargs="+", default=[1], help="its sentences, from 1"
+    )
+    parser.add_argument("-s", "--source-lang", default="en", help="default: en")
+    parser.add_argument("-t", "--target-lang", default="de", help="default: de")
+    parser.add_argument("--layer", type=positive, help="for alignment and trees, from 1")
+    parser.add_argument("--conllu", action="store_true", help="print the parses in CoNLL-U alone")
+    add_model(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

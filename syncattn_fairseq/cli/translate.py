@@ -1,0 +1,117 @@
+"""``syncattn-translate``: plain text in, translations out, with parses and alignments if wanted."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from .common import command, new_parser, positive
+
+if TYPE_CHECKING:
+    from ..inference import Model
+
+#: Lines that are read and sorted by length together.
+_LINES = 2000
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    from tqdm import tqdm
+
+    from ..base.files import read_lines
+    from ..inference import load
+
+    warnings.filterwarnings("ignore", module="torch.*")  # of what fairseq calls
+    model = load(args.path, args.data_bin, args.subwords, args.source_parser, args.device)
+    model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    lines = iter(tqdm(read_lines(args.input), unit=" sentences", disable=None))
+    while sentences := list(islice(lines, _LINES)):
+        sys.stdout.writelines(_output(model, sentences, args))
+        sys.stdout.flush()
+
+
+def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Iterator[str]:
+    """Yield what is printed for each sentence."""
+    translations = model.translate(sentences)
+    if args.parses:
+        for pair in model.parse(sentences, translations):
+            for title, parse in (("source", pair.source), ("translation", pair.target)):
+                if parse is not None:
+                    yield f"# side = {title}\n{parse.conllu()}"
+    elif args.alignments:
+        for alignment in model.align(sentences, translations):
+            yield f"{alignment.target}\t{alignment}\n"
+    else:
+        for translation in translations:
+            yield f"{translation}\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-translate",
+        "Translate lines of plain text, cut into words as the training's was, and "
+        "print one line for each.",
+    )
+    parser.add_argument(
+        "--path",
+        required=True,
+        help="a checkpoint, several of them separated by ':', or the folder of an exported model",
+    )
+    parser.add_argument(
+        "--data-bin",
+        metavar="DIR",
+        help="the binarised corpus, for its dictionaries (where the checkpoint is, or where its "
+        "training had them)",
+    )
+    parser.add_argument(
+        "--subwords",
+        nargs="+",
+        metavar="FILE",
+        help="the subword model, of sentencepiece or subword-nmt; two where source and target have "
+        "their own (what was exported with the model)",
+    )
+    parser.add_argument(
+        "--source-parser",
+        metavar="PARSER",
+        help="for models that read the source's parse: what parses it, such as stanza:en",
+    )
+    parser.add_argument(
+        "--input", default=0, metavar="FILE", help="text to translate (standard input)"
+    )
+    parser.add_argument(
+        "--beam", type=positive, default=5, metavar="N", help="size of the beam (5)"
+    )
+    parser.add_argument(
+        "--batch-size", type=positive, default=32, metavar="N", help="sentences at a time (32)"
+    )
+    parser.add_argument(
+        "--lenpen",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="as of fairseq-generate: above 1, longer translations are preferred (1)",
+    )
+    parser.add_argument("--device", help="cpu or cuda (a GPU if there is one)")
+    more = parser.add_mutually_exclusive_group()
+    more.add_argument(
+        "--parses",
+        action="store_true",
+        help="print the parses of source and translation, in CoNLL-U, in place of the translation",
+    )
+    more.add_argument(
+        "--alignments",
+        action="store_true",
+        help="behind each translation, after a tab, print its links to words of the source",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

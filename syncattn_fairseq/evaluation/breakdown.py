@@ -1,0 +1,74 @@
+"""Where parsers err: attachment by the label of a word, and by how far away its head is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..base.errors import DataError
+from .attachment import AttachmentScore, Heads
+
+DISTANCES = ("root", "1", "2", "3-4", "5-9", "10+")
+"""Words from a word to its gold head, to either side."""
+_FIRST = (1, 2, 3, 5, 10)
+
+
+def attachment_by_distance(
+    predicted: Sequence[Heads], gold: Sequence[Heads | None], left_only: bool = False
+) -> dict[str, AttachmentScore]:
+    """Compare heads as `attachment_score` does, for each of the `DISTANCES` that has words."""
+    classes = [[_distance(i, head) for i, head in enumerate(heads or (), 1)] for heads in gold]
+    found = _attachment_by(predicted, gold, classes, left_only)
+    return {distance: found[distance] for distance in DISTANCES if distance in found}
+
+
+def attachment_by_label(
+    predicted: Sequence[Heads],
+    gold: Sequence[Heads | None],
+    labels: Sequence[Sequence[str] | None],
+    left_only: bool = False,
+) -> dict[str, AttachmentScore]:
+    """Compare heads as `attachment_score` does, for each label, the most frequent one first.
+
+    Args:
+        predicted: heads of each sentence.
+        gold: gold heads of each sentence; None where there is no parse.
+        labels: gold labels of each sentence; only asked for where there are gold heads.
+        left_only: count only the words whose gold head is the root or stands to their left.
+
+    Raises:
+        DataError: sentences or words do not match in number.
+    """
+    if len(labels) != len(gold):
+        raise DataError(f"labels of {len(labels)} sentences, gold heads of {len(gold)}")
+    found = _attachment_by(predicted, gold, [row or () for row in labels], left_only)
+    return dict(sorted(found.items(), key=lambda item: (-item[1].total, item[0])))
+
+
+def _distance(position: int, head: int) -> str:
+    if head == 0:
+        return DISTANCES[0]
+    return DISTANCES[sum(abs(position - head) >= first for first in _FIRST)]
+
+
+def _attachment_by(
+    predicted: Sequence[Heads],
+    gold: Sequence[Heads | None],
+    classes: Iterable[Sequence[str]],
+    left_only: bool,
+) -> dict[str, AttachmentScore]:
+    counts: dict[str, list[int]] = {}
+    for number, (guess, truth, names) in enumerate(zip(predicted, gold, classes, strict=True), 1):
+        if not truth:
+            continue
+        if not len(guess) == len(truth) == len(names):
+            raise DataError(
+                f"sentence {number}: {len(guess)} heads, {len(truth)} gold heads, "
+                f"{len(names)} labels"
+            )
+        for position, (a, b, name) in enumerate(zip(guess, truth, names, strict=True), 1):
+            count = counts.setdefault(name, [0, 0, 0])
+            count[2] += 1
+            if not left_only or b <= position:
+                count[0] += a == b
+                count[1] += 1
+    return {name: AttachmentScore(*count) for name, count in counts.items()}

@@ -1,0 +1,160 @@
+"""CTranslate2, which decodes on its own, several times as fast as fairseq."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fairseq.modules import LearnedPositionalEmbedding
+from torch import Tensor
+
+from ..inference.exported import FACTOR, load_ctranslate2
+from .check import Sample
+from .format import Format
+from .plain import Plain
+
+_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh", "swish": "SWISH"}
+
+
+class CTranslate2Format(Format):
+    """The files of a CTranslate2 model, built on its specifications."""
+
+    quantizations = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16",
+                     "bfloat16")  # fmt: skip
+
+    def refuse(self, plain: Plain) -> None:
+        """See `Format`."""
+        load_ctranslate2()
+        refuse_options(plain, "CTranslate2")
+        cfg = plain.model.cfg
+        if cfg.encoder.normalize_before != cfg.decoder.normalize_before:
+            plain.reject("CTranslate2 needs --normalize-before on both sides or on none")
+        if cfg.no_decoder_final_norm:
+            plain.reject("CTranslate2 needs what --no-decoder-final-norm leaves out")
+        if cfg.activation_fn not in _ACTIVATIONS:
+            plain.reject(f"CTranslate2 has no --activation-fn {cfg.activation_fn}")
+
+    def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
+        """See `Format`."""
+        from ctranslate2.specs import TransformerSpec, common_spec
+
+        cfg = plain.model.cfg
+        spec = TransformerSpec.from_config(
+            (cfg.encoder.layers, cfg.decoder.layers),
+            cfg.encoder.attention_heads,
+            pre_norm=cfg.encoder.normalize_before,
+            activation=getattr(common_spec.Activation, _ACTIVATIONS[cfg.activation_fn]),
+            alignment_layer=plain.alignment_layer - 1,
+            alignment_heads=0,  # all
+            num_source_embeddings=1 if plain.labels is None else 2,
+            embeddings_merge=common_spec.EmbeddingsMerge.CONCAT,
+            layernorm_embedding=cfg.layernorm_embedding,
+        )
+        _fill_stack(spec.encoder, plain.model.encoder)
+        _fill_stack(spec.decoder, plain.model.decoder)
+        _fill_linear(spec.decoder.projection, plain.model.decoder.output_projection)
+        tokens = plain.model.encoder.embed_tokens.weight
+        spec.register_source_vocabulary([*plain.source_words])
+        if plain.labels is None:
+            spec.encoder.embeddings[0].weight = _array(tokens)
+        else:
+            spec.encoder.embeddings[0].weight = _array(tokens[:, : -plain.labels.size(1)])
+            spec.encoder.embeddings[1].weight = _array(plain.labels)
+            spec.register_source_vocabulary([*plain.label_names])
+        spec.decoder.embeddings.weight = _array(plain.model.decoder.embed_tokens.weight)
+        spec.register_target_vocabulary([*plain.target_words])
+        spec.config.decoder_start_token = spec.config.eos_token
+        spec.config.add_source_eos = True
+        spec.config.layer_norm_epsilon = 1e-5
+        spec.validate()
+        spec.optimize(quantization=quantization)
+        spec.save(str(folder))
+
+    def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
+        """See `Format`."""
+        translator = load_ctranslate2().Translator(str(folder), device="cpu")
+        sources = sample.sources(plain.source_words)
+        if plain.labels is not None:
+            labels = sample.sources(plain.label_names, "src_labels")
+            sources = [
+                [f"{token}{FACTOR}{label}" for token, label in zip(*pair, strict=True)]
+                for pair in zip(sources, labels, strict=True)
+            ]
+        targets = sample.targets(plain.target_words)
+        results = translator.score_batch(sources, targets, max_input_length=0)
+        return [float(sum(result.log_probs)) for result in results]
+
+    def usage(self, plain: Plain, folder: Path) -> str:
+        """See `Format`."""
+        parser = f', source_parser="stanza:{plain.source}"' if plain.labels is not None else ""
+        return (
+            "import syncattn_fairseq\n"
+            f'model = syncattn_fairseq.load("{folder}"{parser})\n'
+            'print(model.translate(["A sentence ."])[0])'
+        )
+
+
+def refuse_options(plain: Plain, program: str) -> None:
+    """Raise `DataError` for what no program but fairseq has."""
+    cfg = plain.model.cfg
+    if cfg.encoder.attention_heads != cfg.decoder.attention_heads:
+        plain.reject(f"{program} needs as many heads in the encoder as in the decoder")
+    if cfg.no_token_positional_embeddings:
+        plain.reject(
+            f"it has no positions (--no-token-positional-embeddings); {program} needs some"
+        )
+    if cfg.adaptive_softmax_cutoff or cfg.adaptive_input:
+        plain.reject(f"{program} has no adaptive softmax or input")
+    if cfg.no_cross_attention or cfg.cross_self_attention:
+        plain.reject(f"{program} needs a cross-attention of its own in each layer")
+    for unknown in ("project_in_dim", "project_out_dim"):
+        if getattr(plain.model.decoder, unknown) is not None:
+            plain.reject(f"{program} needs decoder embeddings as wide as the decoder")
+
+
+def _fill_stack(spec: Any, module: Any) -> None:
+    """Fill in the layers of encoder or decoder, and what lies before and behind them."""
+    spec.scale_embeddings = module.embed_scale != 1.0
+    positions = module.embed_positions
+    table = (
+        positions.weight if isinstance(positions, LearnedPositionalEmbedding) else positions.weights
+    )
+    spec.position_encodings.encodings = _array(table[positions.padding_idx + 1 :])
+    for layer_spec, layer in zip(spec.layer, module.layers, strict=True):
+        _fill_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_layer_norm)
+        if hasattr(layer, "encoder_attn"):
+            _fill_attention(layer_spec.attention, layer.encoder_attn, layer.encoder_attn_layer_norm)
+        _fill_norm(layer_spec.ffn.layer_norm, layer.final_layer_norm)
+        _fill_linear(layer_spec.ffn.linear_0, layer.fc1)
+        _fill_linear(layer_spec.ffn.linear_1, layer.fc2)
+    if module.layer_norm is not None:
+        _fill_norm(spec.layer_norm, module.layer_norm)
+    if module.layernorm_embedding is not None:
+        _fill_norm(spec.layernorm_embedding, module.layernorm_embedding)
+
+
+def _fill_attention(spec: Any, module: Any, norm: Any) -> None:
+    """Fill in an attention; CTranslate2 joins the projections of one input."""
+    query, key, value = module.q_proj, module.k_proj, module.v_proj
+    joined = [[query, key, value]] if module.self_attention else [[query], [key, value]]
+    for linear_spec, projections in zip(spec.linear, joined, strict=False):
+        linear_spec.weight = np.concatenate([_array(p.weight) for p in projections])
+        linear_spec.bias = np.concatenate([_array(p.bias) for p in projections])
+    _fill_linear(spec.linear[-1], module.out_proj)
+    _fill_norm(spec.layer_norm, norm)
+
+
+def _fill_norm(spec: Any, module: Any) -> None:
+    spec.gamma, spec.beta = _array(module.weight), _array(module.bias)
+
+
+def _fill_linear(spec: Any, module: Any) -> None:
+    spec.weight = _array(module.weight)
+    if module.bias is not None:
+        spec.bias = _array(module.bias)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    array: np.ndarray = tensor.detach().float().cpu().contiguous().numpy()
+    return array

@@ -1,0 +1,106 @@
+"""One export, from a checkpoint to a folder that has been checked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..base.errors import DataError
+from ..inference.exported import About
+from ..inference.subwords import languages_file
+from .check import compare, load_sample, scores
+from .ctranslate2_format import CTranslate2Format
+from .fairseq_format import FairseqFormat
+from .format import Format
+from .plain import Plain, load_plain
+from .transformers_format import TransformersFormat
+
+FORMATS: dict[str, type[Format]] = {
+    "fairseq": FairseqFormat,
+    "ctranslate2": CTranslate2Format,
+    "transformers": TransformersFormat,
+}
+
+
+def export(
+    path: str | Path,
+    data: str | Path,
+    format: str,
+    output: str | Path,
+    quantization: str | None = None,
+    subwords: Sequence[str | Path] | None = None,
+) -> str:
+    """Write a model for another program, and check that it gives sentences the same scores.
+
+    Args:
+        path: of a checkpoint.
+        data: folder of the binarised corpus: for the dictionaries, and for the sentences.
+        format: ``fairseq``, ``ctranslate2`` or ``transformers``.
+        output: folder to make; it appears when all is done and checked.
+        quantization: what weights are stored as; None: float32.
+        subwords: the subword model, which is copied along; two where source and target have their
+            own.
+
+    Returns:
+        What the check has found, in words.
+
+    Raises:
+        DataError: no plain Transformer computes what the model does, the format has no place for
+            something, or scores differ.
+    """
+    output = Path(output)
+    if output.exists():
+        raise DataError(f"{output}: is there already; remove it or name another folder")
+    kind = FORMATS[format]()
+    if quantization is not None and quantization not in kind.quantizations:
+        known = ", ".join(kind.quantizations) or "none"
+        raise DataError(f"--quantization {quantization}: --format {format} has {known}")
+    plain = load_plain(path, data, subwords)
+    kind.refuse(plain)
+    sample = load_sample(plain.task)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    folder = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    folder.mkdir()
+    try:
+        kind.write(plain, folder, quantization)
+        expected = scores(plain.original, sample.net_input, sample.target)
+        found = kind.scores(folder, plain, sample)
+        said = compare(expected, found, sample.tokens, quantization is None, plain.name)
+        if kind.loads_here:
+            _add_subwords(plain, folder)
+            _describe(plain, format).write(folder)
+        readme = _readme(plain, format, quantization, kind.usage(plain, output), said)
+        (folder / "README.md").write_text(readme, encoding="utf-8")
+        folder.rename(output)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return said
+
+
+def _add_subwords(plain: Plain, folder: Path) -> None:
+    languages = (plain.source, plain.target)
+    for path, language in zip(plain.subwords or (), languages, strict=plain.subwords is not None):
+        shutil.copyfile(path, folder / languages_file(language))
+
+
+def _describe(plain: Plain, format: str) -> About:
+    return About(
+        format=format,
+        source=plain.source,
+        target=plain.target,
+        labels=plain.labels is not None,
+        alignment_layer=plain.alignment_layer,
+        longest_source=plain.model.max_positions()[0] - 1,
+    )
+
+
+def _readme(plain: Plain, format: str, quantization: str | None, usage: str, said: str) -> str:
+    stored = f", weights in {quantization}" if quantization else ""
+    return (
+        f"# A translation model, {plain.source} to {plain.target}\n\n"
+        f"For {format}{stored}; made by syncattn-export from `{plain.name}`.\n"
+        f"{said[0].upper()}{said[1:]}, here and in that checkpoint.\n\n"
+        f"```python\n{usage}\n```\n"
+    )

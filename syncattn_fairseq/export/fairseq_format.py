@@ -1,0 +1,108 @@
+"""fairseq's own Transformer: a checkpoint that it decodes without this package."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils, tasks
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.models.transformer import TransformerModel
+from fairseq.tasks.translation import TranslationConfig
+from omegaconf import OmegaConf
+
+from ..base.errors import DataError
+from ..inference.subwords import Pieces, open_cutter
+from .check import Sample, scores
+from .format import Format
+from .plain import Plain
+
+#: What fairseq's ``from_pretrained`` looks for beside a model.
+_PIECES, _CODES = "sentencepiece.bpe.model", "bpecodes"
+
+
+class FairseqFormat(Format):
+    """``model.pt`` and its dictionaries."""
+
+    def refuse(self, plain: Plain) -> None:
+        """See `Format`."""
+        if plain.labels is not None:
+            plain.reject(
+                "it reads dependency labels (S&H), which fairseq's Transformer does not; "
+                "--format ctranslate2 has them"
+            )
+
+    def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
+        """See `Format`."""
+        cfg = OmegaConf.to_container(OmegaConf.structured(FairseqConfig), enum_to_str=True)
+        task = OmegaConf.to_container(OmegaConf.structured(TranslationConfig), enum_to_str=True)
+        assert isinstance(cfg, dict) and isinstance(task, dict)
+        task |= {"_name": "translation", "data": ".", "train_subset": "train"}
+        task |= {"dataset_impl": None, "required_seq_len_multiple": 1}
+        task |= {"source_lang": plain.source, "target_lang": plain.target}
+        task |= {side: plain.task.cfg[side] for side in ("left_pad_source", "left_pad_target")}
+        # Nothing but plain values: since PyTorch 2.6 fairseq can load nothing else, unless someone
+        # names the classes in advance, as this package does.
+        state = {
+            "args": None,
+            "cfg": _values(
+                {
+                    **cfg,
+                    "task": task,
+                    "model": vars(plain.options),
+                    "criterion": {"_name": "cross_entropy", "sentence_avg": False},
+                }
+            ),
+            "model": dict(plain.model.state_dict()),
+            "optimizer_history": _values(plain.history),
+            "extra_state": {},
+            "last_optimizer_state": None,
+        }
+        torch.save(state, folder / "model.pt")
+        plain.task.source_dictionary.save(str(folder / f"dict.{plain.source}.txt"))
+        plain.task.target_dictionary.save(str(folder / f"dict.{plain.target}.txt"))
+        if plain.subwords is not None:
+            shutil.copyfile(plain.subwords[0], folder / _subword_file(plain.subwords[0]))
+
+    def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
+        """See `Format`."""
+        state = checkpoint_utils.load_checkpoint_to_cpu(str(folder / "model.pt"))
+        state["cfg"]["task"]["data"] = str(folder)
+        task = tasks.setup_task(state["cfg"]["task"])
+        model = task.build_model(state["cfg"]["model"])
+        if type(model) is not TransformerModel:
+            raise DataError(f"{plain.name}: fairseq reads the export as a {type(model).__name__}")
+        model.load_state_dict(state["model"])
+        given = ("src_tokens", "src_lengths", "prev_output_tokens")
+        net_input = {name: sample.net_input[name] for name in given}
+        return scores(model.eval(), net_input, sample.target)
+
+    def usage(self, plain: Plain, folder: Path) -> str:
+        """See `Format`."""
+        bpe = ""
+        if plain.subwords is not None:
+            kind = "sentencepiece" if _subword_file(plain.subwords[0]) == _PIECES else "subword_nmt"
+            bpe = f', bpe="{kind}"'
+        return (
+            "from fairseq.models.transformer import TransformerModel\n"
+            f'model = TransformerModel.from_pretrained("{folder}", "model.pt", "."{bpe})\n'
+            'print(model.translate("A sentence ."))'
+        )
+
+
+def _subword_file(path: Path) -> str:
+    return _PIECES if isinstance(open_cutter(path), Pieces) else _CODES
+
+
+def _values(value: Any) -> Any:
+    """Reduce what a checkpoint says of itself to numbers, texts, lists and dictionaries."""
+    if OmegaConf.is_config(value):
+        value = OmegaConf.to_container(value, enum_to_str=True)
+    if isinstance(value, Mapping):
+        return {str(key): _values(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_values(entry) for entry in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

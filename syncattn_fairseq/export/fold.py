@@ -1,0 +1,115 @@
+"""From a syntax Transformer to the plain one that computes the same, where there is one.
+
+All that depends on the kinds of heads, and on how they name their parameters, is here.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import torch
+from fairseq.models.transformer import TransformerModel, TransformerModelBase
+
+from ..base.errors import DataError
+from ..modules import TreeCrossAttention
+from ..modules.folded_linear import FoldedLinear
+from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
+
+#: What stays of our options where a model is read as a syntax Transformer again: which of its
+#: heads are a parser's, and which layer aligns. To fairseq's own Transformer they say nothing.
+_KEPT = (
+    "encoder_dependency_layer",
+    "decoder_dependency_layer",
+    "dependency_heads",
+    "tgt_dependency_rows",
+)
+
+#: Why kinds of heads do not fold.
+_REASONS: dict[type[Heads], str] = {
+    DependencyHeads: "its parser (LISA) rectifies queries and keys, which no plain head does",
+    GatedHeads: "its heads are gated by distances that they measure (LPSI); no plain head is",
+    ParentScaledHeads: "its heads are scaled by the source's parse (PASCAL); no plain head is",
+    WindowHeads: "its heads see a window only (local attention), which no other program has",
+}
+
+
+def refuse(model: Any, name: str) -> None:
+    """Check that a plain Transformer can compute what a model does, labels of the source aside.
+
+    Args:
+        model: built by fairseq.
+        name: what to call it in the error.
+
+    Raises:
+        DataError: it cannot; says which system it is and why.
+    """
+    if not isinstance(model, TransformerModelBase):
+        kind = type(model).__name__
+        raise DataError(f"{name}: cannot be exported: {kind} is a recurrent network")
+    for module in model.modules():
+        if reason := _reason(module):
+            raise DataError(f"{name}: cannot be exported: {reason}")
+
+
+def _reason(module: Any) -> str | None:
+    """Say why a module has no place in a plain Transformer."""
+    if isinstance(module, TreeCrossAttention):
+        return "its cross-attention reads the source's tree (SDAtt), which no other program has"
+    if not isinstance(module, Heads) or module.folds:
+        return None
+    for kind, reason in _REASONS.items():
+        if isinstance(module, kind):
+            return reason
+    return f"its {module.title} heads are no ordinary ones with other projections"
+
+
+@torch.no_grad()
+def fold(model: Any, options: Any, task: Any) -> TransformerModel:
+    """Return fairseq's own Transformer that computes what a model does, in evaluation, on the CPU.
+
+    A bi-affine head is an ordinary one with another query: U, and a key bias, are multiplied into
+    the query projection. An embedding of labels is left out.
+
+    Args:
+        model: a Transformer that `refuse` lets pass.
+        options: of it, as `plain_options` wants them.
+        task: has the dictionaries.
+    """
+    model.eval()
+    state = {key: value.float().cpu() for key, value in model.state_dict().items()}
+    for name, module in model.named_modules():
+        if isinstance(module, FoldedLinear):
+            state[f"{name}.weight"] = module.weight.float().cpu()
+            state[f"{name}.bias"] = module.bias.float().cpu()
+    plain: TransformerModel = TransformerModel.build_model(plain_options(model, options), task)
+    # What the syntactic parts have beside them is folded in, or is labels.
+    plain.load_state_dict({key: state[key] for key in plain.state_dict()})
+    return plain.eval()
+
+
+def plain_options(model: Any, options: Any) -> Namespace:
+    """Return the options of the plain Transformer, for ``--arch transformer``, and no others.
+
+    Args:
+        model: the syntax Transformer.
+        options: those that it was built from: a namespace, or a config as in a checkpoint.
+    """
+    parser = ArgumentParser()
+    TransformerModel.add_args(parser)
+    names = {action.dest for action in parser._actions} - {"help"}
+    names |= {"max_source_positions", "max_target_positions", *_KEPT}
+    given = vars(options) if isinstance(options, Namespace) else dict(options)
+    found = {name: value for name, value in given.items() if name in names}
+    # What is for training only has no place in the copies of layers that other programs make.
+    found |= {"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}
+    found |= {"encoder_layers_to_keep": None, "decoder_layers_to_keep": None}
+    found |= {"checkpoint_activations": False, "offload_activations": False}
+    found |= {"arch": "transformer", "_name": "transformer"}
+    return Namespace(**found, alignment_layer=alignment_layer(model))
+
+
+def alignment_layer(model: Any) -> int:
+    """Return the decoder layer, from 1, whose cross-attention aligns."""
+    found: int = getattr(model.decoder, "alignment_layer", model.decoder.num_layers)
+    return found

@@ -1,0 +1,44 @@
+"""What every format can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from .check import Sample
+from .plain import Plain
+
+
+class Format(ABC):
+    """Writes models for one program, and reads them back."""
+
+    #: What weights can be stored as, beside float32.
+    quantizations: Sequence[str] = ()
+    #: Whether :func:`..inference.load` takes the folder.
+    loads_here = True
+
+    @abstractmethod
+    def refuse(self, plain: Plain) -> None:
+        """Check that the format has a place for everything of a model.
+
+        Raises:
+            DataError: it has not, or the program is not installed.
+        """
+
+    @abstractmethod
+    def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
+        """Write a model into an empty folder."""
+
+    @abstractmethod
+    def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
+        """Return the log-probability of each target of a sample, by what was written."""
+
+    @abstractmethod
+    def usage(self, plain: Plain, folder: Path) -> str:
+        """Return three lines of Python that translate with what was written.
+
+        Args:
+            plain: the model.
+            folder: where it will be.
+        """

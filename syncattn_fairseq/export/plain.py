@@ -1,0 +1,111 @@
+"""A model on its way out of fairseq."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq.models.transformer import TransformerModel
+from torch import Tensor
+
+from ..base.errors import DataError
+from ..inference.checkpoint import Ensemble
+from ..inference.load import subword_paths
+from ..inference.subwords import find_subwords
+from .fold import alignment_layer, fold, plain_options, refuse
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A plain Transformer, and all that goes with it.
+
+    Attributes:
+        name: the path of its checkpoint.
+        original: the model that was folded.
+        model: fairseq's own Transformer, which computes the same.
+        options: of the latter.
+        task: has the dictionaries.
+        source: language.
+        target: language.
+        labels: embedding of the source's dependency labels, ``(L, d)``, which takes the last d
+            dimensions of the source's; None where the model reads none.
+        alignment_layer: decoder layer, from 1, whose cross-attention aligns.
+        subwords: the subword models of source and target; None where there are none.
+        history: of the training, as fairseq keeps it.
+    """
+
+    name: str
+    original: Any
+    model: TransformerModel
+    options: Namespace
+    task: Any
+    source: str
+    target: str
+    labels: Tensor | None
+    alignment_layer: int
+    subwords: tuple[Path, Path] | None
+    history: list[dict[str, Any]]
+
+    @property
+    def source_words(self) -> Sequence[str]:
+        """The source's vocabulary."""
+        words: list[str] = self.task.source_dictionary.symbols
+        return words
+
+    @property
+    def target_words(self) -> Sequence[str]:
+        """The target's vocabulary."""
+        words: list[str] = self.task.target_dictionary.symbols
+        return words
+
+    @property
+    def label_names(self) -> Sequence[str]:
+        """The labels of the source, with fairseq's special symbols."""
+        names: list[str] = self.task.source_label_dictionary.symbols
+        return names
+
+    def reject(self, reason: str) -> None:
+        """Raise `DataError`: the format has no place for the model.
+
+        Args:
+            reason: what the model has, and that the format lacks it.
+        """
+        raise DataError(f"{self.name}: cannot be exported: {reason}")
+
+
+def load_plain(path: str | Path, data: str | Path, subwords: Sequence[str | Path] | None) -> Plain:
+    """Load a checkpoint and fold it.
+
+    Args:
+        path: of the checkpoint.
+        data: folder of the binarised corpus, with its dictionaries.
+        subwords: as for :func:`..inference.load`.
+
+    Raises:
+        DataError: it is no checkpoint, or no plain Transformer computes what it does.
+    """
+    ensemble = Ensemble(str(path), data)
+    if len(ensemble.models) > 1:
+        raise DataError(f"{path}: an ensemble; export its models one by one, or their average")
+    [model] = ensemble.models
+    refuse(model, str(path))
+    embedding = getattr(model.encoder, "label_embedding", None)
+    found = subword_paths(subwords) or find_subwords(
+        [ensemble.paths[0].parent, ensemble.data], ensemble.source, ensemble.target
+    )
+    return Plain(
+        name=str(path),
+        original=model.float().eval(),
+        model=fold(model, ensemble.options, ensemble.task),
+        options=plain_options(model, ensemble.options),
+        task=ensemble.task,
+        source=ensemble.source,
+        target=ensemble.target,
+        labels=None if embedding is None else embedding.weight.detach().float(),
+        alignment_layer=alignment_layer(model),
+        subwords=found,
+        history=ensemble.history,
+    )

@@ -1,0 +1,176 @@
+"""Hugging Face Transformers: fairseq's Transformer has a class of its own there, FSMT."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..base.errors import DataError
+from ..inference.subwords import Pieces, open_cutter
+from .check import Sample, target_scores
+from .ctranslate2_format import refuse_options
+from .format import Format
+from .plain import Plain
+
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
+
+
+class TransformersFormat(Format):
+    """A folder for ``from_pretrained``: the model, and a tokenizer."""
+
+    loads_here = False
+
+    def refuse(self, plain: Plain) -> None:
+        """See `Format`."""
+        _load_transformers()
+        refuse_options(plain, "FSMT of Hugging Face")
+        cfg = plain.model.cfg
+        if plain.labels is not None:
+            plain.reject(
+                "it reads dependency labels (S&H), which FSMT of Hugging Face does not; "
+                "--format ctranslate2 has them"
+            )
+        if cfg.encoder.normalize_before or cfg.decoder.normalize_before:
+            plain.reject("FSMT of Hugging Face has no --normalize-before; CTranslate2 has")
+        if cfg.layernorm_embedding or cfg.encoder.learned_pos or cfg.decoder.learned_pos:
+            plain.reject(
+                "FSMT of Hugging Face has no --layernorm-embedding and no learned positions; "
+                "CTranslate2 has"
+            )
+        if not cfg.share_decoder_input_output_embed:
+            plain.reject(
+                "FSMT of Hugging Face shares the decoder's input and output embeddings, the model "
+                "does not (--share-decoder-input-output-embed)"
+            )
+        if cfg.activation_fn not in _ACTIVATIONS:
+            plain.reject(f"FSMT of Hugging Face has no --activation-fn {cfg.activation_fn}")
+
+    def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
+        """See `Format`."""
+        transformers = _load_transformers()
+        cfg = plain.model.cfg
+        positions = max(cfg.max_source_positions, cfg.max_target_positions)
+        config = transformers.FSMTConfig(
+            langs=[plain.source, plain.target],
+            src_vocab_size=len(plain.source_words),
+            tgt_vocab_size=len(plain.target_words),
+            activation_function=_ACTIVATIONS[cfg.activation_fn],
+            d_model=cfg.encoder.embed_dim,
+            max_position_embeddings=positions,
+            encoder_ffn_dim=cfg.encoder.ffn_embed_dim,
+            encoder_layers=cfg.encoder.layers,
+            encoder_attention_heads=cfg.encoder.attention_heads,
+            decoder_ffn_dim=cfg.decoder.ffn_embed_dim,
+            decoder_layers=cfg.decoder.layers,
+            decoder_attention_heads=cfg.decoder.attention_heads,
+            dropout=cfg.dropout,
+            attention_dropout=cfg.attention_dropout,
+            activation_dropout=cfg.activation_dropout,
+            scale_embedding=not cfg.no_scale_embedding,
+            tie_word_embeddings=True,
+        )
+        model = transformers.FSMTForConditionalGeneration(config)
+        state = {f"model.{key}": value for key, value in plain.model.state_dict().items()}
+        missing, unexpected = model.load_state_dict(state, strict=False)
+        # Its sinusoids, which it makes itself, are the only parameters that fairseq does not save.
+        wrong = [key for key in missing if "embed_positions" not in key]
+        wrong += [key for key in unexpected if not key.endswith((".version", "._float_tensor"))]
+        if wrong:
+            raise DataError(f"{plain.name}: transformers has other parameters: {', '.join(wrong)}")
+        model.generation_config.max_length = 200  # as fairseq's --max-len-b
+        model.save_pretrained(folder)
+        _write_tokenizer(plain, folder)
+
+    def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
+        """See `Format`."""
+        transformers = _load_transformers()
+        model = transformers.FSMTForConditionalGeneration.from_pretrained(folder).eval()
+        tokens = sample.net_input["src_tokens"]
+        with torch.no_grad():
+            logits = model(
+                input_ids=tokens,
+                attention_mask=tokens.ne(plain.task.source_dictionary.pad()).long(),
+                decoder_input_ids=sample.net_input["prev_output_tokens"],
+                use_cache=False,
+            ).logits
+        return target_scores(logits.float().log_softmax(-1), sample.target)
+
+    def usage(self, plain: Plain, folder: Path) -> str:
+        """See `Format`."""
+        return (
+            "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
+            f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
+            "(AutoTokenizer, FSMT))\n"
+            "print(tokenizer.batch_decode(model.generate("
+            '**tokenizer(["A sentence ."], return_tensors="pt")), skip_special_tokens=True)[0])'
+        )
+
+
+def _load_transformers() -> Any:
+    try:
+        import transformers
+    except ImportError:
+        raise DataError(
+            "this format needs transformers; pip install 'syncattn-fairseq[transformers]'"
+        ) from None
+    return transformers
+
+
+def _write_tokenizer(plain: Plain, folder: Path) -> None:
+    """Write a tokenizer that numbers subwords as fairseq does.
+
+    With sentencepiece it is Marian's, which cuts text itself. Else it splits at spaces, and takes
+    text that is cut already.
+    """
+    cut = plain.subwords is not None and all(
+        isinstance(open_cutter(path), Pieces) for path in plain.subwords
+    )
+    if not cut:
+        _write_splitter(plain, folder)
+        return
+    assert plain.subwords is not None
+    files = {"source.spm": plain.subwords[0], "target.spm": plain.subwords[1]}
+    for name, path in files.items():
+        shutil.copyfile(path, folder / name)
+    vocabularies = {"vocab.json": plain.source_words, "target_vocab.json": plain.target_words}
+    for name, words in vocabularies.items():
+        numbers = {word: number for number, word in enumerate(words)}
+        (folder / name).write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
+    tokenizer = _load_transformers().MarianTokenizer(
+        *(str(folder / name) for name in (*files, *vocabularies)),
+        source_lang=plain.source,
+        target_lang=plain.target,
+        model_max_length=plain.model.cfg.max_source_positions,
+        separate_vocabs=True,
+    )
+    tokenizer.save_pretrained(folder)
+
+
+def _write_splitter(plain: Plain, folder: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    if [*plain.source_words] != [*plain.target_words]:
+        plain.reject(
+            "without sentencepiece, a tokenizer of Hugging Face needs a dictionary that source and "
+            "target share (syncattn-preprocess --joined-dictionary)"
+        )
+    numbers = {word: number for number, word in enumerate(plain.source_words)}
+    splitter = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
+    splitter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    splitter.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", numbers["</s>"])]
+    )
+    fast = _load_transformers().PreTrainedTokenizerFast(
+        tokenizer_object=splitter,
+        bos_token="<s>",
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        model_max_length=plain.model.cfg.max_source_positions,
+        clean_up_tokenization_spaces=False,
+    )
+    fast.save_pretrained(folder)

@@ -1,0 +1,16 @@
+"""Models from Python: text in; translations, parses, alignments and distances out."""
+
+from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .load import load
+from .model import Model
+
+__all__ = [
+    "Alignment",
+    "Distances",
+    "Model",
+    "Pair",
+    "Parse",
+    "Sentence",
+    "Translation",
+    "load",
+]

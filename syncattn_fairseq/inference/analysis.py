@@ -1,0 +1,218 @@
+"""What a model says of a sentence: its translation, parses, links and distances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, compress
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from ..base.errors import DataError
+from ..data.subwords import word_heads
+from ..data.words import join_subwords, word_lengths, word_starts
+from ..evaluation.alignment import Link, word_links
+from ..trees.binary import split_by_distances
+from ..trees.brackets import Tree
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence in the subwords that a model reads or writes.
+
+    Args:
+        pieces: its subwords.
+        scheme: how they are marked, see :func:`..data.subwords.word_starts`.
+    """
+
+    pieces: Sequence[str]
+    scheme: str
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words that the subwords make."""
+        return join_subwords(self.pieces, self.scheme)
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """The number of subwords of each word."""
+        return word_lengths(self.pieces, self.scheme)
+
+    def __str__(self) -> str:
+        """Return the words as a line of text."""
+        return " ".join(self.words)
+
+
+class Translation(str):
+    """A translation: the text, which also knows the subwords that it was written in.
+
+    Attributes:
+        sentence: its subwords.
+        score: mean log-probability (natural) of a subword and the end of sentence, with the
+            length penalty that the model was told to use; NaN where the model did not write it.
+    """
+
+    sentence: Sentence
+    score: float
+
+    def __new__(cls, sentence: Sentence, score: float = float("nan")) -> Translation:
+        """Make the text of the sentence."""
+        made = super().__new__(cls, sentence)
+        made.sentence, made.score = sentence, score
+        return made
+
+
+@dataclass(frozen=True)
+class Parse:
+    """Where the dependency heads of one side attend.
+
+    Args:
+        sentence: n subwords.
+        attention: ``(n, n)`` probabilities, row = dependent, mean over the dependency heads; what
+            is missing to 1 goes to the end of sentence.
+    """
+
+    sentence: Sentence
+    attention: np.ndarray
+
+    @cached_property
+    def piece_heads(self) -> list[int]:
+        """The subword, from 0, that each subword attends to most."""
+        heads: list[int] = self.attention.argmax(1).tolist() if self.attention.size else []
+        return heads
+
+    @cached_property
+    def heads(self) -> list[int]:
+        """The word, from 1, that each word attends to most; 0 for itself.
+
+        A word's final subword speaks for it (rule ``chain``). Nothing keeps these heads from
+        forming a cycle, or several roots: :attr:`tree` does.
+        """
+        return word_heads(self.piece_heads, self.sentence.lengths)
+
+    @cached_property
+    def tree(self) -> list[int]:
+        """The heads of the most probable tree with one root: each word's, from 1, 0 for the root.
+
+        A word's probability of a head is what its final subword attends to the subwords of that
+        word; of being the root, to its own.
+        """
+        lengths = self.sentence.lengths
+        if not lengths:
+            return []
+        ends = np.array([*accumulate(lengths)], dtype=np.int64)
+        words = np.add.reduceat(self.attention[ends - 1], ends - lengths, axis=1)
+        return best_tree(words)
+
+    def conllu(self) -> str:
+        """Return the tree in CoNLL-U, with the blank line that ends it.
+
+        The heads of a model have no names: every relation is ``dep``, but for ``root``.
+        """
+        lines = [f"# text = {self.sentence}"]
+        for number, (word, head) in enumerate(zip(self.sentence.words, self.tree, strict=True), 1):
+            relation = "dep" if head else "root"
+            lines.append(f"{number}\t{word}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_")
+        return "\n".join(lines) + "\n\n"
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What each subword of a translation attends to in the source.
+
+    Args:
+        source: n subwords.
+        target: m subwords.
+        attention: ``(m, n)`` probabilities of one layer, mean over its heads; what is missing to 1
+            goes to the end of sentence.
+    """
+
+    source: Sentence
+    target: Sentence
+    attention: np.ndarray
+
+    @cached_property
+    def piece_links(self) -> list[Link]:
+        """Source and target subword, from 0: each target subword's highest attention."""
+        if not self.attention.size:
+            return []
+        return [(source, target) for target, source in enumerate(self.attention.argmax(1).tolist())]
+
+    @cached_property
+    def links(self) -> list[Link]:
+        """Source and target word, from 0: those of which subwords are linked."""
+        return sorted(word_links(self.piece_links, self.source.lengths, self.target.lengths))
+
+    def __str__(self) -> str:
+        """Return the links of words as they are usually written, ``0-0 1-2``."""
+        return " ".join(f"{source}-{target}" for source, target in self.links)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The syntactic distances of one side.
+
+    Args:
+        sentence: n subwords.
+        layers: n distances by the number of their layer, from 1, mean over its heads; each is the
+            gap before its subword.
+    """
+
+    sentence: Sentence
+    layers: dict[int, list[float]]
+
+    def of_words(self, layer: int | None = None) -> list[float]:
+        """Return the gap before each word.
+
+        Args:
+            layer: from 1; None: the highest.
+
+        Raises:
+            DataError: the layer measures no distances.
+        """
+        if layer is not None and layer not in self.layers:
+            known = ", ".join(map(str, self.layers))
+            raise DataError(f"no distances of layer {layer}; there are those of {known}")
+        distances = self.layers[max(self.layers) if layer is None else layer]
+        return [*compress(distances, word_starts(self.sentence.pieces, self.sentence.scheme))]
+
+    def tree(self, layer: int | None = None) -> Tree | None:
+        """Split the sentence again and again where the distance is largest; None if it is empty."""
+        gaps = self.of_words(layer)
+        return split_by_distances(gaps, self.sentence.words) if gaps else None
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pair(Generic[T]):
+    """What a model says of a source and its translation; None for a side that it is silent on."""
+
+    translation: Translation
+    source: T | None
+    target: T | None
+
+
+def best_tree(scores: np.ndarray) -> list[int]:
+    """Return the heads, from 1, of the most probable tree with one root.
+
+    Args:
+        scores: ``(n, n)`` probabilities, row = dependent, on the diagonal of being the root.
+    """
+    import networkx  # which torch needs too; it takes a moment to import
+
+    logs = np.log(scores.astype(np.float64).clip(1e-30))
+    only_root = -1000.0 * (len(scores) + 1)  # a second root costs more than any other tree
+    graph = networkx.DiGraph()
+    for dependent, row in enumerate(logs.tolist(), 1):
+        for head, weight in enumerate(row, 1):
+            if head == dependent:
+                graph.add_edge(0, dependent, weight=weight + only_root)
+            else:
+                graph.add_edge(head, dependent, weight=weight)
+    best = networkx.maximum_spanning_arborescence(graph)
+    heads = {dependent: head for head, dependent in best.edges}
+    return [heads[word] for word in range(1, len(scores) + 1)]

@@ -1,0 +1,316 @@
+"""Checkpoints of fairseq: every system of this package, and fairseq's own Transformer."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils, utils
+from fairseq.data import LanguagePairDataset, data_utils
+from fairseq.dataclass.configs import GenerationConfig
+from omegaconf import OmegaConf
+from torch import Tensor
+
+from ..base.errors import DataError
+from ..data.dataset import SyntaxPairDataset
+from ..tasks.forced import Forced
+from ..tasks.translation_with_syntax import (
+    TranslationWithSyntaxConfig,
+    TranslationWithSyntaxTask,
+)
+from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .model import Model
+from .subwords import Cutter
+
+
+class CheckpointModel(Model):
+    """An ensemble of checkpoints, usually of one.
+
+    Args:
+        ensemble: what to decode with.
+        cutters: of source and target.
+        device: where to.
+    """
+
+    def __init__(
+        self, ensemble: Ensemble, cutters: tuple[Cutter, Cutter], device: torch.device
+    ) -> None:
+        super().__init__(cutters)
+        self.ensemble = ensemble
+        self.task = ensemble.task
+        self.models = ensemble.models
+        self.device = device
+        for model in self.models:
+            model.to(device).eval()
+            # As fairseq-generate does: what never changes again is computed once.
+            model.prepare_for_inference_(
+                OmegaConf.create({"generation": {"print_alignment": None}})
+            )
+
+    @property
+    def name(self) -> str:
+        """The paths of the checkpoints."""
+        return self.ensemble.name
+
+    def parse(
+        self, sentences: Sequence[str], translations: Sequence[str] | None = None
+    ) -> list[Pair[Parse]]:
+        """See `Model`."""
+        pairs = self._pairs(sentences, translations)
+        found = [
+            Pair(target, _unread(source), _unread(target.sentence)) for source, target in pairs
+        ]
+        for indices, forced in self._forced(pairs):
+            sides = [forced.dependencies(key) for key in ("src_dependency", "tgt_dependency")]
+            if sides == [None, None]:
+                raise DataError(f"{self.name}: the model has no dependency heads")
+            matrices = [
+                attention if attention is None else forced.between_tokens(attention, tokens, tokens)
+                for attention, tokens in zip(sides, (forced.source, forced.target), strict=True)
+            ]
+            for row, index in enumerate(indices):
+                source, target = pairs[index]
+                parses = [
+                    None if matrix is None else Parse(sentence, matrix[row].float().cpu().numpy())
+                    for matrix, sentence in zip(matrices, (source, target.sentence), strict=True)
+                ]
+                found[index] = Pair(target, *parses)
+        return found
+
+    def align(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        layer: int | None = None,
+    ) -> list[Alignment]:
+        """See `Model`."""
+        layers = min(model.decoder.num_layers for model in self.models)
+        if layer is not None and not 1 <= layer <= layers:
+            raise DataError(f"{self.name}: no layer {layer}; the decoder has layers 1 to {layers}")
+        pairs = self._pairs(sentences, translations)
+        found = [
+            Alignment(source, target.sentence, _nothing(target.sentence, source))
+            for source, target in pairs
+        ]
+        for indices, forced in self._forced(pairs):
+            if layer is None:
+                attention = forced.mean([extra["attn"][0] for extra in forced.extras])
+            else:
+                attention = forced.cross_attention()[layer - 1]
+            assert attention is not None
+            matrices = forced.between_tokens(attention, forced.target, forced.source)
+            for index, matrix in zip(indices, matrices, strict=True):
+                source, target = pairs[index]
+                found[index] = Alignment(source, target.sentence, matrix.float().cpu().numpy())
+        return found
+
+    def distances(
+        self, sentences: Sequence[str], translations: Sequence[str] | None = None
+    ) -> list[Pair[Distances]]:
+        """See `Model`."""
+        pairs = self._pairs(sentences, translations)
+        found: list[Pair[Distances]] = [Pair(target, None, None) for _, target in pairs]
+        for indices, forced in self._forced(pairs):
+            source, target = forced.distances("src_distances"), forced.distances("tgt_distances")
+            if not source:
+                raise DataError(f"{self.name}: the model measures no syntactic distances")
+            for row, index in enumerate(indices):
+                of_source, translation = pairs[index]
+                found[index] = Pair(
+                    translation,
+                    Distances(of_source, {layer: rows[row] for layer, rows in source.items()}),
+                    Distances(
+                        translation.sentence, {layer: rows[row] for layer, rows in target.items()}
+                    ),
+                )
+        return found
+
+    def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
+        settings = GenerationConfig(beam=self.beam, lenpen=self.length_penalty)
+        generator = self.task.build_generator(self.models, settings)
+        batch = self._batch(sources)
+        hypotheses = self.task.inference_step(generator, self.models, batch)
+        found = [Translation(Sentence([], self.target_cutter.scheme)) for _ in sources]
+        for index, candidates in zip(batch["id"].tolist(), hypotheses, strict=True):
+            best = candidates[0]
+            pieces = self.task.target_dictionary.string(best["tokens"]).split()
+            sentence = Sentence(pieces, self.target_cutter.scheme)
+            found[index] = Translation(sentence, float(best["score"]))
+        return found
+
+    def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
+        """Make a batch of sentences, which comes in an order of its own: ``id`` tells."""
+        dictionary, fields = self.task.source_dictionary, self.task.fields
+        if self.ensemble.reads_parses and self.task.cfg.source_parser is None:
+            raise DataError(
+                f"{self.name}: the model reads the parse of its source; name a parser, as in "
+                "source_parser='stanza:en' (--source-parser stanza:en)"
+            )
+        texts = [" ".join(source.pieces) for source in sources]
+        longest = min(model.max_positions()[0] for model in self.models)
+        for source in sources:
+            if len(source.pieces) >= longest:
+                raise DataError(
+                    f"{self.name}: a sentence has {len(source.pieces)} subwords, the model reads "
+                    f"{longest - 1} at most; split it: {str(source)[:60]!r}..."
+                )
+        tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
+        heads, labels = self.task.input_parses(texts)
+        pairs = LanguagePairDataset(
+            tokens,
+            [len(sentence) for sentence in tokens],
+            dictionary,
+            tgt_dict=self.task.target_dictionary,
+        )
+        dataset = SyntaxPairDataset(pairs, heads, None, labels, fields)
+        batch: dict[str, Any] = dataset.collater([dataset[i] for i in range(len(dataset))])
+        return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+
+    def _forced(
+        self, pairs: Sequence[tuple[Sentence, Translation]]
+    ) -> Iterator[tuple[list[int], Forced]]:
+        """Force translations through the models; yield batches, and whose they are."""
+        dictionary = self.task.target_dictionary
+        for indices in self._batches([source for source, _ in pairs]):
+            batch = self._batch([pairs[i][0] for i in indices])
+            in_order = [indices[i] for i in batch["id"].tolist()]
+            targets: list[Tensor] = [
+                dictionary.encode_line(
+                    " ".join(pairs[i][1].sentence.pieces), add_if_not_exist=False
+                )
+                .long()
+                .to(self.device)
+                for i in in_order
+            ]
+            yield in_order, Forced(self.models, batch["net_input"], targets, dictionary)
+
+
+class Ensemble:
+    """Checkpoints of fairseq, and the task that goes with them.
+
+    Args:
+        paths: of the checkpoints, separated by ``:`` as fairseq has it.
+        data: folder with the dictionaries; None: where the checkpoint is, or where its training
+            had them.
+        source_parser: what parses the source, see :func:`..parsing.registry.open_parser`.
+
+    Raises:
+        DataError: something is no checkpoint of a translation model, or the dictionaries are not
+            there.
+    """
+
+    def __init__(
+        self, paths: str, data: str | Path | None = None, source_parser: str | None = None
+    ) -> None:
+        for room in ("tasks", "data"):  # they tell the size of all that they load
+            logging.getLogger(f"fairseq.{room}").setLevel(logging.WARNING)
+        self.name = paths
+        self.paths = [Path(path) for path in utils.split_paths(paths)]
+        states = [_load(path) for path in self.paths]
+        trained = _options(states[0]["cfg"]["task"])
+        self.data = self._find_data(data, trained)
+        self.task = self._make_task(trained)
+        self.models = [
+            self._make_model(path, state) for path, state in zip(self.paths, states, strict=True)
+        ]
+        fields = self.task.fields
+        self.reads_parses = fields.reads("heads") or fields.reads("labels")
+        if self.reads_parses and source_parser is not None:
+            self.task.cfg.source_parser = source_parser
+            self.task.input_parses  # noqa: B018  (opens the parser, or says at once why not)
+        #: Options of the first model, as its training had them.
+        self.options = states[0]["cfg"]["model"]
+        #: Of that training, as fairseq keeps it.
+        self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
+
+    def _find_data(self, given: str | Path | None, trained: dict[str, Any]) -> Path:
+        """Find the dictionaries, and with them the languages where training did not name them."""
+        places = [self.paths[0].parent, *map(Path, utils.split_paths(trained.get("data") or ""))]
+        if given is not None:
+            places = [Path(path) for path in utils.split_paths(str(given))]
+        for place in places:
+            pair = trained.get("source_lang"), trained.get("target_lang")
+            if None in pair and place.is_dir():
+                pair = data_utils.infer_language_pair(str(place))
+            if all((place / f"dict.{language}.txt").is_file() for language in pair):
+                self.source, self.target = map(str, pair)
+                return place
+        raise DataError(
+            f"{self.name}: no dictionaries, dict.LANGUAGE.txt, in {' or '.join(map(str, places))}; "
+            "say where the binarised corpus is: data=FOLDER (--data-bin FOLDER)"
+        )
+
+    def _make_task(self, trained: dict[str, Any]) -> Any:
+        cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
+        cfg.data, cfg.source_lang, cfg.target_lang = str(self.data), self.source, self.target
+        for option in ("left_pad_source", "left_pad_target"):
+            if option in trained:
+                cfg[option] = trained[option]
+        cfg.missing_parses = "ignore"  # of single sentences that the parser cannot parse
+        # What would else be taken from the rest of a command's options.
+        cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
+        cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
+        return TranslationWithSyntaxTask.setup_task(cfg)
+
+    def _make_model(self, path: Path, state: dict[str, Any]) -> Any:
+        options = _with_parsers(state["cfg"]["model"])
+        try:
+            model = self.task.build_model(options)
+            model.load_state_dict(state["model"], strict=True, model_cfg=options)
+        except RuntimeError as error:
+            raise DataError(
+                f"{path}: does not fit the dictionaries in {self.data}, or is of another version "
+                f"({str(error).splitlines()[-1].strip()})"
+            ) from None
+        except ValueError as error:
+            raise DataError(f"{path}: {error}") from None
+        return model
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        state: dict[str, Any] = checkpoint_utils.load_checkpoint_to_cpu(str(path))
+    except (pickle.UnpicklingError, RuntimeError, KeyError, AttributeError, EOFError) as error:
+        raise DataError(
+            f"{path}: fairseq cannot load it ({type(error).__name__}); give a checkpoint of fairseq"
+        ) from error
+    if not (isinstance(state, dict) and "model" in state and state.get("cfg")):
+        raise DataError(f"{path}: holds no model of fairseq")
+    return state
+
+
+def _options(cfg: Any) -> dict[str, Any]:
+    """Return options by name; fairseq has some as a namespace, some as a config."""
+    return dict(cfg) if OmegaConf.is_config(cfg) else vars(cfg)
+
+
+def _with_parsers(options: Any) -> Any:
+    """Read the heads of an exported model that were a parser's as parsers, which they still are.
+
+    Exports name them in their options; fairseq's own Transformer takes no notice.
+
+    Args:
+        options: of a checkpoint.
+
+    Returns:
+        Those of a syntax Transformer with ordinary heads for an export, else ``options``.
+    """
+    found = _options(options)
+    if found.get("arch") != "transformer" or "alignment_layer" not in found:
+        return options
+    found |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
+    return Namespace(**found | {"encoder_parser": "dot", "decoder_parser": "dot"})
+
+
+def _unread(sentence: Sentence) -> Parse | None:
+    """Return the parse of a sentence that has no words."""
+    return None if sentence.pieces else Parse(sentence, _nothing(sentence, sentence))
+
+
+def _nothing(rows: Sentence, columns: Sentence) -> Any:
+    return torch.zeros(len(rows.pieces), len(columns.pieces)).numpy()

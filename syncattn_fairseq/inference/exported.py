@@ -1,0 +1,227 @@
+"""Models that were exported to CTranslate2: neither fairseq nor torch is needed to run them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DataError
+from .analysis import Alignment, Sentence, Translation
+from .model import Model
+from .subwords import Cutter
+
+#: Between a subword and its dependency label.
+FACTOR = "￨"
+
+_ABOUT = "syncattn.json"
+_LONGEST_TARGET = 200  # as fairseq's --max-len-b
+
+
+@dataclass(frozen=True)
+class About:
+    """What an exported folder says of itself.
+
+    Attributes:
+        format: ``fairseq``, ``ctranslate2`` or ``transformers``.
+        source: language.
+        target: language.
+        labels: whether the source carries dependency labels.
+        alignment_layer: decoder layer, from 1, whose attention aligns.
+        longest_source: subwords that can be read at most.
+    """
+
+    format: str
+    source: str
+    target: str
+    labels: bool
+    alignment_layer: int
+    longest_source: int
+
+    def write(self, folder: Path) -> None:
+        """Write it into a folder."""
+        (folder / _ABOUT).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> About:
+        """Read it.
+
+        Raises:
+            DataError: the folder was not made by ``syncattn-export``.
+        """
+        try:
+            return cls(**json.loads((folder / _ABOUT).read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError, TypeError):
+            raise DataError(f"{folder}: no {_ABOUT}; export the model by syncattn-export") from None
+
+
+class CTranslate2Model(Model):
+    """A model that CTranslate2 runs.
+
+    Args:
+        folder: of the model.
+        about: what it says of itself.
+        cutters: of source and target.
+        source_parser: what parses the source, for models that read labels.
+        device: ``cpu`` or ``cuda``.
+
+    Raises:
+        DataError: CTranslate2 is not installed, or the parser cannot be opened.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        about: About,
+        cutters: tuple[Cutter, Cutter],
+        source_parser: str | None,
+        device: str,
+    ) -> None:
+        super().__init__(cutters)
+        self.folder = folder
+        self.about = about
+        self.parser: Any = None
+        if about.labels:
+            if source_parser is None:
+                raise DataError(
+                    f"{folder}: the model reads the parse of its source; name a parser, as in "
+                    "source_parser='stanza:en' (--source-parser stanza:en)"
+                )
+            from ..parsing.registry import open_parser
+
+            self.parser = open_parser(source_parser)
+        self.translator = load_ctranslate2().Translator(str(folder), device=device)
+
+    @property
+    def name(self) -> str:
+        """The folder."""
+        return str(self.folder)
+
+    def align(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        layer: int | None = None,
+    ) -> list[Alignment]:
+        """See `Model`; there is one layer only, which was chosen in the export."""
+        if layer not in (None, self.about.alignment_layer):
+            raise DataError(
+                f"{self.folder}: shows the attention of layer {self.about.alignment_layer} only"
+            )
+        pairs = self._pairs(sentences, translations)
+        found = [
+            Alignment(
+                source,
+                target.sentence,
+                np.zeros((len(target.sentence.pieces), len(source.pieces))),
+            )
+            for source, target in pairs
+        ]
+        for indices in self._batches([source for source, _ in pairs]):
+            targets = [[*pairs[i][1].sentence.pieces] for i in indices]
+            # A prefix that is given shows no attention, but one that the search is biased towards
+            # does: so much that it takes no other way.
+            results = self.translator.translate_batch(
+                self._tokens([pairs[i][0] for i in indices]),
+                target_prefix=targets,
+                prefix_bias_beta=0.99,
+                beam_size=1,
+                max_input_length=0,
+                max_decoding_length=max(1, *map(len, targets)),
+                return_attention=True,
+            )
+            for index, result in zip(indices, results, strict=True):
+                source, target = pairs[index]
+                shape = len(target.sentence.pieces), len(source.pieces)
+                if shape[0]:
+                    attention = np.array(result.attention[0])[: shape[0], : shape[1]]
+                    assert attention.shape == shape, "the search has left the translation"
+                    found[index] = Alignment(source, target.sentence, attention)
+        return found
+
+    def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
+        results = self.translator.translate_batch(
+            self._tokens(sources),
+            beam_size=self.beam,
+            length_penalty=self.length_penalty,
+            max_input_length=0,
+            max_decoding_length=_LONGEST_TARGET,
+            return_scores=True,
+        )
+        scheme = self.target_cutter.scheme
+        return [
+            Translation(Sentence(result.hypotheses[0], scheme), float(result.scores[0]))
+            for result in results
+        ]
+
+    def _tokens(self, sources: Sequence[Sentence]) -> list[list[str]]:
+        """Return what CTranslate2 reads of each source."""
+        for source in sources:
+            if len(source.pieces) > self.about.longest_source:
+                raise DataError(
+                    f"{self.folder}: a sentence has {len(source.pieces)} subwords, the model reads "
+                    f"{self.about.longest_source} at most; split it: {str(source)[:60]!r}..."
+                )
+        if self.parser is None:
+            return [[*source.pieces] for source in sources]
+        parses = self.parser([source.words for source in sources])
+        found = []
+        for source, parse in zip(sources, parses, strict=True):
+            labels = parse.labels if parse else ["<unk>"] * len(source.words)
+            of_pieces = np.repeat(labels, source.lengths).tolist()
+            found.append(
+                [
+                    f"{piece.replace(FACTOR, '<unk>')}{FACTOR}{label}"
+                    for piece, label in zip(source.pieces, of_pieces, strict=True)
+                ]
+            )
+        return found
+
+
+def load_exported(
+    folder: Path,
+    subwords: str | Path | Sequence[str | Path] | None,
+    source_parser: str | None,
+    device: str | None,
+) -> CTranslate2Model:
+    """Load a folder of CTranslate2; for the arguments see :func:`.load.load`."""
+    from .load import open_cutters
+
+    about = About.read(folder)
+    vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
+    cutters = open_cutters(subwords, [folder], (about.source, about.target), vocabularies)
+    if device is None:
+        device = "cuda" if load_ctranslate2().get_cuda_device_count() else "cpu"
+    return CTranslate2Model(folder, about, cutters, source_parser, device)
+
+
+def _vocabulary(folder: Path, side: str) -> list[str]:
+    """Read the subwords that CTranslate2 keeps beside a model; of a source with labels, the first.
+
+    Raises:
+        DataError: the file is not there.
+    """
+    for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
+        if (folder / name).is_file():
+            words: list[str] = json.loads((folder / name).read_text(encoding="utf-8"))
+            return words
+    raise DataError(f"{folder}: no vocabulary of the {side}; export the model again")
+
+
+def load_ctranslate2() -> Any:
+    """Return CTranslate2, which is an extra.
+
+    Raises:
+        DataError: it is not installed.
+    """
+    try:
+        import ctranslate2
+    except ImportError:
+        raise DataError(
+            "this format needs CTranslate2; pip install 'syncattn-fairseq[ctranslate2]'"
+        ) from None
+    return ctranslate2

@@ -1,0 +1,119 @@
+"""One way to load a model, wherever it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..base.errors import DataError
+from ..data.words import detect_scheme
+from .model import Model
+from .subwords import Cutter, Words, find_subwords, open_cutter
+
+
+def load(
+    path: str | Path,
+    data: str | Path | None = None,
+    subwords: str | Path | Sequence[str | Path] | None = None,
+    source_parser: str | None = None,
+    device: str | None = None,
+) -> Model:
+    """Load a model for use from Python.
+
+    >>> import syncattn_fairseq
+    >>> model = syncattn_fairseq.load("checkpoint_best.pt", "data-bin", subwords="bpe.model")
+    >>> model.translate(["the dog sees a cat ."])
+    ['der Hund sieht eine Katze .']
+
+    Args:
+        path: a checkpoint of fairseq, several of them separated by ``:``, or the folder of an
+            exported model.
+        data: folder with the dictionaries, the binarised corpus; None: where the checkpoint is, or
+            where its training had them.
+        subwords: the subword model, of sentencepiece or subword-nmt; two of them where source and
+            target have their own; None: what was exported with the model, or nothing, for text
+            that is words to the model.
+        source_parser: what parses the source for models that read its parse, such as
+            ``stanza:en``, see :func:`..parsing.registry.open_parser`.
+        device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.
+
+    Raises:
+        DataError: something is missing, or not what it should be.
+        OSError: there is no such file.
+    """
+    where = Path(path)
+    if (where / "model.bin").is_file():
+        from .exported import load_exported
+
+        return load_exported(where, subwords, source_parser, device)
+    if where.is_dir():
+        if not (where / "model.pt").is_file():
+            raise DataError(f"{where}: no model; give a checkpoint or the folder of an export")
+        path = where / "model.pt"
+
+    import torch
+
+    from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)
+    from .checkpoint import CheckpointModel, Ensemble
+
+    ensemble = Ensemble(str(path), data, source_parser)
+    cutters = open_cutters(
+        subwords,
+        [ensemble.paths[0].parent, ensemble.data],
+        (ensemble.source, ensemble.target),
+        (ensemble.task.source_dictionary.symbols, ensemble.task.target_dictionary.symbols),
+    )
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return CheckpointModel(ensemble, cutters, torch.device(chosen))
+
+
+def open_cutters(
+    given: str | Path | Sequence[str | Path] | None,
+    folders: Sequence[Path],
+    languages: tuple[str, str],
+    vocabularies: tuple[Sequence[str], Sequence[str]],
+) -> tuple[Cutter, Cutter]:
+    """Load the subword models of source and target.
+
+    Args:
+        given: the models, or None to look for them.
+        folders: where to look.
+        languages: the two.
+        vocabularies: of each.
+
+    Raises:
+        DataError: there are none for subwords, or they are not those of the vocabulary.
+    """
+    paths = subword_paths(given) or find_subwords(folders, *languages)
+    cutters = []
+    for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
+        scheme = detect_scheme(vocabulary)
+        if paths is None and scheme != "none":
+            raise DataError(
+                f"the model reads and writes subwords ({scheme}) and the model that cuts words "
+                "into them is not beside it: subwords=FILE (--subwords FILE)"
+            )
+        cutter = Words() if paths is None else open_cutter(paths[side])
+        if cutter.scheme != scheme:
+            raise DataError(
+                f"{paths[side] if paths else ''}: cuts as {cutter.scheme}, but the vocabulary of "
+                f"{language} is cut as {scheme}; give the subword model of the training"
+            )
+        cutters.append(cutter)
+    return cutters[0], cutters[1]
+
+
+def subword_paths(
+    given: str | Path | Sequence[str | Path] | None,
+) -> tuple[Path, Path] | None:
+    """Return the subword models of source and target, of which one may serve both.
+
+    Raises:
+        DataError: they are more than two.
+    """
+    if given is None:
+        return None
+    paths = [Path(given)] if isinstance(given, str | Path) else [Path(path) for path in given]
+    if not 1 <= len(paths) <= 2:
+        raise DataError(f"{len(paths)} subword models; give one, or one of source and of target")
+    return paths[0], paths[-1]

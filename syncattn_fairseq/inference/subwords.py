@@ -1,0 +1,128 @@
+"""From plain text to the subwords of a model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..base.errors import DataError
+from ..data.pieces import open_pieces
+
+
+class Cutter(ABC):
+    """Cuts words into subwords."""
+
+    #: How it marks them, see :func:`..data.subwords.word_starts`.
+    scheme: str
+
+    @abstractmethod
+    def cut(self, words: Sequence[str]) -> list[str]:
+        """Return the subwords of a sentence."""
+
+    def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
+        """Cut sentences whose words are separated by white space.
+
+        Raises:
+            DataError: a word contains what marks subwords.
+        """
+        found = []
+        for number, sentence in enumerate(sentences, 1):
+            words = sentence.split()
+            for word in words:
+                if self.scheme == "sentencepiece" and "▁" in word:
+                    raise DataError(
+                        f"sentence {number}: the word {word!r} contains U+2581, which marks the "
+                        "start of a word in pieces; replace it, for instance with '_'"
+                    )
+            found.append(self.cut(words))
+        return found
+
+
+class Words(Cutter):
+    """Leaves words as they are: the text is cut already, or the model reads words.
+
+    Args:
+        scheme: how the text is cut.
+    """
+
+    def __init__(self, scheme: str = "none") -> None:
+        self.scheme = scheme
+
+    def cut(self, words: Sequence[str]) -> list[str]:
+        """Return the words."""
+        return list(words)
+
+
+class Pieces(Cutter):
+    """Cuts with a sentencepiece model.
+
+    Args:
+        path: of the model.
+
+    Raises:
+        DataError: it is none.
+    """
+
+    scheme = "sentencepiece"
+
+    def __init__(self, path: Path) -> None:
+        self.processor = open_pieces(path)
+
+    def cut(self, words: Sequence[str]) -> list[str]:
+        """Return the pieces."""
+        pieces: list[str] = self.processor.encode(" ".join(words), out_type=str)
+        return pieces
+
+
+class Codes(Cutter):
+    """Cuts with the codes of subword-nmt, which is an extra.
+
+    Args:
+        path: of the codes.
+
+    Raises:
+        DataError: subword-nmt is not installed.
+    """
+
+    scheme = "subword_nmt"
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from subword_nmt.apply_bpe import BPE
+        except ImportError:
+            raise DataError(
+                f"{path}: these codes need subword-nmt; pip install 'syncattn-fairseq[subword-nmt]'"
+            ) from None
+        with path.open(encoding="utf-8") as file:
+            self.bpe = BPE(file)
+
+    def cut(self, words: Sequence[str]) -> list[str]:
+        """Return the subwords."""
+        subwords: list[str] = self.bpe.segment_tokens(words)
+        return subwords
+
+
+def open_cutter(path: Path) -> Cutter:
+    """Load a subword model, whichever of the two kinds it is.
+
+    Raises:
+        DataError: it is neither, or what reads it is not installed.
+    """
+    with path.open("rb") as file:
+        # A line feed is how protocol buffers number their first field; codes are lines of text.
+        return Pieces(path) if file.read(1) == b"\n" else Codes(path)
+
+
+def languages_file(language: str) -> str:
+    """Return the name, beside a model, of the subword model of one language."""
+    return f"subwords.{language}"
+
+
+def find_subwords(folders: Sequence[Path], source: str, target: str) -> tuple[Path, Path] | None:
+    """Find the subword models of both languages in the first folder that has them."""
+    for folder in folders:
+        paths = folder / languages_file(source), folder / languages_file(target)
+        if all(path.is_file() for path in paths):
+            return paths
+    return None

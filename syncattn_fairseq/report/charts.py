@@ -1,0 +1,424 @@
+"""Charts of sentences: dependency arcs, grids, and trees.
+
+Each is an Altair chart over named data sets, without the data. Where everything stands follows from
+the data by the chart's own transforms, so that a file and the report's page, in which a browser
+puts the data of any sentence into the same chart, show the same picture. Positions are pixels: a
+picture is as large as its sentence. Sentences in scripts that run from right to left do so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..base.errors import DataError
+from ..base.files import replacing
+
+try:
+    import altair as alt
+    import vl_convert
+except ImportError:
+    raise DataError("pictures need the extra viz: pip install 'syncattn-fairseq[viz]'") from None
+
+Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
+"""The rows of each data set, by name."""
+
+GOLD, RIGHT, WRONG, UNASKED = "#868e96", "#1c5fb8", "#d9480f", "#a5bfe3"
+INK = "#212529"
+CELL = 19
+_STEPS = 24
+"""Straight pieces that an arc is made of."""
+
+_RTL = r"test(regexp('[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc]'), datum.word)"
+_WIDE = r"replace(datum.word, regexp('[\\u0000-\\u10ff]', 'g'), '')"
+
+
+def arcs(prefix: str = "") -> alt.LayerChart:
+    """Draw dependencies: gold arcs above the words, predicted ones below, errors in orange.
+
+    Data ``words``: ``word``; ``gold`` and ``predicted`` heads, from 1, 0 = root, null = none;
+    ``label``, the gold relation or ``""``; ``causal``, whether the model cannot look ahead and so
+    is not asked for heads to the right, which are pale.
+    """
+    words = _judged(_words(alt.Chart(alt.NamedData(prefix + "words"))))
+    return _picture(
+        *_dependencies(words, "gold", -1, alt.ColorValue(GOLD)),
+        *_dependencies(words, "predicted", 1, _by_verdict()),
+        *_labels(words),
+        _text(words, 0),
+    )
+
+
+def pair(prefix: str = "") -> alt.LayerChart:
+    """Draw a sentence above its translation: the parses of both, and the links between them.
+
+    All of it is predicted; what is wrong is orange. Heads that a decoder was not asked for, since
+    they come later, are left out.
+
+    Data ``items``: first a row for each word of the source, then for each of the target, with
+    ``side``, ``source`` or ``target``, and what `arcs` takes; then one for each link with ``side``
+    ``link``, ``source`` and ``target``, words from 0, and ``verdict``, ``right`` or ``wrong``.
+    """
+    gap = 74
+    items = _words(alt.Chart(alt.NamedData(prefix + "items")), centred=True, by=["side"])
+    sides = {
+        side: _judged(items.transform_filter(f"datum.side == '{side}'"))
+        for side in ("source", "target")
+    }
+    everything = items.transform_calculate(on_source="datum.side == 'source' ? 1 : 0")
+    link = (
+        everything.transform_joinaggregate(
+            every="values(position)", of_source="sum(on_source)", groupby=[]
+        )
+        .transform_filter("datum.side == 'link'")
+        .transform_calculate(
+            from_x="datum.every[datum.source].x",
+            to_x="datum.every[datum.of_source + datum.target].x",
+            from_y="12",
+            to_y=f"{gap} - 12",
+        )
+    )
+    drawn = []
+    for side, up, place in (("source", -1, 0), ("target", 1, gap)):
+        asked = sides[side].transform_filter("datum.verdict != 'unasked'")
+        drawn += _dependencies(asked, "predicted", up, _by_verdict(), place)
+    return _picture(
+        link.mark_rule(strokeWidth=1.4, opacity=0.75).encode(
+            x=_pixels("from_x"),
+            x2="to_x",
+            y=_pixels("from_y"),
+            y2="to_y",
+            color=alt.condition("datum.verdict == 'wrong'", alt.value(WRONG), alt.value("#adb5bd")),
+        ),
+        *drawn,
+        _text(sides["source"], 0),
+        _text(sides["target"], gap),
+    )
+
+
+def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
+    """Draw a matrix of weights, the darker the larger, with rings around what is gold.
+
+    Data ``rows`` and ``columns``: ``word`` of each; ``cells``: ``row``, ``column``, from 0,
+    ``weight``, from 0 to 1, ``text``, what a tooltip says, and ``shown``, what stands in the cell;
+    ``gold``: ``row``, ``column``.
+    """
+    cells = _cells(prefix + "cells")
+    squares = cells.mark_rect(fill=colour, stroke="#dee2e6", strokeWidth=0.5).encode(
+        **_square(), fillOpacity=alt.FillOpacity("weight:Q", scale=None), tooltip="text:N"
+    )
+    rings = (
+        _cells(prefix + "gold")
+        .mark_point(size=92, strokeWidth=2.2, filled=False, color=WRONG, opacity=1)
+        .encode(x=_pixels("middle_x"), y=_pixels("middle_y"))
+    )
+    shown = (
+        cells.transform_filter("isValid(datum.shown)")
+        .mark_text(fontSize=10)
+        .encode(x=_pixels("middle_x"), y=_pixels("middle_y"), text="shown:N")
+        .encode(color=alt.condition("datum.weight > 0.55", alt.value("white"), alt.value(INK)))
+    )
+    return _picture(squares, shown, rings, *_sides(prefix))
+
+
+def links(prefix: str = "") -> alt.LayerChart:
+    """Draw an alignment: gold links as frames, sure ones whole, possible ones dashed.
+
+    What is predicted is a blue square if gold has it, an orange one if not.
+
+    Data ``rows`` and ``columns``: ``word`` of each, and ``across``, how many of the others there
+    are; ``cells``: ``row``, ``column`` of predicted links and ``verdict``, ``right`` or ``wrong``;
+    ``gold``: ``row``, ``column``, ``sure``.
+    """
+    lines = [
+        alt.Chart(alt.NamedData(prefix + side))
+        .transform_window(position="row_number()")
+        .transform_calculate(
+            begin=f"{CELL} * (datum.position - 1)",
+            end=f"{CELL} * datum.position",
+            zero="0",
+            far=f"{CELL} * datum.across",
+        )
+        .mark_rect(fillOpacity=0, stroke="#dee2e6", strokeWidth=0.7)
+        .encode(**{along: _pixels("begin"), f"{along}2": "end"})
+        .encode(**{other: _pixels("zero"), f"{other}2": "far"})
+        for side, along, other in (("rows", "y", "x"), ("columns", "x", "y"))
+    ]
+    inner = _cells(prefix + "cells").mark_square(size=110, opacity=1)
+    gold = _cells(prefix + "gold")
+    frame: dict[str, Any] = {"fillOpacity": 0, "stroke": INK, "strokeWidth": 1.8}
+    return _picture(
+        *lines,
+        inner.encode(
+            x=_pixels("middle_x"),
+            y=_pixels("middle_y"),
+            color=_by_verdict(),
+        ),
+        gold.transform_filter("!datum.sure")
+        .mark_rect(**frame, strokeDash=[3, 3])
+        .encode(**_square()),
+        gold.transform_filter("datum.sure").mark_rect(**frame).encode(**_square()),
+        *_sides(prefix),
+    )
+
+
+def tree(prefix: str = "") -> alt.LayerChart:
+    """Draw phrase structure above its words, with errors in orange.
+
+    Data ``items``: first a row for each word, with ``word``; then one for each constituent:
+    ``start`` and ``end``, its first word and the one after its last; ``height``, from 1;
+    ``parent``, the place of its parent among the constituents, null for the topmost; ``label``;
+    ``verdict``, ``right`` or ``wrong``.
+    """
+    n = "datum.words"
+    items = (
+        _words(alt.Chart(alt.NamedData(prefix + "items")))
+        .transform_joinaggregate(words="valid(word)")
+        .transform_calculate(
+            node_x="isValid(datum.start) "
+            "? (datum.all[datum.start].x + datum.all[datum.end - 1].x) / 2 : datum.x",
+            node_y="isValid(datum.start) ? -8 - 17 * datum.height : -9",
+        )
+        .transform_joinaggregate(everything="values(position)")
+    )
+    text = items.transform_filter("isValid(datum.word)").mark_text(fontSize=13, color=INK)
+    nodes = items.transform_filter("isValid(datum.start)")
+    above = nodes.transform_filter("isValid(datum.parent)").transform_calculate(
+        to_x=f"datum.everything[{n} + datum.parent].node_x",
+        to_y=f"datum.everything[{n} + datum.parent].node_y",
+    )
+    leaves = items.transform_filter("isValid(datum.word) && isValid(datum.parent)")
+    leaf = leaves.transform_calculate(
+        to_x=f"datum.everything[{n} + datum.parent].node_x",
+        to_y=f"datum.everything[{n} + datum.parent].node_y",
+    )
+    colour = _by_verdict()
+    edge = {"x": _pixels("node_x"), "y": _pixels("node_y"), "x2": "to_x", "y2": "to_y"}
+    return _picture(
+        leaf.mark_rule(color="#adb5bd").encode(**edge),
+        above.mark_rule(strokeWidth=1.6).encode(**edge, color=colour),
+        nodes.mark_point(filled=True, size=36, opacity=1).encode(
+            x=_pixels("node_x"), y=_pixels("node_y"), color=colour, tooltip="label:N"
+        ),
+        nodes.mark_text(fontSize=9, color=GOLD, dy=-8).encode(
+            x=_pixels("node_x"), y=_pixels("node_y"), text="label:N"
+        ),
+        text.encode(x=_pixels("x"), y=alt.value(2), text="word:N"),
+    )
+
+
+def bars(prefix: str = "") -> alt.LayerChart:
+    """Draw a number for each word, such as the syntactic distance of the gap before it.
+
+    Data ``words``: ``word``, ``value``, from 0 to 1, null = none, and ``text`` for a tooltip.
+    """
+    words = _words(alt.Chart(alt.NamedData(prefix + "words")))
+    gap = words.transform_filter("isValid(datum.value)").transform_calculate(
+        left="datum.x - datum.size / 2 - 3",
+        right="datum.x - datum.size / 2 + 3",
+        top="-10 - 46 * datum.value",
+        bottom="-10",
+    )
+    return _picture(
+        gap.mark_rect(color="#5c940d").encode(
+            x=_pixels("left"), x2="right", y=_pixels("top"), y2="bottom", tooltip="text:N"
+        ),
+        words.mark_text(fontSize=13, color=INK).encode(
+            x=_pixels("x"), y=alt.value(2), text="word:N"
+        ),
+    )
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """Return the chart as Vega-Lite, without the looks that only a whole picture has."""
+    found: dict[str, Any] = chart.to_dict()
+    return found
+
+
+def fill(chart: Any, data: Data) -> dict[str, Any]:
+    """Return Vega-Lite with its data."""
+    return {**specification(chart), "datasets": {name: list(rows) for name, rows in data.items()}}
+
+
+def dress(chart: Any) -> Any:
+    """Give a whole picture its looks."""
+    return (
+        chart.configure_view(stroke=None)
+        .configure_text(font="sans-serif")
+        .configure_title(anchor="start", fontSize=13, font="sans-serif", color=INK, offset=10)
+        .configure_axis(labelFontSize=11, titleFontSize=11, gridColor="#e9ecef")
+    )
+
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def save(picture: Mapping[str, Any], path: Path) -> None:
+    """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
+
+    Raises:
+        DataError: the name of the file ends otherwise.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    content: bytes
+    if kind == "svg":
+        content = vl_convert.vegalite_to_svg(dict(picture)).encode()
+    elif kind == "png":
+        content = vl_convert.vegalite_to_png(dict(picture), scale=2)
+    elif kind == "pdf":
+        content = vl_convert.vegalite_to_pdf(dict(picture))
+    else:
+        raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> Any:
+    """Give each row ``position``, from 1, ``size`` and ``x``, and all rows in ``all``.
+
+    Args:
+        chart: of rows with ``word``.
+        centred: 0 is in the middle of the sentence, not at its beginning.
+        by: fields that tell the rows of one sentence from those of another.
+    """
+    groups: dict[str, Any] = {"groupby": list(by)} if by else {}
+    middle = " - datum.total / 2" if centred else ""
+    return (
+        chart.transform_window(position="row_number()", **groups)
+        .transform_calculate(
+            size=f"isValid(datum.word) ? max(16, 7.2 * length(datum.word) + 6 * length({_WIDE}))"
+            " + 16 : 0",
+            leftward=f"isValid(datum.word) && {_RTL} ? 1 : 0",
+        )
+        .transform_window(reach="sum(size)", frame=[None, 0], **groups)
+        .transform_joinaggregate(rtl="max(leftward)", total="sum(size)", **groups)
+        .transform_calculate(
+            x="datum.size / 2 + (datum.rtl ? datum.total - datum.reach : datum.reach - datum.size)"
+            + middle
+        )
+        .transform_joinaggregate(all="values(position)", **groups)
+    )
+
+
+def _judged(words: Any) -> Any:
+    """Give each word the ``verdict`` on its predicted head."""
+    return words.transform_calculate(
+        verdict="!isValid(datum.gold) || datum.predicted == datum.gold ? 'right' : "
+        "datum.causal && datum.gold > datum.position ? 'unasked' : 'wrong'"
+    )
+
+
+def _with_arcs(words: Any, heads: str) -> Any:
+    """Keep the words that have a head, and say how far away and how high its arc is."""
+    return (
+        words.transform_filter(f"isValid(datum.{heads})")
+        .transform_calculate(to=f"datum.{heads} > 0 ? datum.all[datum.{heads} - 1].x : datum.x")
+        # By a power below 1, so that an arc never meets one inside it.
+        .transform_calculate(height="8 + 2.3 * pow(abs(datum.to - datum.x), 0.6)")
+    )
+
+
+def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int = 0) -> list[Any]:
+    """Draw arcs, tips at the dependents, and roots, above (-1) or below (1) words at a height."""
+    given = _with_arcs(words, heads)
+    line = (
+        given.transform_filter(f"datum.{heads} > 0")
+        .transform_calculate(step=f"sequence({_STEPS + 1})")
+        .transform_flatten(["step"])
+        .transform_calculate(
+            px=f"(datum.x + datum.to) / 2 + (datum.x - datum.to) / 2 "
+            f"* cos(PI * datum.step / {_STEPS})",
+            py=f"{place} + {up} * (11 + datum.height * sin(PI * datum.step / {_STEPS}))",
+        )
+        .mark_line(strokeWidth=1.6, strokeJoin="round")
+        .encode(x=_pixels("px"), y=_pixels("py"), detail="position:Q", order="step:Q", color=colour)
+    )
+    root = (
+        given.transform_filter(f"datum.{heads} == 0")
+        .transform_calculate(near=f"{place} + {up} * 11", far=f"{place} + {up} * 40")
+        .mark_rule(strokeWidth=1.6)
+        .encode(x=_pixels("x"), y=_pixels("near"), y2="far", color=colour)
+    )
+    tip = (
+        given.transform_calculate(near=f"{place} + {up} * 12")
+        .mark_point(
+            shape="triangle-down" if up < 0 else "triangle-up", filled=True, size=34, opacity=1
+        )
+        .encode(x=_pixels("x"), y=_pixels("near"), color=colour)
+    )
+    return [line, root, tip]
+
+
+def _labels(words: Any) -> list[Any]:
+    """Write the gold relations on their arcs, on white, since other arcs may pass there."""
+    placed = _with_arcs(words, "gold").transform_calculate(
+        middle="(datum.x + datum.to) / 2", top="datum.gold > 0 ? -16 - datum.height : -46"
+    )
+    where = {"x": _pixels("middle"), "y": _pixels("top"), "text": "label:N"}
+    halo = placed.mark_text(fontSize=9, stroke="white", strokeWidth=4, strokeJoin="round")
+    return [halo.encode(**where), placed.mark_text(fontSize=9, color=GOLD).encode(**where)]
+
+
+def _text(words: Any, place: int) -> Any:
+    """Write the words, in orange if their predicted head is wrong."""
+    wrong = "isValid(datum.predicted) && datum.verdict == 'wrong'"
+    return (
+        words.transform_calculate(place=str(place))
+        .mark_text(fontSize=13)
+        .encode(
+            x=_pixels("x"),
+            y=_pixels("place"),
+            text="word:N",
+            color=alt.condition(wrong, alt.value(WRONG), alt.value(INK)),
+            tooltip=["word:N", "label:N", "gold:Q", "predicted:Q"],
+        )
+    )
+
+
+def _by_verdict() -> alt.Color:
+    scale = alt.Scale(domain=["right", "wrong", "unasked"], range=[RIGHT, WRONG, UNASKED])
+    return alt.Color("verdict:N", legend=None, scale=scale)
+
+
+def _cells(name: str) -> alt.Chart:
+    return alt.Chart(alt.NamedData(name)).transform_calculate(
+        left=f"{CELL} * datum.column",
+        top=f"{CELL} * datum.row",
+        right=f"{CELL} * (datum.column + 1)",
+        bottom=f"{CELL} * (datum.row + 1)",
+        middle_x=f"{CELL} * (datum.column + 0.5)",
+        middle_y=f"{CELL} * (datum.row + 0.5)",
+    )
+
+
+def _square() -> dict[str, Any]:
+    return {
+        "x": _pixels("left"),
+        "x2": "right",
+        "y": _pixels("top"),
+        "y2": "bottom",
+    }
+
+
+def _sides(prefix: str) -> tuple[alt.Chart, alt.Chart]:
+    rows = alt.Chart(alt.NamedData(prefix + "rows")).transform_window(position="row_number()")
+    columns = alt.Chart(alt.NamedData(prefix + "columns")).transform_window(position="row_number()")
+    return (
+        rows.transform_calculate(place=f"{CELL} * (datum.position - 0.5)")
+        .mark_text(align="right", fontSize=12, color=INK)
+        .encode(x=alt.value(-6), y=_pixels("place"), text="word:N"),
+        columns.transform_calculate(place=f"{CELL} * (datum.position - 0.5)")
+        .mark_text(align="left", angle=270, fontSize=12, color=INK)
+        .encode(x=_pixels("place"), y=alt.value(-6), text="word:N"),
+    )
+
+
+def _pixels(field: str) -> Any:
+    """A channel whose numbers are pixels."""
+    return {"field": field, "type": "quantitative", "scale": None, "axis": None}
+
+
+def _picture(*layers: Any) -> alt.LayerChart:
+    picture: Any = alt.layer(*layers)
+    return picture.properties(width=1, height=1)  # and grows with what is drawn outside of it

@@ -1,0 +1,404 @@
+"""Figures of one sentence: what a model's heads say of it, or what its parse makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+import altair as alt
+import numpy as np
+import torch
+
+from ..base.errors import DataError
+from ..data.subwords import subword_parents
+from ..evaluation.alignment import Link
+from ..evaluation.bracketing import find_constituents
+from ..functional.lpsi import distance_gates
+from ..functional.pascal import density_peak, parent_gaussian
+from ..functional.sdatt import tree_distances
+from ..functional.syncattn import project_attention
+from ..inference.analysis import Alignment, Pair, Parse, Sentence
+from ..inference.model import Model
+from ..trees.brackets import Tree
+from . import charts
+from .example import Example, Side
+from .sentences import tree_nodes
+
+Rows = list[dict[str, Any]]
+
+
+class Figure:
+    """Panels side by side, each a chart with data of its own."""
+
+    def __init__(self) -> None:
+        self._rows: list[list[Any]] = [[]]
+        self._data: dict[str, Rows] = {}
+
+    def add(self, draw: Any, title: str, **data: Rows) -> None:
+        """Add a panel to the latest row."""
+        prefix = f"{len(self._rows)}-{len(self._rows[-1])} "
+        chart = draw(prefix)
+        self._rows[-1].append(chart.properties(title=title) if title else chart)
+        self._data |= {prefix + name: rows for name, rows in data.items()}
+
+    def new_row(self) -> None:
+        """Put what follows below what there is."""
+        if self._rows[-1]:
+            self._rows.append([])
+
+    def specification(self) -> dict[str, Any]:
+        """Return the whole as Vega-Lite."""
+        rows = [
+            alt.hconcat(*row, spacing=34) if len(row) > 1 else row[0] for row in self._rows if row
+        ]
+        whole = alt.vconcat(*rows, spacing=30) if len(rows) > 1 else rows[0]
+        return charts.fill(charts.dress(whole), self._data)
+
+
+def draw_parses(model: Model, example: Example) -> Figure:
+    """Draw the parses of a sentence and its translation, and the links between them."""
+    translations = _translations(model, example)
+    [pair] = model.parse([example.source.text], translations)
+    [alignment] = model.align([example.source.text], [pair.translation])
+    target = example.target or Side(pair.translation.sentence.words)
+    items = [
+        {"side": name, **row}
+        for name, side, parse, sentence in (
+            ("source", example.source, pair.source, alignment.source),
+            ("target", target, pair.target, alignment.target),
+        )
+        for row in arc_rows(
+            _fit(side, sentence), parse.heads if parse else None, causal=name == "target"
+        )
+    ]
+    gold = example.sure | example.possible
+    items += [
+        {
+            "side": "link",
+            "source": source,
+            "target": position,
+            "verdict": "right" if not gold or (source, position) in gold else "wrong",
+        }
+        for source, position in alignment.links
+    ]
+    figure = Figure()
+    figure.add(charts.pair, "", items=items)
+    return figure
+
+
+def draw_attention(model: Model, example: Example) -> Figure:
+    """Draw E, C, D and C E Cᵀ between words, without the end of sentence, with gold ringed."""
+    [pair] = model.parse([example.source.text], _translations(model, example))
+    [alignment] = model.align([example.source.text], [pair.translation])
+    if example.target is None:
+        example = replace(example, target=Side(alignment.target.words))
+    figure = Figure()
+    for number, matrix in enumerate(attention_matrices(example, alignment, pair)):
+        if number == 2:
+            figure.new_row()
+        sides = {"source": example.source, "target": example.target or example.source}
+        rows = _fit(sides[matrix.rows], getattr(alignment, matrix.rows)).words
+        columns = _fit(sides[matrix.columns], getattr(alignment, matrix.columns)).words
+        _add_heat(
+            figure, matrix.title, matrix.weights, rows, columns, matrix.gold, causal=matrix.causal
+        )
+    return figure
+
+
+def draw_alignment(model: Model, example: Example, layer: int | None = None) -> Figure:
+    """Draw the links of a layer in a grid, with gold links framed."""
+    [alignment] = model.align([example.source.text], _translations(model, example), layer)
+    source = _fit(example.source, alignment.source).words
+    target = alignment.target.words if example.target is None else example.target.words
+    figure = Figure()
+    figure.add(
+        charts.links,
+        "",
+        **link_data(alignment.links, source, target, example.sure, example.possible),
+    )
+    return figure
+
+
+def draw_distances(model: Model, example: Example, layer: int | None = None) -> Figure:
+    """Draw the syntactic distances of both sides, the trees that they make, and the gates."""
+    [pair] = model.distances([example.source.text], _translations(model, example))
+    figure = Figure()
+    gates = []
+    for title, found, side in (
+        ("Source", pair.source, example.source),
+        ("Target", pair.target, example.target),
+    ):
+        if found is None or not found.sentence.pieces:
+            continue
+        chosen = max(found.layers) if layer is None else layer
+        tree = found.tree(chosen)
+        assert tree is not None
+        items = tree_items(tree, side.tree if side else None)
+        figure.add(charts.tree, f"{title}: the tree that layer {chosen} induces", items=items)
+        figure.new_row()
+        rows = distance_rows(found.of_words(chosen), found.sentence.words)
+        figure.add(charts.bars, f"{title}: syntactic distance before each word", words=rows)
+        figure.new_row()
+        causal = title == "Target"
+        opened = distance_gates(torch.tensor(found.layers[chosen]), causal=causal)
+        gates.append((f"{title}: gates", opened.numpy(), _shown(found.sentence), causal))
+    for title, matrix, pieces, causal in gates:
+        _add_heat(figure, title, matrix, pieces, pieces, set(), causal)
+    return figure
+
+
+def draw_parents(example: Example, sentence: Sentence | None = None, std: float = 1.0) -> Figure:
+    """Draw a parse, and the weights that PASCAL makes of it.
+
+    Args:
+        example: whose source is parsed.
+        sentence: its subwords; None: a word is one.
+        std: of the density, in subwords.
+    """
+    heads = _required_heads(example)
+    pieces = sentence or Sentence(example.source.words, "none")
+    parents = subword_parents(heads, pieces.lengths, "middle")
+    weights = parent_gaussian(torch.tensor(parents), len(pieces.pieces), std)
+    figure = Figure()
+    figure.add(charts.arcs, "The parse", words=arc_rows(example.source, None))
+    figure.new_row()
+    shown = _shown(pieces)
+    cells = {(row, column) for row, column in enumerate(parents) if column == int(column)}
+    _add_heat(
+        figure,
+        "PASCAL's weights; rings: the parent",
+        weights.numpy(),
+        shown,
+        shown,
+        {(row, int(column)) for row, column in cells},
+        scale=density_peak(std),
+    )
+    return figure
+
+
+def draw_tree_distances(example: Example, window: int = 4) -> Figure:
+    """Draw a parse, and the edges between each two words, as SDAtt counts them.
+
+    Args:
+        example: whose source is parsed.
+        window: farther words are white: SDAtt does not see them.
+    """
+    heads = _required_heads(example)
+    parents = torch.tensor([head - 1 if head else i for i, head in enumerate(heads)])
+    edges = tree_distances(parents).tolist()
+    words = example.source.words
+    figure = Figure()
+    figure.add(charts.arcs, "The parse", words=arc_rows(example.source, None))
+    figure.new_row()
+    figure.add(
+        charts.heat,
+        f"Edges between words; white: more than {window}",
+        rows=_words(words),
+        columns=_words(words),
+        gold=[],
+        cells=[
+            {
+                "row": i,
+                "column": j,
+                "weight": max(0.0, 1 - n / (window + 1)),
+                "text": f"{words[i]} – {words[j]}: {n}",
+                "shown": str(n),
+            }
+            for i, row in enumerate(edges)
+            for j, n in enumerate(row)
+        ],
+    )
+    return figure
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Attention between words."""
+
+    title: str
+    rows: str
+    """``source`` or ``target``: whose words attend."""
+    columns: str
+    weights: np.ndarray
+    gold: set[Link]
+    """Rows and columns, from 0."""
+
+    @property
+    def causal(self) -> bool:
+        """Whether nothing is to the right of the diagonal."""
+        return self.rows == self.columns == "target"
+
+
+def attention_matrices(
+    example: Example, alignment: Alignment, pair: Pair[Parse] | None
+) -> list[Matrix]:
+    """Return E, C, D and C E Cᵀ as far as the model has them, without the end of sentence.
+
+    Args:
+        example: the gold of it.
+        alignment: C.
+        pair: E and D; None of a model without dependency heads.
+    """
+    source, target = alignment.source, alignment.target
+    links = {(j, i) for i, j in example.sure | example.possible}
+    heads = _tree_cells(example.target.heads if example.target else None)
+    asked = {(i, j) for i, j in heads if j <= i}
+    cross = between_words(alignment.attention, target, source)
+    found = [Matrix("C: target words and the source", "target", "source", cross, links)]
+    if pair and pair.source:
+        encoder = between_words(pair.source.attention, source, source)
+        title, gold = "E: source words and their heads", _tree_cells(example.source.heads)
+        found.insert(0, Matrix(title, "source", "source", encoder, gold))
+    if pair and pair.target:
+        decoder = between_words(pair.target.attention, target, target)
+        title = "D: target words and their heads"
+        found.append(Matrix(title, "target", "target", decoder, asked))
+    if pair and pair.source:
+        projected = project_attention(
+            torch.from_numpy(pair.source.attention), torch.from_numpy(alignment.attention)
+        ).numpy()
+        carried = between_words(projected, target, target)
+        title = "C E Cᵀ: what the source says of them"
+        found.append(Matrix(title, "target", "target", carried, asked))
+    return found
+
+
+def between_words(attention: np.ndarray, rows: Sentence, columns: Sentence) -> np.ndarray:
+    """Add up attention to the subwords of a word; a word attends as its last subword does.
+
+    Args:
+        attention: between subwords, ``(m, n)``.
+        rows: the m subwords that attend.
+        columns: the n that are attended to.
+    """
+    if not attention.size:
+        return attention
+    ends = np.array([*accumulate(rows.lengths)]) - 1
+    starts = np.array([0, *accumulate(columns.lengths)][:-1])
+    found: np.ndarray = np.add.reduceat(attention[ends], starts, axis=1)
+    return found
+
+
+def arc_rows(side: Side, predicted: Sequence[int] | None, causal: bool = False) -> Rows:
+    """Return the data of `charts.arcs`."""
+    return [
+        {
+            "word": word,
+            "gold": side.heads[i] if side.heads else None,
+            "predicted": predicted[i] if predicted else None,
+            "label": side.labels[i] if side.labels else "",
+            "causal": causal,
+        }
+        for i, word in enumerate(side.words)
+    ]
+
+
+def link_data(
+    links: Iterable[Link],
+    source: Sequence[str],
+    target: Sequence[str],
+    sure: set[Link],
+    possible: set[Link],
+) -> dict[str, Rows]:
+    """Return the data of `charts.links`."""
+    gold = sure | possible
+    return {
+        "rows": [{"word": word, "across": len(source)} for word in target],
+        "columns": [{"word": word, "across": len(target)} for word in source],
+        "cells": [
+            {
+                "row": j,
+                "column": i,
+                "verdict": "right" if not gold or (i, j) in gold else "wrong",
+                "text": f"{target[j]} – {source[i]}",
+            }
+            for i, j in links
+        ],
+        "gold": [{"row": j, "column": i, "sure": (i, j) in sure} for i, j in sorted(gold)],
+    }
+
+
+def tree_items(tree: Tree, gold: Tree | None = None) -> Rows:
+    """Return the data of `charts.tree`."""
+    laid = tree_nodes(tree, None if gold is None else set(find_constituents(gold)))
+    names = ("start", "end", "height", "parent", "label", "right")
+    nodes = [dict(zip(names, node, strict=True)) for node in laid["nodes"]]
+    for node in nodes:
+        node["verdict"] = "right" if node.pop("right") else "wrong"
+        node["label"] = "" if node["label"] == "X" else node["label"]
+    leaves = zip(tree.leaves(), laid["parents"], strict=True)
+    return [*({"word": word, "parent": parent} for word, parent in leaves), *nodes]
+
+
+def distance_rows(distances: Sequence[float], words: Sequence[str]) -> Rows:
+    """Return the data of `charts.bars`, distances from -1 to 1; the first plays no role."""
+    return [
+        {"word": word, "value": (d + 1) / 2 if i else None, "text": f"{d:.2f}"}
+        for i, (word, d) in enumerate(zip(words, distances, strict=True))
+    ]
+
+
+def _add_heat(
+    figure: Figure,
+    title: str,
+    weights: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    gold: set[Link],
+    causal: bool = False,
+    scale: float = 1.0,
+) -> None:
+    figure.add(
+        charts.heat,
+        title,
+        rows=_words(rows),
+        columns=_words(columns),
+        cells=[
+            {
+                "row": i,
+                "column": j,
+                "weight": round(min(1.0, float(weight) / scale), 4),
+                "text": f"{rows[i]} – {columns[j]}: {weight:.2f}",
+            }
+            for i, row in enumerate(weights)
+            for j, weight in enumerate(row)
+            if not causal or j <= i
+        ],
+        gold=[{"row": i, "column": j} for i, j in sorted(gold)],
+    )
+
+
+def _shown(sentence: Sentence) -> list[str]:
+    """Return the subwords without the mark of a word's beginning, which looks like a fault."""
+    return [piece.lstrip("▁") or piece for piece in sentence.pieces]
+
+
+def _words(words: Iterable[str]) -> Rows:
+    return [{"word": word} for word in words]
+
+
+def _tree_cells(heads: Sequence[int] | None) -> set[Link]:
+    """Return (word, head) from 0; the root is its own head."""
+    return {(i, head - 1 if head else i) for i, head in enumerate(heads or ())}
+
+
+def _translations(model: Model, example: Example) -> list[str] | None:
+    return [example.target.text] if example.target else None
+
+
+def _fit(side: Side, sentence: Sentence) -> Side:
+    """Return the words as they are in the text; they must be as many as the model has read."""
+    if len(side.words) != len(sentence.words):
+        raise DataError(
+            f"{len(side.words)} words, but {len(sentence.words)} in the model's subwords; give "
+            "words that are separated by spaces"
+        )
+    return side
+
+
+def _required_heads(example: Example) -> list[int]:
+    if example.source.heads is None:
+        raise DataError("the source has no parse; give --gold PREFIX with PREFIX.heads.LANG")
+    return example.source.heads

@@ -1,0 +1,65 @@
+"""The attention of models to the sentences of a report, which no decoder prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+from ..base.errors import DataError
+from ..inference.analysis import Pair, Parse
+from ..inference.model import Model
+from .example import Example, Side
+from .figures import attention_matrices
+from .sentences import Sentence
+
+
+def with_matrices(
+    sentences: Iterable[Sentence], models: Mapping[int, Model], number: int
+) -> Iterator[Sentence]:
+    """Add ``matrices`` to what there is to show of the first sentences.
+
+    Each is ``title``, ``rows`` and ``columns``, ``source`` or ``target``, ``values`` in per cent,
+    and ``gold``, rows and columns. A sentence whose words the model reads otherwise has none.
+
+    Args:
+        sentences: of the test set.
+        models: by the number of their system, from 0.
+        number: how many sentences get them.
+    """
+    rest = iter(sentences)
+    first = list(islice(rest, number))
+    shown = [s for s in first if s.detail["source"]["words"] and s.detail["target"]["words"]]
+    examples = [_example(sentence.detail) for sentence in shown]
+    sources = [example.source.text for example in examples]
+    targets = [example.target.text for example in examples if example.target]
+    for system, model in models.items():
+        alignments = model.align(sources, targets)
+        pairs: list[Pair[Parse]] | list[None]
+        try:
+            pairs = model.parse(sources, targets)
+        except DataError:  # it has no dependency heads
+            pairs = [None] * len(sources)
+        for sentence, example, alignment, pair in zip(
+            shown, examples, alignments, pairs, strict=True
+        ):
+            sizes = len(alignment.source.words), len(alignment.target.words)
+            if sizes == (len(example.source.words), len(sentence.detail["target"]["words"])):
+                sentence.detail["systems"][system]["matrices"] = [
+                    {
+                        "title": matrix.title,
+                        "rows": matrix.rows,
+                        "columns": matrix.columns,
+                        "values": (100 * matrix.weights).round().astype(int).tolist(),
+                        "gold": sorted(matrix.gold),
+                    }
+                    for matrix in attention_matrices(example, alignment, pair)
+                ]
+    return chain(first, rest)
+
+
+def _example(detail: Mapping[str, Any]) -> Example:
+    source, target = (
+        Side(detail[side]["words"], detail[side]["heads"]) for side in ("source", "target")
+    )
+    return Example(source, target, set(detail["sure"]), set(detail["possible"]))

@@ -1,0 +1,93 @@
+"""The report: one HTML file that asks for nothing outside of it.
+
+What comes from texts and models travels as compressed data that the page's script reads, and is put
+into the page as text, never as HTML; the tables are escaped by Jinja2. Beyond that the page has a
+policy under which a browser runs no script but the page's own and fetches nothing at all.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import vl_convert
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from ..evaluation.scoring import SystemScore
+from . import charts
+from .overview import COLOURS, measured_charts, training_charts
+from .sentences import Sentence
+from .training_log import Point
+
+_KINDS = {"arcs": charts.arcs, "links": charts.links, "tree": charts.tree, "heat": charts.heat}
+
+
+def render(
+    title: str,
+    scores: Mapping[str, SystemScore],
+    sentences: Iterable[Sentence],
+    logs: Mapping[str, Sequence[Point]],
+) -> str:
+    """Make the page.
+
+    Args:
+        title: its heading.
+        scores: of each system.
+        sentences: of the test set, with the systems in the same order.
+        logs: what was logged in training, by the systems' names.
+    """
+    measured, trained = measured_charts(scores), training_charts(logs, list(scores))
+    summaries, details = [], []
+    for sentence in sentences:
+        summaries.append(sentence.summary)
+        details.append(_dump(sentence.detail))
+    head = {
+        "systems": list(scores),
+        "colours": [COLOURS[index % len(COLOURS)] for index in range(len(scores))],
+        "scores": {name: score.as_dict() for name, score in scores.items()},
+        "sentences": summaries,
+        "charts": {
+            kind: charts.specification(charts.dress(draw())) for kind, draw in _KINDS.items()
+        },
+        "overview": [chart.specification for chart in [*measured, *trained]],
+    }
+    # One line for each sentence: the page reads those that it shows.
+    packed = gzip.compress("\n".join([_dump(head), *details]).encode(), mtime=0)
+    folder = files(__package__) / "page"
+    bundle: Any = vl_convert.javascript_bundle  # whose hints deny that it can do without argument
+    scripts = [bundle(), (folder / "report.js").read_text("utf-8")]
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string((folder / "report.html").read_text("utf-8")).render(
+        title=title,
+        scores=scores,
+        first=next(iter(scores.values())),
+        sentences=len(summaries),
+        measured=measured,
+        trained=trained,
+        has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
+        data=b64encode(packed).decode(),
+        style=Markup((folder / "report.css").read_text("utf-8")),
+        scripts=[Markup(_inside_script(script)) for script in scripts],
+        hashes=" ".join(f"'sha256-{_digest(_inside_script(script))}'" for script in scripts),
+    )
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _inside_script(script: str) -> str:
+    """Keep what looks like the end of the script from ending it."""
+    return script.replace("</script", "<\\/script").replace("<!--", "\\x3C!--")
+
+
+def _digest(script: str) -> str:
+    return b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,318 @@
+"use strict";
+// The sentences' browser. Whatever comes from the data is put into the page by textContent.
+(async () => {
+  const byId = (id) => document.getElementById(id);
+  const PAGE = 100; // sentences that the list shows at first, and more at each push
+
+  const packed = Uint8Array.from(atob(byId("data").textContent.trim()), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const lines = (await new Response(stream).text()).split("\n");
+  const report = JSON.parse(lines[0]);
+  const { systems, sentences } = report;
+  const state = { number: 0, shown: new Set(systems.keys()), layers: {}, limit: PAGE };
+
+  const make = (tag, text, attributes = {}) => {
+    const element = document.createElement(tag);
+    if (text !== undefined) element.textContent = text;
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  };
+
+  // ast: Vega interprets its expressions, since the page's policy forbids to compile them.
+  const embed = (element, specification) =>
+    window.vegaEmbed(element, specification, {
+      ast: true,
+      renderer: "svg",
+      downloadFileName: "figure",
+      actions: { export: true, source: false, compiled: false, editor: false },
+    });
+
+  // ---- tabs
+
+  const tabs = { summary: byId("tab-summary"), browser: byId("tab-browser") };
+  let summaryDrawn = false;
+  const open = (name) => {
+    for (const [tab, button] of Object.entries(tabs)) {
+      button.setAttribute("aria-selected", tab === name);
+      byId(tab).hidden = tab !== name;
+    }
+    if (name === "summary" && !summaryDrawn) {
+      summaryDrawn = true;
+      for (const element of document.querySelectorAll(".overview"))
+        embed(element, report.overview[element.dataset.chart]);
+    }
+  };
+  tabs.summary.onclick = () => { location.hash = ""; };
+  tabs.browser.onclick = () => { location.hash = `#${state.number + 1}`; };
+
+  // ---- the list
+
+  const searched = sentences.map((s) =>
+    [s.source, s.reference, ...s.translations].join("\n").toLowerCase());
+  const ORDERS = {
+    corpus: null,
+    apart: (s) => -(Math.max(...s.chrf) - Math.min(...s.chrf)),
+    worst: (s) => Math.min(...s.chrf),
+    short: (s) => s.length,
+    long: (s) => -s.length,
+  };
+
+  const chosen = () => {
+    const wanted = byId("search").value.trim().toLowerCase();
+    const from = Number(byId("shortest").value || 0);
+    const to = Number(byId("longest").value || Infinity);
+    const differ = byId("differ").value;
+    const key = ORDERS[byId("order").value];
+    const found = [...sentences.keys()].filter((n) => {
+      const s = sentences[n];
+      return s.length >= from && s.length <= to && searched[n].includes(wanted) &&
+        (!differ || (differ === "any" ? s.differ.length > 0 : s.differ.includes(differ)));
+    });
+    return key ? found.sort((a, b) => key(sentences[a]) - key(sentences[b]) || a - b) : found;
+  };
+
+  const list = () => {
+    const found = chosen();
+    byId("found").textContent =
+      `${found.length} of ${sentences.length} sentence${sentences.length === 1 ? "" : "s"}`;
+    const limit = Math.max(state.limit, found.indexOf(state.number) + 1);
+    byId("list").replaceChildren(...found.slice(0, limit).map((n) => {
+      const button = make("button", undefined, { "data-number": n });
+      button.append(
+        make("span", n + 1, { class: "n" }),
+        make("span", sentences[n].source || sentences[n].reference, { class: "t", dir: "auto" }));
+      if (n === state.number) button.setAttribute("aria-current", "true");
+      button.onclick = () => { location.hash = `#${n + 1}`; };
+      const item = make("li");
+      item.append(button);
+      return item;
+    }));
+    byId("more").hidden = found.length <= limit;
+  };
+  byId("filters").oninput = () => { state.limit = PAGE; list(); };
+  byId("filters").onsubmit = (event) => event.preventDefault();
+  byId("more").onclick = () => { state.limit += PAGE; list(); };
+
+  // ---- one sentence
+
+  for (const [index, name] of systems.entries()) {
+    const button = make("button", name, {
+      "aria-pressed": "true", dir: "auto", style: `--colour: ${report.colours[index]}` });
+    button.onclick = () => {
+      const on = !state.shown.has(index);
+      if (on) state.shown.add(index); else state.shown.delete(index);
+      button.setAttribute("aria-pressed", on);
+      show();
+    };
+    byId("switches").append(button);
+  }
+
+  /** Words of a translation, each with whether it is also in the reference, in the same order. */
+  const compare = (words, reference) => {
+    const common = Array.from({ length: words.length + 1 }, () => new Uint16Array(reference.length + 1));
+    for (let i = words.length - 1; i >= 0; i--)
+      for (let j = reference.length - 1; j >= 0; j--)
+        common[i][j] = words[i] === reference[j]
+          ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+    const found = [];
+    for (let i = 0, j = 0; i < words.length;) {
+      if (j < reference.length && words[i] === reference[j]) { found.push([words[i++], true]); j++; }
+      else if (j < reference.length && common[i][j + 1] > common[i + 1][j]) j++;
+      else found.push([words[i++], false]);
+    }
+    return found;
+  };
+
+  const translation = (text, reference) => {
+    const element = make("dd", undefined, { dir: "auto" });
+    const words = text.split(/\s+/).filter(Boolean);
+    for (const [word, same] of compare(words, reference.split(/\s+/).filter(Boolean)))
+      element.append(make(same ? "span" : "mark", word), " ");
+    if (!words.length) element.append(make("span", "(empty)", { class: "none" }));
+    return element;
+  };
+
+  const arcData = (side, predicted, causal) => ({
+    words: side.words.map((word, i) => ({
+      word, causal,
+      gold: side.heads ? side.heads[i] : null,
+      predicted: predicted ? predicted[i] : null,
+      label: side.labels ? side.labels[i] : "",
+    })),
+  });
+
+  const treeData = (words, tree) => ({
+    items: [
+      ...words.map((word, i) => ({ word, parent: tree.parents[i] })),
+      ...tree.nodes.map(([start, end, height, parent, label, right]) => ({
+        start, end, height, parent, verdict: right ? "right" : "wrong", label: label === "X" ? "" : label,
+      })),
+    ],
+  });
+
+  const linkData = (detail, links) => {
+    const pairs = (some) => new Set(some.map(([s, t]) => `${s}-${t}`));
+    const sure = pairs(detail.sure), gold = pairs([...detail.sure, ...detail.possible]);
+    const [source, target] = [detail.source.words, detail.target.words];
+    return {
+      rows: target.map((word) => ({ word, across: source.length })),
+      columns: source.map((word) => ({ word, across: target.length })),
+      cells: links.map(([column, row]) => ({
+        row, column,
+        verdict: !gold.size || gold.has(`${column}-${row}`) ? "right" : "wrong",
+        text: `${target[row]} – ${source[column]}`,
+      })),
+      gold: [...gold].map((pair) => {
+        const [column, row] = pair.split("-").map(Number);
+        return { row, column, sure: sure.has(pair) };
+      }),
+    };
+  };
+
+  const percent = (right, all) => (all ? ` ${Math.round((100 * right) / all)} %` : "");
+
+  const figure = (kind, title, note, data) => {
+    const element = make("figure"), picture = make("div"), caption = make("figcaption");
+    caption.append(make("b", title, { dir: "auto" }), note);
+    element.append(caption, picture);
+    embed(picture, { ...report.charts[kind], datasets: data });
+    return element;
+  };
+
+  const key = (...parts) => {
+    const element = make("p", undefined, { class: "key" });
+    for (const [text, colour] of parts)
+      element.append(colour ? make("i", text, { style: `color: ${colour}` }) : text);
+    return element;
+  };
+  const BLUE = "#1c5fb8", RED = "#d9480f", GREY = "#868e96";
+
+  const section = (title, legend, figures, layers) => {
+    if (!figures.length) return [];
+    const heading = make("h2", title);
+    if (layers) heading.append(layers);
+    const row = make("div", undefined, { class: "systems" });
+    row.append(...figures);
+    return [heading, legend, row];
+  };
+
+  const parses = (detail, side, title) => {
+    const gold = detail[side];
+    const given = [...state.shown].sort().filter((i) => detail.systems[i][side]);
+    const causal = side === "target";
+    const figures = given.map((i) => {
+      const predicted = detail.systems[i][side];
+      const asked = [...predicted.keys()].filter(
+        (w) => gold.heads && (!causal || gold.heads[w] <= w + 1));
+      const right = asked.filter((w) => predicted[w] === gold.heads[w]).length;
+      const note = gold.heads ? percent(right, asked.length) : " no gold parse";
+      return figure("arcs", systems[i], note, arcData(gold, predicted, causal));
+    });
+    if (!figures.length && gold.heads && gold.words.length)
+      figures.push(figure("arcs", "gold", "", arcData(gold, null, causal)));
+    const legend = key(["Above, "], ["grey", GREY], [": gold. Below, the system: "], ["right", BLUE], [", "],
+      ["wrong", RED], ...(causal ? [[", "], ["pale", "#7fa3d6"],
+        [": the head is to the right, where the decoder cannot look"]] : []), ["."]);
+    return section(title, legend, figures);
+  };
+
+  const choice = (name, layers) => {
+    if (layers.length < 2) return undefined;
+    const select = make("select", undefined, { "aria-label": "Layer" });
+    for (const layer of layers) {
+      const option = make("option", layer ? `layer ${layer}` : "alignment head", { value: layer });
+      option.selected = layer === state.layers[name];
+      select.append(option);
+    }
+    select.onchange = () => { state.layers[name] = select.value; show(); };
+    return select;
+  };
+
+  const layered = (name, detail, field, draw) => {
+    const layers = [...new Set(detail.systems.flatMap((s) => Object.keys(s[field])))].sort();
+    if (!layers.includes(state.layers[name])) state.layers[name] = layers[0];
+    const layer = state.layers[name];
+    const figures = [...state.shown].sort()
+      .filter((i) => detail.systems[i][field][layer])
+      .map((i) => draw(i, detail.systems[i][field][layer]));
+    return [figures, choice(name, layers)];
+  };
+
+  const alignments = (detail) => {
+    const [figures, layers] = layered("links", detail, "links", (i, links) =>
+      figure("links", systems[i], "", linkData(detail, links)));
+    const legend = key(["Frames: gold, whole where sure, dashed where possible. Squares, the system: "],
+      ["right", BLUE], [", "], ["wrong", RED], ["."]);
+    return section("Alignment", legend, figures, layers);
+  };
+
+  const trees = (detail, side, title) => {
+    const { words, tree } = detail[side];
+    const [figures, layers] = layered(`${side}_trees`, detail, `${side}_trees`, (i, nodes) =>
+      figure("tree", systems[i], "", treeData(words, nodes)));
+    if (figures.length && tree)
+      figures.unshift(figure("tree", "gold", "", treeData(words, tree)));
+    const legend = key(["Split where the distance is largest. "], ["Blue", BLUE],
+      [": a constituent of the gold tree, "], ["orange", RED], [": none."]);
+    return section(title, legend, figures, layers);
+  };
+
+  const own = (detail) => section("Parse of the translation", key(["The system’s own; there is no gold."]),
+    [...state.shown].sort().filter((i) => detail.systems[i].own).map((i) => {
+      const { words, heads } = detail.systems[i].own;
+      return figure("arcs", systems[i], "", arcData({ words, heads: null, labels: null }, heads, true));
+    }));
+
+  const matrices = (detail) => [...state.shown].sort().flatMap((i) =>
+    section(`Attention of ${systems[i]}`, key(["The darker, the more. Rings: "], ["gold", RED], ["."]),
+      (detail.systems[i].matrices || []).map(({ title, rows, columns, values, gold }) => {
+        const [of, to] = [detail[rows].words, detail[columns].words];
+        const causal = rows === "target" && columns === "target";
+        return figure("heat", title, "", {
+          rows: of.map((word) => ({ word })),
+          columns: to.map((word) => ({ word })),
+          cells: values.flatMap((weights, row) => weights.flatMap((weight, column) =>
+            causal && column > row ? [] : [{
+              row, column, weight: weight / 100, text: `${of[row]} – ${to[column]}: ${weight} %` }])),
+          gold: gold.map(([row, column]) => ({ row, column })),
+        });
+      })));
+
+  const show = () => {
+    const summary = sentences[state.number], texts = make("dl");
+    if (!summary) return;
+    const detail = JSON.parse(lines[state.number + 1]);
+    const entry = (term, definition, small) => {
+      const name = make("dt", term, { dir: "auto" });
+      if (small !== undefined) name.append(" ", make("small", small));
+      texts.append(name, definition);
+    };
+    if (summary.source) entry("source", make("dd", summary.source, { dir: "auto" }));
+    entry("reference", make("dd", summary.reference, { dir: "auto" }));
+    for (const i of [...state.shown].sort())
+      entry(systems[i], translation(summary.translations[i], summary.reference), `chrF ${summary.chrf[i]}`);
+    byId("sentence").replaceChildren(
+      texts,
+      ...parses(detail, "source", "Parse of the source"),
+      ...parses(detail, "target", "Parse of the reference"),
+      ...alignments(detail),
+      ...trees(detail, "source", "Tree of the source"),
+      ...trees(detail, "target", "Tree of the reference"),
+      ...own(detail),
+      ...matrices(detail));
+  };
+
+  const route = () => {
+    const number = Number(location.hash.slice(1));
+    if (number >= 1 && number <= sentences.length) {
+      state.number = number - 1;
+      open("browser");
+      list();
+      document.querySelector("#list [aria-current]")?.scrollIntoView({ block: "nearest" });
+      show();
+    } else open("summary");
+  };
+  window.onhashchange = route;
+  route();
+  document.documentElement.dataset.ready = "yes"; // for who drives the page
+})();

@@ -1,0 +1,132 @@
+"""Given hypotheses through models, for what the heads say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from fairseq.data import data_utils
+from torch import Tensor
+
+
+class Forced:
+    """Hypotheses that are forced through models.
+
+    Args:
+        models: an ensemble; what their heads say is averaged.
+        net_input: ``src_tokens``, ``src_lengths`` and what else the encoder takes.
+        hypotheses: tokens of each sentence, with the end of sentence.
+        dictionary: of the target.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Any],
+        net_input: dict[str, Tensor],
+        hypotheses: Sequence[Tensor],
+        dictionary: Any,
+    ) -> None:
+        pad, eos = dictionary.pad(), dictionary.eos()
+        self.special = (pad, eos)
+        self.models = models
+        self.source = net_input["src_tokens"]
+        self.target = data_utils.collate_tokens(list(hypotheses), pad, eos)
+        self.input = {k: v for k, v in net_input.items() if k != "prev_output_tokens"}
+        self.input["prev_output_tokens"] = data_utils.collate_tokens(
+            list(hypotheses), pad, eos, move_eos_to_beginning=True
+        )
+
+    @cached_property
+    @torch.no_grad()
+    def extras(self) -> list[dict[str, Any]]:
+        """What each model says of its heads."""
+        return [model(features_only=True, **self.input)[1] for model in self.models]
+
+    def inside(self, tokens: Tensor) -> Tensor:
+        """Tell the tokens of the sentences from padding and the end of sentence."""
+        pad, eos = self.special
+        return tokens.ne(pad) & tokens.ne(eos)
+
+    def dependencies(self, key: str) -> Tensor | None:
+        """Return where the dependency heads of one side attend, ``(B, T, T)``; None without any.
+
+        Args:
+            key: ``src_dependency`` or ``tgt_dependency``.
+        """
+        shown = [torch.cat(extra[key], 1) for extra in self.extras if key in extra]
+        return self.mean([heads.mean(1) for heads in shown])
+
+    def distances(self, key: str) -> dict[int, list[list[float]]]:
+        """Return distances by layer, from 1, and sentence; nothing where none are measured.
+
+        Args:
+            key: ``src_distances``, or ``tgt_distances``, those of the states that read each token.
+        """
+        extras = [extra for extra in self.extras if key in extra]
+        showing = (getattr(model.encoder, "showing", {}) for model in self.models)
+        named = (layers.get("distances") for layers in showing)
+        layers: list[int] = next(filter(None, named), [])
+        inside = self.inside(self.source if key == "src_distances" else self.target)
+        found = {}
+        for index, layer in enumerate(layers if extras else []):
+            mean = self.mean([extra[key][index].mean(1) for extra in extras])
+            assert mean is not None
+            if key == "tgt_distances":  # state t + 1 reads what state t has predicted
+                mean = mean.roll(-1, 1)
+            found[layer] = [row[there].tolist() for row, there in zip(mean, inside, strict=True)]
+        return found
+
+    @staticmethod
+    def mean(values: Sequence[Tensor]) -> Tensor | None:
+        """Average over models; None if none has a say."""
+        return torch.stack(list(values)).mean(0) if values else None
+
+    def between_tokens(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[Tensor]:
+        """Cut each sentence's matrix out, without padding and the end of sentence.
+
+        Args:
+            attention: ``(B, R, C)``.
+            rows: the tokens that attend, ``(B, R)``.
+            columns: the tokens that are attended to, ``(B, C)``.
+        """
+        masks = zip(attention, self.inside(rows), self.inside(columns), strict=True)
+        return [matrix[attending][:, attended] for matrix, attending, attended in masks]
+
+    def most_attended(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[list[int]]:
+        """Return where each token of each sentence attends to most.
+
+        Positions count the tokens of the sentence, without padding and the end of sentence, which
+        attend to nothing here and are attended to by nothing.
+
+        Args:
+            attention: ``(B, R, C)``.
+            rows: the tokens that attend, ``(B, R)``.
+            columns: the tokens that are attended to, ``(B, C)``.
+        """
+        outside = ~self.inside(columns)
+        position = (~outside).cumsum(1) - 1
+        best = position.gather(1, attention.masked_fill(outside.unsqueeze(1), -1.0).argmax(-1))
+        return [row[inside].tolist() for row, inside in zip(best, self.inside(rows), strict=True)]
+
+    @torch.no_grad()
+    def cross_attention(self) -> list[Tensor]:
+        """Return each decoder layer's, ``(B, T, S)``, by one pass of the decoder for each."""
+        encoder_input = {k: v for k, v in self.input.items() if k != "prev_output_tokens"}
+        encoded = [model.encoder(**encoder_input) for model in self.models]
+        layers = []
+        for layer in range(min(model.decoder.num_layers for model in self.models)):
+            attention = [
+                model.decoder(
+                    self.input["prev_output_tokens"],
+                    encoder_out=encoder_out,
+                    features_only=True,
+                    alignment_layer=layer,
+                )[1]["attn"][0]
+                for model, encoder_out in zip(self.models, encoded, strict=True)
+            ]
+            mean = self.mean(attention)
+            assert mean is not None
+            layers.append(mean)
+        return layers

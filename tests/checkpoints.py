@@ -1,0 +1,141 @@
+"""A small corpus, and checkpoints of models that nobody has trained."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from omegaconf import OmegaConf
+
+import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
+from syncattn_fairseq.cli import bpe, corpus, preprocess
+from syncattn_fairseq.tasks.translation_with_syntax import (
+    TranslationWithSyntaxConfig,
+    TranslationWithSyntaxTask,
+)
+
+SIZE = {
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_embed_dim": 16,
+    "encoder_ffn_embed_dim": 16,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "decoder_embed_dim": 16,
+    "share_all_embeddings": True,
+}
+
+#: So many sentences are learnt.
+LEARNED = 5
+
+
+@dataclass
+class Corpus:
+    """Text with parses, binarised."""
+
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        """The binarised corpus."""
+        return self.folder / "bin"
+
+    @property
+    def subwords(self) -> Path:
+        """The sentencepiece model."""
+        return self.folder / "bpe.model"
+
+    def lines(self, name: str) -> list[str]:
+        """Read a text, such as ``test.en``."""
+        return (self.folder / "words" / name).read_text(encoding="utf-8").splitlines()
+
+    def learned(self) -> list[str]:
+        """Read the sources that are learnt."""
+        return sorted(self.lines("test.en"), key=lambda line: len(line.split()))[:LEARNED]
+
+
+def make_corpus(folder: Path) -> Corpus:
+    """Write one."""
+    made = Corpus(folder)
+    words, pieces = folder / "words", folder / "pieces"
+    pieces.mkdir()
+    assert corpus.main([str(words), "--train=60", "--valid=12", "--test=12", "--seed=3"]) == 0
+    texts = [
+        f"{split}.{language}" for split in ("train", "valid", "test") for language in ["en", "de"]
+    ]
+    model = f"--model={folder / 'bpe'}"
+    assert (
+        bpe.main(
+            ["learn", "--vocab-size=200", model, "--input", *(str(words / t) for t in texts[:2])]
+        )
+        == 0
+    )
+    inputs, outputs = ([str(place / t) for t in texts] for place in (words, pieces))
+    assert bpe.main(["apply", f"{model}.model", "--input", *inputs, "--output", *outputs]) == 0
+    arguments = ["-s=en", "-t=de", f"--destdir={made.data}", "--joined-dictionary"]
+    for split in ("train", "valid", "test"):
+        arguments += [f"--{split}pref={pieces / split}", f"--{split}heads={words / split}"]
+    assert preprocess.main(arguments) == 0
+    return made
+
+
+def make_checkpoint(
+    corpus: Corpus, path: Path, arch: str, updates: int = 0, **options: Any
+) -> Path:
+    """Save a model as fairseq does and return its path.
+
+    Its weights are disturbed, so that no symmetry hides a fault, and then it learns the shortest
+    sentences of the test set in as many updates as there are.
+    """
+    cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
+    cfg._name, cfg.data = "translation_with_syntax", str(corpus.data)
+    cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
+    cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
+    task = TranslationWithSyntaxTask.setup_task(cfg)
+    args = Namespace(arch=arch, _name=arch, **{**SIZE, **options})
+    ARCH_CONFIG_REGISTRY[arch](args)
+    torch.manual_seed(1)
+    model = task.build_model(args)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    if updates:
+        _train(model, task, updates)
+    whole = OmegaConf.to_container(OmegaConf.structured(FairseqConfig), enum_to_str=True)
+    assert isinstance(whole, dict)
+    values = vars(args).items()
+    plain = Namespace(**{k: str(v) if isinstance(v, Enum) else v for k, v in values})
+    state = {
+        "args": None,
+        "cfg": {**whole, "task": OmegaConf.to_container(cfg, enum_to_str=True), "model": plain},
+        "model": model.state_dict(),
+        "optimizer_history": [
+            {"num_updates": 0, "optimizer_name": "", "criterion_name": "", "lr_scheduler_state": {}}
+        ],
+        "extra_state": {},
+        "last_optimizer_state": None,
+    }
+    torch.save(state, path)
+    return path
+
+
+def _train(model: Any, task: Any, updates: int) -> None:
+    """Learn sentences of the test set by heart, or at least where they end."""
+    task.load_dataset("test")
+    dataset = task.datasets["test"]
+    batch = dataset.collater([dataset[i] for i in dataset.ordered_indices()[:LEARNED]])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(updates):
+        scores, _ = model(**batch["net_input"])
+        loss = torch.nn.functional.cross_entropy(
+            scores.flatten(0, 1), batch["target"].flatten(), ignore_index=1
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.cli.draw import main
+
+pytest.importorskip("altair", reason="needs the extra viz")
+
+
+@pytest.fixture
+def gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("t.en").write_text("no\nthe <b>old</b> man\n")
+    Path("t.heads.en").write_text("0\n3 3 0\n")
+    Path("t.labels.en").write_text("root\ndet amod root\n")
+    return tmp_path
+
+
+def test_parents_and_tree_distances_need_no_model(
+    gold: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("parents", "tree-distances"):
+        assert main([kind, "--gold", "t", "--number", "2", "--output", f"{kind}.svg"]) == 0
+        assert f"{kind}.svg: {kind} of: the <b>old</b> man" in capsys.readouterr().out
+        svg = Path(f"{kind}.svg").read_text("utf-8")
+        assert svg.count("&lt;b&gt;old&lt;/b&gt;") >= 3 and "<b>" not in svg
+        assert ">amod<" in svg
+    assert ">2<" in svg, "edges between the and old"
+
+
+def test_formats(gold: Path) -> None:
+    begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    for name, begin in begins.items():
+        assert main(["parents", "--gold", "t", "--output", f"x.{name}"]) == 0
+        assert Path(f"x.{name}").read_bytes().startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("parents --gold t --output x.gif", "x.gif: pictures are .svg, .png or .pdf"),
+        ("parents --gold t --number 3 --output x.svg", "t.en: there is no line 3"),
+        ("parents --gold none --output x.svg", "none.en: no such file"),
+        ("parents word --output x.svg", "the source has no parse; give --gold"),
+        ("parents --output x.svg", "no sentence; give one, or a test set"),
+        ("attention word --output x.svg", "give the model, --path CHECKPOINT"),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    gold: Path, capsys: pytest.CaptureFixture[str], arguments: str, message: str
+) -> None:
+    assert main(arguments.split()) == 1
+    out, err = capsys.readouterr()
+    assert message in err and err.count("\n") == 1 and not out
+    assert not list(Path().glob("x.*"))

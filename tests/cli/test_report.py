@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from base64 import b64decode
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+
+from syncattn_fairseq.cli import report, score
+from tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, write_corpus
+
+pytest.importorskip("altair", reason="needs the extra viz")
+
+LOG = "x | INFO | train_inner | epoch 001: 5 / 9 loss=2.5, sync_loss=0.5, num_updates=5, lr=1\n"
+
+
+@pytest.fixture(scope="module")
+def arguments(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    folder = tmp_path_factory.mktemp("report")
+    return folder, write_corpus(folder)
+
+
+@pytest.fixture(scope="module")
+def page(arguments: tuple[Path, list[str]]) -> str:
+    folder, named = arguments
+    (folder / "log").write_text(LOG)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--output", "r.html"]
+        assert report.main([*named, *options]) == 0
+    return (folder / "r.html").read_text(encoding="utf-8")
+
+
+def content(page: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what the page's script reads."""
+    packed = re.search(r'id="data">([A-Za-z0-9+/=]*)</script>', page)
+    assert packed is not None
+    head, *details = gzip.decompress(b64decode(packed[1])).decode().split("\n")
+    return json.loads(head), list(map(json.loads, details))
+
+
+def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(
+    page: str, arguments: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, named = arguments
+    monkeypatch.chdir(folder)
+    command = [*named, "--baseline", "Plain", "--by-length", "--json", "scores.json"]
+    assert score.main(command) == 0
+    systems = json.loads((folder / "scores.json").read_text(encoding="utf-8"))["systems"]
+    head, _ = content(page)
+    assert head["scores"] == systems
+    turned = [" ".join(TARGET[0].split()[::-1]), *(" ".join(line.split()) for line in TARGET[1:])]
+    references = [" ".join(line.split()) for line in TARGET]
+    bleu = BLEU().corpus_score(turned, [references]).score
+    parser = systems[f"P {SCRIPT}"]
+    assert parser["bleu"]["score"] == bleu
+    row = rf"<th[^>]*>P &lt;script&gt;.*?</th>\s*<td>{bleu:.2f}</td>(.*?)</tr>"
+    cells = re.findall(row, page, re.DOTALL)[0]
+    assert f"<td>{parser['significance']['p_bootstrap']:.4f}</td>" in cells
+    assert f"<td>{100 * parser['source_attachment']['uas']:.2f}</td>" in cells
+    assert f"<td>{100 * parser['alignment']['aer']:.2f}</td>" in cells
+    assert parser["source_detail"]["by_label"].keys() == {SCRIPT}
+    assert systems["Plain"]["layer_alignment"].keys() == {"1", "2"}
+    assert systems["LPSI"]["source_brackets"]["1"]["sentence"]["sentences"] == 1
+
+
+def test_every_sentence_is_there_as_it_is(page: str) -> None:
+    head, details = content(page)
+    assert [s["source"].split() for s in head["sentences"]] == [s.split() for s in SOURCE]
+    assert [s["length"] for s in head["sentences"]] == [3, 3, 4, 3, LONG]
+    assert [s["differ"] for s in head["sentences"]] == [["translations"], [], [], [], []]
+    dog, attack, _, _, long = details
+    assert dog["source"]["heads"] == [0, 1, 2] and dog["systems"][1]["source"] == [0, 0, 0]
+    assert dog["systems"][0]["source"] is None
+    assert dog["sure"] == [[0, 0], [1, 1]] and dog["possible"] == [[2, 2]]
+    assert dog["systems"][0]["links"]["1"] == [[2, 0], [2, 1], [2, 2]]
+    assert dog["source"]["tree"]["nodes"] == [[0, 3, 2, None, "S", 1], [0, 2, 1, 0, "NP", 1]]
+    # Distances 0, 0.4, 0.8: "the dog" and "barked", as in the gold tree.
+    assert dog["systems"][2]["source_trees"]["1"]["nodes"][1] == [0, 2, 1, 0, "X", 1]
+    assert attack["source"]["labels"] == [SCRIPT] * 3
+    assert long["source"]["heads"] is None and len(long["systems"][1]["source"]) == LONG
+
+
+class Scripts(HTMLParser):
+    """Collects what a browser would run or fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: list[str | None] = []
+        self.handlers: list[str] = []
+        self.addresses: list[str | None] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        named = dict(attributes)
+        if tag == "script":
+            self.scripts.append(named.get("type"))
+        self.handlers += [name for name in named if name.startswith("on")]
+        self.addresses += [named[name] for name in ("src", "href") if name in named]
+
+
+def test_nothing_of_the_data_is_markup(page: str) -> None:
+    found = Scripts()
+    found.feed(page)
+    assert found.scripts == ["text/plain", None, None], "the data, the libraries and ours"
+    assert found.handlers == [] and found.addresses == ["data:,"]
+    assert "alert(1)" in page and SCRIPT not in page
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy[1] and "script-src 'unsafe" not in policy[1]
+
+
+def test_curves_and_charts(page: str) -> None:
+    head, _ = content(page)
+    titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
+    assert titles == [
+        *("BLEU by length", "AER by layer", "UAS source by distance to the head"),
+        *("UAS target by distance to the head", "UAS source by label", "loss", "sync_loss"),
+    ]
+    assert len(head["overview"]) == len(titles)
+    [point] = head["overview"][-1]["datasets"]["rows"]
+    assert point == {"system": "LPSI", "part": "train", "update": 5, "value": 0.5}
+
+
+def test_the_same_twice(page: str, arguments: tuple[Path, list[str]], monkeypatch: Any) -> None:
+    folder, named = arguments
+    monkeypatch.chdir(folder)
+    options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--output", "again.html"]
+    assert report.main([*named, *options]) == 0
+    assert (folder / "again.html").read_text(encoding="utf-8") == page
+
+
+def test_plain_text_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("ref", "a", "b"):
+        Path(name).write_text("eins\nzwei\n")
+    named = ["--references", "ref", "--system", "A", "a", "--system", "B", "b"]
+    assert report.main([*named, "--output", "r.html"]) == 0
+    assert "r.html: 2 sentences, 2 systems" in capsys.readouterr().out
+    head, details = content(Path("r.html").read_text(encoding="utf-8"))
+    assert head["sentences"][0]["translations"] == ["eins", "eins"]
+    assert details[0]["source"]["words"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--log", "C", "log"], "--log C: give one log at most for each --system"),
+        (["--log", "A", "a"], "a: no loss was logged here"),
+        (["--baseline", "C"], "no system is named C"),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("ref", "a"):
+        Path(name).write_text("eins\n")
+    named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
+    assert report.main([*named, *options]) == 1
+    out, err = capsys.readouterr()
+    assert message in err and err.count("\n") == 1 and not out
+    assert not Path("r.html").exists()

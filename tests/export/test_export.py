@@ -1,0 +1,270 @@
+"""Exports of models with random weights, read back by the programs that they are for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import syncattn_fairseq
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.export import check, export
+from tests.checkpoints import Corpus, make_checkpoint
+
+ctranslate2 = pytest.importorskip("ctranslate2")
+
+#: Systems that are plain Transformers in truth, with what makes each difficult.
+PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+TWO_HEADS = {"dependency_heads": 2, "dependency_key_bias": True}
+SYSTEMS: list[tuple[str, dict[str, Any]]] = [
+    ("transformer", {}),
+    ("transformer_dbsa", {**TWO_HEADS, **PRE_NORM}),
+    ("transformer_syncattn", {"sync_backward": "softmax"}),
+]
+
+
+@pytest.fixture(scope="session")
+def trained(small_corpus: Corpus) -> Path:
+    """A model whose sentences end."""
+    path = small_corpus.folder / "trained.pt"
+    return make_checkpoint(
+        small_corpus, path, "transformer_dbsa", updates=80, **TWO_HEADS, **PRE_NORM
+    )
+
+
+def exported(corpus: Corpus, path: Path, output: Path, format: str) -> tuple[Any, Path]:
+    """Export a model; return it, loaded from its checkpoint, and the folder."""
+    export(path, corpus.data, format, output, subwords=[corpus.subwords])
+    model = syncattn_fairseq.load(path, corpus.data, subwords=corpus.subwords, device="cpu")
+    return model, output
+
+
+@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
+def test_translations_are_the_same(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, format: str
+) -> None:
+    model, folder = exported(small_corpus, trained, tmp_path / "out", format)
+    other = syncattn_fairseq.load(folder, device="cpu")
+    sources = [*small_corpus.learned(), ""]
+    expected, found = model.translate(sources), other.translate(sources)
+    assert found == expected
+    assert [bool(t) for t in found] == [True] * (len(sources) - 1) + [False]
+    # The searches differ a little where one text can be cut in two ways; forced scores do not.
+    scores = [t.score for t in expected[:-1]]
+    assert [t.score for t in found[:-1]] == pytest.approx(scores, abs=0.01)
+
+
+@pytest.mark.parametrize(("arch", "options"), SYSTEMS)
+@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
+def test_attention_is_the_same(
+    small_corpus: Corpus, tmp_path: Path, arch: str, options: dict[str, Any], format: str
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", arch, **options)
+    model, folder = exported(small_corpus, path, tmp_path / "out", format)
+    other = syncattn_fairseq.load(folder, device="cpu")
+    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+    layer = 3 if arch == "transformer" else None  # fairseq's own aligns by its last layer
+    aligned = model.align(sources, targets, layer), other.align(sources, targets)
+    for one, two in zip(*aligned, strict=True):
+        np.testing.assert_allclose(two.attention, one.attention, atol=1e-5)
+
+
+def test_a_plain_export_is_still_a_parser(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    model, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
+    other = syncattn_fairseq.load(folder, device="cpu")
+    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+    pairs = zip(model.parse(sources, targets), other.parse(sources, targets), strict=True)
+    for one, two in pairs:
+        np.testing.assert_allclose(two.source.attention, one.source.attention, atol=1e-5)
+        np.testing.assert_allclose(two.target.attention, one.target.attention, atol=1e-5)
+
+
+def read_code(folder: Path) -> str:
+    """Return the lines of Python in the README of an export, for a sentence of the corpus."""
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    [code] = [part.removeprefix("python\n") for part in readme.split("```")[1::2]]
+    assert len(code.strip().splitlines()) == 3
+    return code
+
+
+def test_fairseq_runs_the_readme_without_this_package(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    model, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
+    source = small_corpus.learned()[0]
+    code = read_code(folder).replace("A sentence .", source)
+    code += "import sys\nassert not any(name.startswith('syncattn') for name in sys.modules)"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert found.stdout.splitlines()[-1] == model.translate([source])[0]
+
+
+def test_ctranslate2_runs_the_readme(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    source = small_corpus.learned()[0]
+    capsys.readouterr()
+    exec(read_code(folder).replace("A sentence .", source))
+    assert capsys.readouterr().out == f"{model.translate([source])[0]}\n"
+
+
+def test_hugging_face_has_the_same_logits_parse_and_subwords(
+    small_corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    path = make_checkpoint(
+        small_corpus, tmp_path / "checkpoint.pt", "transformer_syncattn", dependency_key_bias=True
+    )
+    model, folder = exported(small_corpus, path, tmp_path / "out", "transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    fsmt = transformers.FSMTForConditionalGeneration.from_pretrained(
+        folder, attn_implementation="eager"
+    ).eval()
+    sources = [*small_corpus.lines("test.en"), "an unknown ẞ here"]
+    dictionary = model.task.source_dictionary
+    for source, pieces in zip(sources, model.source_cutter(sources), strict=True):
+        numbers = dictionary.encode_line(" ".join(pieces), add_if_not_exist=False).tolist()
+        assert tokenizer(source).input_ids == numbers
+    batch = tokenizer(sources, return_tensors="pt", padding=True)
+    previous = torch.tensor([[2, 5, 6, 7]] * len(sources))
+    with torch.no_grad():
+        found = fsmt(**batch, decoder_input_ids=previous, output_attentions=True, use_cache=False)
+        lengths = batch.attention_mask.sum(1)
+        expected = model.models[0](batch.input_ids, lengths, previous)[0]
+    torch.testing.assert_close(found.logits, expected, atol=1e-4, rtol=0)
+    parses = model.parse(sources, sources)
+    for row, pair in zip(found.encoder_attentions[0][:, 0], parses, strict=True):
+        size = len(pair.source.sentence.pieces)
+        np.testing.assert_allclose(row[:size, :size], pair.source.attention, atol=1e-5)
+    capsys.readouterr()
+    exec(read_code(folder).replace("A sentence .", sources[0]))
+    # Nobody has taught the model where a sentence ends.
+    assert capsys.readouterr().out[:50] == model.translate(sources[:1])[0][:50]
+
+
+def test_without_sentencepiece_hugging_face_reads_text_that_is_cut(
+    small_corpus: Corpus, tmp_path: Path
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
+    export(path, small_corpus.data, "transformers", tmp_path / "out")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    words = (tmp_path / "out" / "tokenizer.json").read_text(encoding="utf-8")
+    vocabulary = json.loads(words)["model"]["vocab"]
+    assert tokenizer("▁the ▁d unheard").input_ids == [vocabulary["▁the"], vocabulary["▁d"], 3, 2]
+
+
+def test_labels_become_source_factors(small_corpus: Corpus, tmp_path: Path) -> None:
+    options = {"source_label_dim": 4}
+    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_sh", **options)
+    said = export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
+    assert "12 sentences score the same" in said
+    translator = ctranslate2.Translator(str(tmp_path / "out"))
+    targets = [["▁der"]] * 2
+    one, two = translator.score_batch([["▁the￨det"], ["▁the￨nsubj"]], targets)
+    assert one.log_probs != two.log_probs  # labels are read
+    with pytest.raises(DataError, match="source_parser"):
+        syncattn_fairseq.load(tmp_path / "out", subwords=small_corpus.subwords)
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "reason"),
+    [
+        ("transformer_lpsi", {}, "LPSI"),
+        ("transformer_pascal", {}, "PASCAL"),
+        ("transformer_lisa", {}, "LISA"),
+        ("transformer_local_attn", {}, "local attention"),
+        ("syntax_transformer", {"cross_attention_tree_window": 4}, "SDAtt"),
+        ("rnn_global", {"share_all_embeddings": True}, "recurrent"),
+    ],
+)
+def test_what_is_no_plain_transformer_is_refused_by_name(
+    small_corpus: Corpus, tmp_path: Path, arch: str, options: dict[str, Any], reason: str
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", arch, **options)
+    with pytest.raises(DataError, match=reason) as refused:
+        export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
+    assert str(refused.value).startswith(f"{path}: cannot be exported: ")
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "reason"),
+    [
+        ("fairseq", {"source_label_dim": 4}, "S&H"),
+        ("transformers", {"source_label_dim": 4}, "S&H"),
+        ("transformers", PRE_NORM, "--normalize-before"),
+        ("transformers", {"layernorm_embedding": True}, "--layernorm-embedding"),
+        ("transformers", {"decoder_learned_pos": True}, "learned positions"),
+        ("transformers", {"activation_fn": "tanh"}, "--activation-fn tanh"),
+        (
+            "transformers",
+            {"share_all_embeddings": False, "share_decoder_input_output_embed": False},
+            "--share-decoder-input-output-embed",
+        ),
+        ("ctranslate2", {"encoder_normalize_before": True}, "--normalize-before on both"),
+        ("ctranslate2", {"decoder_attention_heads": 2}, "as many heads"),
+        ("ctranslate2", {"no_token_positional_embeddings": True}, "no positions"),
+        ("ctranslate2", {"activation_fn": "tanh"}, "--activation-fn tanh"),
+    ],
+)
+def test_what_a_format_lacks_is_refused(
+    small_corpus: Corpus, tmp_path: Path, format: str, options: dict[str, Any], reason: str
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "syntax_transformer", **options)
+    with pytest.raises(DataError, match=reason):
+        export(path, small_corpus.data, format, tmp_path / "out")
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"layernorm_embedding": True, **PRE_NORM},
+        {"decoder_learned_pos": True, "encoder_learned_pos": True},
+        {"activation_fn": "gelu", "no_scale_embedding": True},
+        {"share_all_embeddings": False, "share_decoder_input_output_embed": False},
+    ],
+)
+def test_what_ctranslate2_has_scores_the_same(
+    small_corpus: Corpus, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
+    export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
+
+
+def test_an_export_that_scores_otherwise_is_not_kept(
+    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
+    truth = check.target_scores
+    monkeypatch.setattr(check, "target_scores", lambda *args: [x + 1 for x in truth(*args)])
+    with pytest.raises(DataError, match="not the same"):
+        export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_int8_is_near_and_small(small_corpus: Corpus, tmp_path: Path) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
+    export(path, small_corpus.data, "ctranslate2", tmp_path / "whole")
+    export(path, small_corpus.data, "ctranslate2", tmp_path / "small", "int8")
+    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("whole", "small")]
+    assert sizes[1] < 0.8 * sizes[0]
+    with pytest.raises(DataError, match="--quantization int9: --format ctranslate2 has int8"):
+        export(path, small_corpus.data, "ctranslate2", tmp_path / "x", "int9")
+    with pytest.raises(DataError, match="--quantization int8: --format fairseq has none"):
+        export(path, small_corpus.data, "fairseq", tmp_path / "x", "int8")
+
+
+def test_a_folder_that_is_there_is_left_alone(small_corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is there already"):
+        export("no.pt", small_corpus.data, "fairseq", tmp_path)

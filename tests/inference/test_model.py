@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import syncattn_fairseq
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli import translate
+from tests.checkpoints import Corpus, make_checkpoint
+
+PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+
+
+@pytest.fixture(scope="module")
+def path(small_corpus: Corpus) -> Path:
+    """A SyncAttn model whose sentences end."""
+    path = small_corpus.folder / "learned.pt"
+    return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=80, **PRE_NORM)
+
+
+@pytest.fixture(scope="module")
+def model(small_corpus: Corpus, path: Path) -> Any:
+    return syncattn_fairseq.load(
+        path, small_corpus.data, subwords=small_corpus.subwords, device="cpu"
+    )
+
+
+def test_what_is_learned_comes_out_in_order(small_corpus: Corpus, model: Any) -> None:
+    sources = small_corpus.learned()
+    sources = ["", *reversed(sources), ""]
+    gold = dict(zip(small_corpus.lines("test.en"), small_corpus.lines("test.de"), strict=True))
+    found = model.translate(sources)
+    assert found[0] == found[-1] == ""
+    right = sum(
+        gold[source] == line for source, line in zip(sources[1:-1], found[1:-1], strict=True)
+    )
+    assert right >= 3  # most of them by heart
+    assert found == [line for source in sources for line in model.translate([source])]
+    assert found[1].sentence.pieces and found[1].score < 0
+
+
+def test_batches_change_nothing(small_corpus: Corpus, model: Any) -> None:
+    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+    whole = model.parse(sources, targets), model.align(sources, targets)
+    model.batch_size = 2
+    parts = model.parse(sources, targets), model.align(sources, targets)
+    model.batch_size = 32
+    for one, two in zip(*(parses for parses, _ in (whole, parts)), strict=True):
+        np.testing.assert_allclose(one.source.attention, two.source.attention, atol=1e-5)
+        np.testing.assert_allclose(one.target.attention, two.target.attention, atol=1e-5)
+    for one, two in zip(*(links for _, links in (whole, parts)), strict=True):
+        np.testing.assert_allclose(one.attention, two.attention, atol=1e-5)
+        assert one.source.words and str(one) == str(two)
+
+
+def test_parses_are_of_the_words_that_went_in(small_corpus: Corpus, model: Any) -> None:
+    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+    for source, target, pair in zip(sources, targets, model.parse(sources, targets), strict=True):
+        assert pair.translation == target
+        assert pair.source.sentence.words == source.split()
+        assert len(pair.source.heads) == len(source.split())
+        assert len(pair.target.tree) == len(target.split())
+    assert model.parse([""])[0].source.heads == []
+
+
+def test_an_unknown_word_stays_as_it_is(model: Any) -> None:
+    [pair] = model.parse(["a ẞß word"])
+    assert pair.source.sentence.words == ["a", "ẞß", "word"]
+
+
+def test_a_layer_can_be_chosen(small_corpus: Corpus, model: Any) -> None:
+    sources, targets = small_corpus.lines("test.en")[:2], small_corpus.lines("test.de")[:2]
+    by_layer = [model.align(sources, targets, layer)[0].attention for layer in (1, 2, 3)]
+    default = model.align(sources, targets)[0].attention
+    np.testing.assert_allclose(default, by_layer[1], atol=1e-6)  # the sync layer, 2 of 3
+    assert not np.allclose(default, by_layer[2])
+    with pytest.raises(DataError, match="no layer 4; the decoder has layers 1 to 3"):
+        model.align(sources, targets, 4)
+
+
+def test_distances_make_trees(small_corpus: Corpus, tmp_path: Path, model: Any) -> None:
+    lpsi = make_checkpoint(small_corpus, tmp_path / "lpsi.pt", "transformer_lpsi")
+    gated = syncattn_fairseq.load(lpsi, small_corpus.data, subwords=small_corpus.subwords)
+    [pair] = gated.distances(["the dog sees a cat ."], ["der Hund sieht ."])
+    assert [*pair.source.layers] == [1, 2]
+    assert len(pair.source.layers[1]) == len(pair.source.sentence.pieces)
+    assert len(pair.source.of_words()) == 6
+    assert [*pair.target.tree(1).leaves()] == ["der", "Hund", "sieht", "."]
+    with pytest.raises(DataError, match="no distances of layer 3; there are those of 1, 2"):
+        pair.source.tree(3)
+    with pytest.raises(DataError, match="measures no syntactic distances"):
+        model.distances(["the dog"])
+    with pytest.raises(DataError, match="no dependency heads"):
+        gated.parse(["the dog"], ["der Hund"])
+
+
+def test_an_ensemble_agrees_with_itself(small_corpus: Corpus, path: Path, model: Any) -> None:
+    both = syncattn_fairseq.load(
+        f"{path}:{path}", small_corpus.data, subwords=small_corpus.subwords, device="cpu"
+    )
+    sources = small_corpus.learned()
+    assert both.translate(sources) == model.translate(sources)
+
+
+def test_a_model_that_reads_parses_needs_a_parser(small_corpus: Corpus, tmp_path: Path) -> None:
+    pascal = make_checkpoint(small_corpus, tmp_path / "pascal.pt", "transformer_pascal")
+    reading = syncattn_fairseq.load(pascal, small_corpus.data, subwords=small_corpus.subwords)
+    with pytest.raises(DataError, match="name a parser, as in source_parser='stanza:en'"):
+        reading.translate(["the dog"])
+    with pytest.raises(DataError, match="'nobody' names no parser"):
+        syncattn_fairseq.load(
+            pascal, small_corpus.data, subwords=small_corpus.subwords, source_parser="nobody"
+        )
+
+
+def test_a_parser_parses_what_the_model_reads(
+    small_corpus: Corpus, tmp_path: Path, stanza_models: Path
+) -> None:
+    options = {"source_label_dim": 8, "pascal_layers": "1"}
+    path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh", **options)
+    parser = f"stanza:en:{stanza_models}"
+    reading = syncattn_fairseq.load(
+        path, small_corpus.data, small_corpus.subwords, parser, device="cpu"
+    )
+    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+    with_parses = reading.align(sources, targets)
+    reading.task.input_parses.parser = None
+    for one, other in zip(with_parses, reading.align(sources, targets), strict=True):
+        assert not np.allclose(one.attention, other.attention, atol=1e-4)
+
+
+def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: Path) -> None:
+    def fails(reason: str, *args: Any, **options: Any) -> None:
+        with pytest.raises((DataError, OSError), match=reason) as failed:
+            syncattn_fairseq.load(*args, **options)
+        assert "\n" not in str(failed.value)
+
+    data, subwords = small_corpus.data, small_corpus.subwords
+    fails("No such file", tmp_path / "none.pt", data)
+    fails("no model", tmp_path)
+    fails("PyTorch cannot load it", subwords, data)
+    fails("no dictionaries", path, tmp_path)
+    fails("subwords=FILE", path, data)
+    fails("not a sentencepiece model", path, data, subwords=_file(tmp_path, b"\nnothing"))
+    fails("cuts as subword_nmt", path, data, subwords=_file(tmp_path, b"#version: 0.2\ne r\n"))
+    fails("3 subword models", path, data, subwords=[subwords] * 3)
+    model = syncattn_fairseq.load(path, data, subwords=subwords)
+    with pytest.raises(TypeError, match="a list of sentences"):
+        model.translate("a sentence")
+    with pytest.raises(DataError, match="1 translations of 2 sentences"):
+        model.align(["a", "b"], ["c"])
+    with pytest.raises(DataError, match="the model reads 1023 at most"):
+        model.translate(["word " * 1100])
+    with pytest.raises(DataError, match="sentence 2: the word 'a▁b' contains U"):
+        model.translate(["fine", "a▁b"])
+
+
+def _file(folder: Path, content: bytes) -> Path:
+    path = folder / "file"
+    path.write_bytes(content)
+    return path
+
+
+def test_the_command_prints_translations_and_nothing_else(
+    small_corpus: Corpus, path: Path, model: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text"
+    sources = [*small_corpus.learned(), ""]
+    text.write_text("\n".join(sources) + "\n", encoding="utf-8")
+    options = [f"--path={path}", f"--data-bin={small_corpus.data}", f"--input={text}"]
+    options += [f"--subwords={small_corpus.subwords}", "--device=cpu"]
+    translations = model.translate(sources)
+    parses, links = model.parse(sources, translations), model.align(sources, translations)
+    capfd.readouterr()
+
+    assert translate.main(options) == 0
+    assert capfd.readouterr() == ("".join(f"{line}\n" for line in translations), "")
+
+    assert translate.main([*options, "--alignments", "--batch-size=2"]) == 0
+    rows = zip(translations, links, strict=True)
+    assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
+
+    assert translate.main([*options, "--parses"]) == 0
+    printed = capfd.readouterr().out
+    assert (
+        printed.count("# side = source\n")
+        == printed.count("# side = translation\n")
+        == len(sources)
+    )
+    assert printed.startswith("# side = source\n" + parses[0].source.conllu())
+
+    assert translate.main([*options[:3]]) == 1
+    assert capfd.readouterr().err.startswith("error: the model reads and writes subwords")

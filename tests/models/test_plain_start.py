@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+import torch
+
+from tests.models import build
+
+SIZE = {
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_embed_dim": 16,
+    "encoder_ffn_embed_dim": 16,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+}
+INPUT = build.net_input(build.sentences([5, 3, 7]), build.sentences([4, 6, 2], seed=1))
+
+
+def scores(model: torch.nn.Module) -> torch.Tensor:
+    given = (
+        INPUT
+        if hasattr(model, "source_fields")
+        else {name: INPUT[name] for name in ("src_tokens", "src_lengths", "prev_output_tokens")}
+    )
+    with torch.no_grad():
+        result: torch.Tensor = model(**given)[0]
+    return result
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"dependency_heads": 2, "dependency_key_bias": True, "sync_layer": 2}]
+)
+def test_a_dependency_model_starts_exactly_as_good_as_the_plain_one(
+    options: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = build.model("transformer", **SIZE)
+    model = build.model("transformer_dbsa", seed=1, **SIZE, **options)
+    with caplog.at_level(logging.INFO, "syncattn_fairseq.models.plain_start"):
+        model.load_state_dict(plain.state_dict(), strict=True)
+    torch.testing.assert_close(scores(model), scores(plain), atol=1e-6, rtol=1e-5)
+    assert [record.levelname for record in caplog.records] == ["INFO", "INFO"]
+    assert "new: encoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
+    assert "new: decoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "new"),
+    [
+        ("transformer_lpsi", {}, "encoder.layers.1.self_attn.heads.gated.weight"),
+        ("transformer_lisa", {}, "encoder.layers.0.self_attn.heads.dependency.weight"),
+        ("transformer_sh", {"source_label_dim": 4}, "encoder.label_embedding.weight"),
+        (
+            "syntax_transformer",
+            {"cross_attention_tree_window": 4},
+            "decoder.layers.1.encoder_attn.position.",
+        ),
+    ],
+)
+def test_what_cannot_start_equal_is_said(
+    arch: str, options: dict[str, object], new: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = build.model("transformer", **SIZE)
+    model = build.model(arch, seed=1, **SIZE, **options)
+    model.load_state_dict(plain.state_dict(), strict=True)
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+    assert new in caplog.text and "worse at first" in caplog.text
+    assert not torch.allclose(scores(model), scores(plain), atol=1e-3)
+
+
+@pytest.mark.parametrize("arch", ["transformer_pascal", "transformer_local_attn"])
+def test_parts_without_parameters_load_as_they_are(arch: str) -> None:
+    plain = build.model("transformer", **SIZE)
+    build.model(arch, seed=1, **SIZE).load_state_dict(plain.state_dict(), strict=True)
+
+
+def test_a_checkpoint_of_the_same_kind_is_taken_as_it_is() -> None:
+    trained = build.model("transformer_dbsa", **SIZE)
+    model = build.model("transformer_dbsa", seed=1, **SIZE)
+    model.load_state_dict(trained.state_dict(), strict=True)
+    assert torch.equal(scores(model), scores(trained))
+
+
+def test_half_a_part_is_an_error_still() -> None:
+    trained = build.model("transformer_dbsa", **SIZE)
+    model = build.model("transformer_dbsa", seed=1, **SIZE, dependency_key_bias=True)
+    with pytest.raises(RuntimeError, match="heads.dependency.key_bias"):
+        model.load_state_dict(trained.state_dict(), strict=True)

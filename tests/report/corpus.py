@@ -1,0 +1,66 @@
+"""Decoded files and gold of a few sentences that are hard to show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SCRIPT = "<script>alert(1)</script>"
+IMAGE = "<img/src=x/onerror=alert(2)>"
+LONG = 230
+
+SOURCE = [
+    "the dog barked",
+    f"{SCRIPT} {IMAGE} 'x'",
+    "昨日 本 を 読んだ",
+    "הילד קורא ספר",
+    "w " * LONG,
+]
+TARGET = ["der Hund bellte", f"a {SCRIPT} &amp;", "I read", "the boy reads", "v " * LONG]
+
+
+def write_corpus(folder: Path) -> list[str]:
+    """Write three systems' outputs and gold, and return the arguments that name them."""
+    source, target = ([line.split() for line in lines] for lines in (SOURCE, TARGET))
+    write(folder / "ref", [" ".join(words) for words in target])
+    write(folder / "heads.s", [_chain(words) for words in source[:-1]] + [""])
+    write(folder / "heads.t", [_chain(words) for words in target[:-1]] + [""])
+    write(folder / "labels.s", [" ".join([SCRIPT] * len(words)) for words in source[:-1]] + [""])
+    write(folder / "trees.s", ["(S (NP (DT the) (NN dog)) (VBD barked))", "", "", "", ""])
+    write(folder / "align", ["0-0 1-1 2?2", "", "3-0 3?1", "0-0 1-1", ""])
+    for system in ("plain", "parser", "latent"):
+        beam, forced = [], []
+        for n, (words, reference) in enumerate(zip(source, target, strict=True)):
+            shown = [f"S-{n}\t{' '.join(words)}"]
+            text = " ".join(reference[::-1] if (system, n) == ("parser", 0) else reference)
+            beam += [*shown, f"H-{n}\t-1\t{text}", f"D-{n}\t-1\t{text}"]
+            shown += [f"H-{n}\t-1\t{' '.join(reference)}"]
+            count = min(len(words), len(reference))
+            shown.append(f"A-{n}\t" + " ".join(f"{i}-{i}" for i in range(count)))
+            for layer in (1, 2):
+                links = (f"{len(words) - 1 if layer == 1 else i}-{i}" for i in range(count))
+                shown.append(f"L-{n}\t{layer}\t" + " ".join(links))
+            if system == "parser":
+                shown.append(f"X-{n}\tsource\tword\t" + " ".join(["0"] * len(words)))
+                shown.append(f"X-{n}\thypothesis\tword\t{_chain(reference)}")
+            if system == "latent":
+                for side, tokens in (("source", words), ("hypothesis", reference)):
+                    values = " ".join(f"{(i * 7 % 5) / 5}" for i in range(len(tokens)))
+                    shown.append(f"X-{n}\t{side}\tdistance-1\t{values}")
+            forced += shown
+        write(folder / f"{system}.beam", beam)
+        write(folder / f"{system}.forced", forced)
+    arguments = ["--references", "ref", "--source-heads", "heads.s", "--target-heads", "heads.t"]
+    arguments += ["--source-labels", "labels.s", "--source-trees", "trees.s"]
+    arguments += ["--alignments", "align"]
+    for name, system in (("Plain", "plain"), (f"P {SCRIPT}", "parser"), ("LPSI", "latent")):
+        arguments += ["--system", name, f"{system}.beam", f"{system}.forced"]
+    return arguments
+
+
+def write(path: Path, lines: list[str]) -> None:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def _chain(words: list[str]) -> str:
+    """Each word's head is the one before it."""
+    return " ".join(map(str, range(len(words))))

@@ -1,0 +1,195 @@
+"""The report in a headless Chromium, which works it as a reader does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from syncattn_fairseq.cli import report
+from tests.report.corpus import IMAGE, LONG, SCRIPT, write_corpus
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
+pytest.importorskip("altair", reason="needs the extra viz")
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (BROWSER and DRIVER), reason="no chromium and chromedriver; on Debian: chromium-driver"
+)
+
+
+class Reader:
+    """Works one page."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def wait(self, condition: Callable[[], Any]) -> None:
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline, self.text("body")
+            time.sleep(0.05)
+
+    def find(self, selector: str) -> list[Any]:
+        found: list[Any] = self.driver.find_elements("css selector", selector)
+        return found
+
+    def text(self, selector: str) -> str:
+        return "\n".join(element.text for element in self.find(selector))
+
+    def numbers(self) -> list[str]:
+        return [element.text for element in self.find("#list .n")]
+
+    def captions(self) -> list[str]:
+        return [element.text for element in self.find("#sentence figcaption b")]
+
+    def places(self, words: str) -> list[float]:
+        """Return where words stand in the first picture of the sentence, from the left."""
+        script = """
+            const places = {};
+            for (const text of document.querySelector("#sentence figure svg.marks")
+                .querySelectorAll(".mark-text text"))
+                places[text.textContent] = text.getBoundingClientRect().left;
+            return arguments[0].map((word) => places[word]);"""
+        found: list[float] = self.driver.execute_script(script, words.split())
+        return found
+
+    def choose(self, selector: str, value: str) -> None:
+        script = """
+            const element = document.querySelector(arguments[0]);
+            element.value = arguments[1];
+            element.dispatchEvent(new Event("input", { bubbles: true }));"""
+        self.driver.execute_script(script, selector, value)
+
+    def open(self, number: int) -> None:
+        self.driver.execute_script(f"location.hash = '#{number}'")
+        self.wait(lambda: self.text("#list [aria-current] .n") == str(number))
+        self.wait(
+            lambda: len(self.find("#sentence figure")) == len(self.find("#sentence svg.marks"))
+        )
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in (
+        *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+        *("--disable-dev-shm-usage", "--no-first-run", "--window-size=1400,1000"),
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=DRIVER)
+    browser = webdriver.Chrome(options=options, service=service)
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture(scope="module")
+def reader(driver: Any, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    folder = tmp_path_factory.mktemp("report")
+    named = write_corpus(folder)
+    log = "x | INFO | train_inner | epoch 001: 5 / 9 loss=2.5, num_updates=5, lr=1\n"
+    log += "x | INFO | valid | epoch 001 | loss 2.4 | num_updates 5\n"
+    (folder / "log").write_text(log)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert report.main([*named, "--log", "LPSI", "log", "--output", "r.html"]) == 0
+    driver.get((folder / "r.html").as_uri())
+    page = Reader(driver)
+    page.wait(lambda: page.find("html[data-ready]"))
+    page.wait(lambda: len(page.find(".overview")) == len(page.find(".overview svg.marks")) > 0)
+    return page
+
+
+def test_search_and_filters(reader: Reader) -> None:
+    reader.find("#tab-browser")[0].click()
+    assert reader.numbers() == ["1", "2", "3", "4", "5"]
+    assert reader.text("#found") == "5 of 5 sentences"
+    reader.find("#search")[0].send_keys("BARK")
+    assert reader.numbers() == ["1"]
+    reader.choose("#search", "読")
+    assert reader.numbers() == ["3"]
+    reader.choose("#search", "")
+    reader.choose("#longest", "4")
+    assert reader.numbers() == ["1", "2", "3", "4"]
+    reader.choose("#shortest", "4")
+    assert reader.numbers() == ["3"]
+    reader.choose("#shortest", "")
+    reader.choose("#longest", "")
+    reader.choose("#differ", "any")
+    assert reader.numbers() == ["1"]
+    reader.choose("#differ", "trees")
+    assert reader.numbers() == []
+    reader.choose("#differ", "")
+    reader.choose("#order", "long")
+    assert reader.numbers() == ["5", "3", "1", "2", "4"]
+    reader.choose("#order", "corpus")
+
+
+def test_systems_side_by_side(reader: Reader) -> None:
+    reader.open(1)
+    headings = [element.text.split("\n")[0] for element in reader.find("#sentence h2")]
+    assert headings == [
+        *("Parse of the source", "Parse of the reference", "Alignment"),
+        *("Tree of the source", "Tree of the reference"),
+    ]
+    parser = f"P {SCRIPT}"
+    assert reader.captions() == [*(parser, parser, "Plain", parser, "LPSI", "gold", "LPSI", "LPSI")]
+    assert "33 %" in reader.text("#sentence figcaption"), "one head of three is right"
+    assert reader.text("#sentence mark"), "where the translation is not the reference"
+    switch = reader.find("#switches button")[1]
+    switch.click()
+    assert switch.get_attribute("aria-pressed") == "false"
+    # The gold parses take the place of those of the only parser.
+    assert reader.captions() == ["gold", "gold", "Plain", "LPSI", "gold", "LPSI", "LPSI"]
+    assert not reader.find("#sentence mark")
+    switch.click()
+    reader.choose("#sentence select", "1")
+    reader.find("#sentence select")[0].find_elements("css selector", "option")[1].click()
+    reader.wait(lambda: reader.find("#sentence select")[0].get_attribute("value") == "1")
+
+
+def test_markup_in_the_data_is_text(reader: Reader) -> None:
+    reader.open(2)
+    assert reader.text("#sentence dd").startswith(f"{SCRIPT} {IMAGE}")
+    assert SCRIPT in reader.text("#sentence svg.marks"), "as a word and as a label"
+    assert SCRIPT in reader.text("#switches")
+    assert not reader.find("img")
+    kinds = [element.get_attribute("type") for element in reader.find("script")]
+    assert kinds == ["text/plain", "", ""]
+
+
+def test_scripts_that_run_from_right_to_left(reader: Reader) -> None:
+    reader.open(4)
+    places = reader.places("הילד קורא ספר")
+    assert places == sorted(places, reverse=True) and len(set(places)) == 3
+    reader.open(3)
+    places = reader.places("昨日 本 を 読んだ")
+    assert places == sorted(places) and len(set(places)) == 4
+
+
+def test_long_sentences_and_missing_parses(reader: Reader) -> None:
+    reader.open(5)
+    assert "no gold parse" in reader.text("#sentence figcaption")
+    count = "return document.querySelector('#sentence svg.marks').textContent.length"
+    assert reader.driver.execute_script(count) == LONG, "each word is a letter"
+
+
+def test_nothing_was_fetched_and_nothing_went_wrong(reader: Reader) -> None:
+    """The last one: it looks back at all that the others did."""
+    reader.driver.execute_script("return 1")  # would fail if an alert were open
+    assert reader.driver.get_log("browser") == []
+    messages = [json.loads(e["message"])["message"] for e in reader.driver.get_log("performance")]
+    asked = [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]
+    assert asked, "the page itself"
+    assert {Path(url).name for url in asked if not url.startswith(("data:", "blob:"))} == {"r.html"}

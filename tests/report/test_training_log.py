@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.report.training_log import Point, read_training_log
+
+SIMPLE = """\
+2026-01-01 | INFO | fairseq.trainer | begin training epoch 1
+2026-01-01 | INFO | train_inner | epoch 001:     50 / 300 loss=11.11, src_dep_loss=2.5e-05, \
+ppl=1959.35, num_updates=50, lr=0.00075, wall=18
+2026-01-01 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 7.8 | sync_loss 0.1 | \
+num_updates 150 | best_loss 7.8
+2026-01-01 | INFO | train | epoch 001 | loss 7.9 | num_updates 300
+"""
+JSON = """\
+2026-01-01 | INFO | train_inner | {"epoch": 1, "loss": "11.11", "num_updates": "50"}
+2026-01-01 | INFO | valid | {"epoch": 1, "valid_loss": "7.8", "valid_num_updates": "150", \
+"valid_best_loss": "7.8"}
+[2026-01-01][train_inner][INFO] - {"epoch": 1, "loss": "9", "num_updates": "60"}
+"""
+
+
+def test_simple(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(SIMPLE)
+    assert read_training_log(tmp_path / "log") == [
+        Point("loss", "train", 50, 11.11),
+        Point("src_dep_loss", "train", 50, 2.5e-05),
+        Point("loss", "valid", 150, 7.8),
+        Point("sync_loss", "valid", 150, 0.1),
+    ]
+
+
+def test_json_and_hydra(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(JSON)
+    assert read_training_log(tmp_path / "log") == [
+        Point("loss", "train", 50, 11.11),
+        Point("loss", "valid", 150, 7.8),
+        Point("loss", "train", 60, 9.0),
+    ]
+
+
+def test_a_log_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("H-0\t-1\tx\n")
+    with pytest.raises(DataError, match="no loss was logged here"):
+        read_training_log(tmp_path / "log")
