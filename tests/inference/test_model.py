@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import doctest
+import inspect
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +45,46 @@ def test_what_is_learned_comes_out_in_order(small_corpus: Corpus, model: Any) ->
     assert right >= 3  # most of them by heart
     assert found == [line for source in sources for line in model.translate([source])]
     assert found[1].sentence.pieces and found[1].score < 0
+
+
+def test_the_example_of_the_documentation_runs(
+    small_corpus: Corpus, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "checkpoint_best.pt").symlink_to(path)
+    (tmp_path / "data-bin").symlink_to(small_corpus.data)
+    (tmp_path / "bpe.model").symlink_to(small_corpus.subwords)
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(syncattn_fairseq.load) or "")
+    names: dict[str, Any] = {}
+    shown = []
+    for example in examples:
+        if not example.want:
+            exec(example.source, names)
+        elif example.source.startswith("print("):
+            shown.append(str(eval(example.source.strip()[6:-1], names)))
+        else:
+            shown.append(eval(example.source, names))
+    translations, tree, links = shown
+    # The model is another than the one of the example; what comes out is of the same kind.
+    assert [type(line) for line in map(str, translations)] == [str] and translations[0]
+    assert sorted(tree).count(0) == 1 and len(tree) == 6
+    assert re.fullmatch(r"\d+-\d+( \d+-\d+)*", links)
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+    [code] = [part for part in page.split("```python\n")[1:]]
+    exec(code.split("```")[0], names)
+    assert names["translation"] == translations[0]
+
+
+def test_the_package_is_light_until_a_model_is_loaded() -> None:
+    code = (
+        "import sys, syncattn_fairseq\n"
+        "import syncattn_fairseq.cli.export, syncattn_fairseq.cli.translate\n"
+        "assert not {'torch', 'fairseq', 'numpy', 'ctranslate2'} & sys.modules.keys()\n"
+        "from syncattn_fairseq import load\n"
+        "assert callable(load) and not {'fairseq', 'ctranslate2'} & sys.modules.keys()\n"
+        "assert not hasattr(syncattn_fairseq, 'unload')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_batches_change_nothing(small_corpus: Corpus, model: Any) -> None:
