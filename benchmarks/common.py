@@ -41,6 +41,9 @@ FAMILIES = {
     ],
 }
 
+#: The type of a model's parameters, as fairseq's --fp16 and --bf16 have it.
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """Make a parser with the options that all benchmarks have."""
@@ -56,6 +59,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     made.add_argument("--vocabulary", type=int, default=10000)
     made.add_argument("--rounds", type=int, default=20)
     made.add_argument("--threads", type=int, default=2)
+    made.add_argument("--precision", default="fp32", choices=PRECISIONS)
     made.add_argument(
         "--systems",
         nargs="+",
@@ -193,6 +197,27 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
+def measure_memory(
+    actions: dict[str, Callable[[], object]], device: torch.device
+) -> dict[str, float]:
+    """Return the most memory that each action takes beyond what is there already, in MiB.
+
+    It is nothing on a CPU, where PyTorch does not count.
+    """
+    if device.type != "cuda":
+        return {}
+    used = {}
+    for name, action in actions.items():
+        action()  # what is allocated once, such as the optimizer's state
+        synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        action()
+        synchronize(device)
+        used[name] = (torch.cuda.max_memory_allocated(device) - before) / 2**20
+    return used
+
+
 def interleaved(
     actions: dict[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> dict[str, list[float]]:
@@ -211,19 +236,35 @@ def interleaved(
     return seconds
 
 
-def print_ratios(seconds: dict[str, list[float]], invert: bool = False) -> None:
-    """Print the median time and, of each round's ratio to the first, median and quartiles.
+def compare(
+    seconds: dict[str, list[float]], invert: bool = False
+) -> dict[str, tuple[float, tuple[float, float, float]]]:
+    """Return each action's median time in ms, and the quartiles of its rounds' ratios to the first.
 
     Args:
         seconds: what :func:`interleaved` returned.
-        invert: print ratios of speed, not of time.
+        invert: return ratios of speed, not of time.
     """
-    baseline = next(iter(seconds))
-    print(f"{'model':34}{'ms':>9}{'ratio':>9}   quartiles of the ratio")
+    baseline = next(iter(seconds.values()))
+    compared = {}
     for name, values in seconds.items():
-        ratios = [a / b for a, b in zip(values, seconds[baseline], strict=True)]
-        if invert:
-            ratios = [1 / ratio for ratio in ratios]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        median = 1000 * statistics.median(values)
-        print(f"{name:34}{median:9.1f}{middle:9.3f}   {low:.3f} - {high:.3f}")
+        ratios = [a / b for a, b in zip(values, baseline, strict=True)]
+        low, middle, high = statistics.quantiles([1 / r for r in ratios] if invert else ratios, n=4)
+        compared[name] = (1000 * statistics.median(values), (low, middle, high))
+    return compared
+
+
+def print_ratios(
+    seconds: dict[str, list[float]], invert: bool = False, memory: dict[str, float] | None = None
+) -> None:
+    """Print the median time and, of each round's ratio to the first, median and quartiles.
+
+    Args:
+        seconds, invert: as for :func:`compare`.
+        memory: MiB of each action, where they were measured.
+    """
+    unit = f"{'MiB':>9}" if memory else ""
+    print(f"{'model':34}{'ms':>9}{'ratio':>9}   quartiles of the ratio{unit}")
+    for name, (median, (low, middle, high)) in compare(seconds, invert).items():
+        mib = f"{memory[name]:9.0f}" if memory else ""
+        print(f"{name:34}{median:9.1f}{middle:9.3f}   {low:.3f} - {high:.3f}         {mib}")

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import common  # noqa: E402
 from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import (  # noqa: E402
     LabelSmoothedCrossEntropyWithSyntax,
+    make_config,
 )
 
 
@@ -33,12 +34,14 @@ def make_update(
     """Return a function that makes one update on the next batch."""
     device = torch.device(args.device)
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
-    model = common.make_model(arch, task, device, **dropout, **options).train()
+    dtype = common.PRECISIONS[args.precision]
+    model = common.make_model(arch, task, device, **dropout, **options).to(dtype).train()
     criterion: Any
     if hasattr(model, "source_fields"):
-        criterion = LabelSmoothedCrossEntropyWithSyntax(
-            task, False, 0.1, 0.5, 0.5, "tokens", 0.5, False, 0.01, 0.01
-        )
+        cfg: Any = make_config()()
+        cfg.sentence_avg, cfg.label_smoothing = False, 0.1
+        cfg.sync_mse_weight = cfg.sync_rank_weight = 0.01
+        criterion = LabelSmoothedCrossEntropyWithSyntax.build_criterion(cfg, task)
     else:
         criterion = LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), foreach=True)
@@ -48,8 +51,7 @@ def make_update(
         batch = dict(batches[state["n"] % len(batches)])
         batch["net_input"] = common.net_input(model, batch)
         state["n"] += 1
-        with torch.autocast(device.type, torch.bfloat16, enabled=args.bf16):
-            loss, sample_size, _ = criterion(model, batch)
+        loss, sample_size, _ = criterion(model, batch)
         (loss / sample_size).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -62,7 +64,6 @@ def main() -> None:
     """Run the benchmark."""
     parser = common.parser(__doc__)
     parser.add_argument("--max-tokens", type=int, default=2048)
-    parser.add_argument("--bf16", action="store_true", help="automatic mixed precision")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     device = torch.device(args.device)
@@ -72,8 +73,9 @@ def main() -> None:
         name: make_update(arch, options, args, task, batches)
         for name, (arch, options) in common.systems(args).items()
     }
-    print(f"one update, {args.max_tokens} tokens, {common.describe(args)}")
-    common.print_ratios(common.interleaved(updates, args.rounds, device))
+    print(f"one update, {args.max_tokens} tokens, {common.describe(args)}, {args.precision}")
+    memory = common.measure_memory(updates, device)
+    common.print_ratios(common.interleaved(updates, args.rounds, device), memory=memory)
 
 
 if __name__ == "__main__":

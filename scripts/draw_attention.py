@@ -18,7 +18,7 @@ from fairseq import checkpoint_utils
 from torch import Tensor
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers task and model)
-from syncattn_fairseq.data.subwords import detect_scheme, word_lengths
+from syncattn_fairseq.data.words import detect_scheme, word_lengths
 from syncattn_fairseq.evaluation.alignment import read_alignments
 
 CELL = 17

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from syncattn_fairseq.recipes.corpus import load_corpus
+from syncattn_fairseq.recipes.corpus import Subwords, load_corpus
 from syncattn_fairseq.recipes.systems import IGNORED, load_system
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -54,6 +54,16 @@ def named(values: dict[tuple[str, str], Any]) -> dict[str, Any]:
     return {section if name == "_name" else name: v for (section, name), v in values.items()}
 
 
+def subwords(values: Subwords) -> str:
+    """Return how words are cut."""
+    published = f"{values.size:,}" if values.size else "as published"
+    if values.unit == "word":
+        published = f"words, the {values.size:,} most frequent" if values.size else "all words"
+    return f"{published}, {'joint' if values.joint else 'of each side apart'}" + (
+        ", one dictionary" if values.joined else ", two dictionaries"
+    )
+
+
 def lines() -> Iterator[str]:
     """Yield the page."""
     yield from HEAD
@@ -66,8 +76,11 @@ def lines() -> Iterator[str]:
         yield f"- all systems: {shown(named(shared))}"
         yield f"- tokens an update: {shared['dataset', 'max_tokens'] * steps:,}"
         yield f"- words: {', '.join(words)}"
-        yield f"- training pairs: {shown(corpus.clean)}; subwords: {shown(vars(corpus.subwords))}"
-        yield f"- decoded with the {corpus.checkpoint} checkpoint; score: {shown(corpus.score)}"
+        clean = "all are kept" if corpus.clean is None else shown(corpus.clean)
+        yield f"- training pairs: {clean}; subwords: {subwords(corpus.subwords)}"
+        mean = isinstance(corpus.checkpoint, int)
+        which = f"mean of {corpus.checkpoint} epochs" if mean else f"{corpus.checkpoint} checkpoint"
+        yield f"- decoded with the {which}; score: {shown(corpus.score)}"
         yield from ("", "| system | its own settings |", "|---|---|")
         for path in sorted(folder.glob("[!_]*.yaml")):
             own = settings(load_system(path)).items()

@@ -1,25 +1,84 @@
-"""Averages of checkpoints."""
+"""Checkpoints: how they are read, and their averages."""
 
 from __future__ import annotations
 
-import pickle
+import argparse
 import re
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from .base.errors import DataError
-from .base.files import replacing
+from .whole_checkpoints import load_checkpoint, save_checkpoint
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),
     "update": re.compile(r"checkpoint_\d+_(\d+)\.pt"),
 }
+
+
+def allow_checkpoint_classes() -> None:
+    """Let ``torch.load`` read what fairseq writes.
+
+    Since PyTorch 2.6 a checkpoint may only hold tensors and classes that are named in advance.
+    fairseq's hold its configuration, and the second of two processes that resume gets that sent
+    as an OmegaConf object. The check itself stays on.
+    """
+    torch.serialization.add_safe_globals(_checkpoint_classes())
+
+
+def _checkpoint_classes() -> list[Any]:
+    """List what a checkpoint may hold beside tensors."""
+    from fairseq.distributed.utils import _TensorPlaceholder
+    from omegaconf import DictConfig, ListConfig, base, nodes
+
+    return [
+        argparse.Namespace,
+        Any,
+        DictConfig,
+        ListConfig,
+        OrderedDict,
+        defaultdict,
+        dict,
+        list,
+        int,
+        float,
+        str,
+        bool,
+        base.ContainerMetadata,
+        base.Metadata,
+        nodes.AnyNode,
+        nodes.StringNode,
+        nodes.IntegerNode,
+        nodes.FloatNode,
+        nodes.BooleanNode,
+        nodes.EnumNode,
+        _TensorPlaceholder,
+        # --eval-bleu keeps its counts as numpy arrays
+        np.ndarray,
+        np.dtype,
+        type(np.dtype("int64")),
+        type(np.dtype("float64")),
+        np.zeros(1).__reduce__()[0],
+    ]
+
+
+def read_checkpoint(path: str | Path) -> dict[str, Any]:
+    """Read a checkpoint of fairseq's; what is not used of it stays on disk.
+
+    Raises:
+        DataError: it is none.
+    """
+    allow_checkpoint_classes()
+    return load_checkpoint(
+        path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    )
 
 
 def last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:
@@ -60,7 +119,8 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     Raises:
         DataError: something is no checkpoint, or not of the same model as the others.
     """
-    states = [_load(path) for path in paths]
+    # The optimizer states, two thirds of the files, are never touched.
+    states = [read_checkpoint(path) for path in paths]
     updates = [state["optimizer_history"][-1]["num_updates"] for state in states]
     newest = states[updates.index(max(updates))]
     models = [state["model"] for state in states]
@@ -76,8 +136,7 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
         means[key] = shared[place]
     newest["model"] = means
     newest.pop("last_optimizer_state", None)
-    with replacing(Path(output)) as temporary:
-        torch.save(newest, temporary)
+    save_checkpoint(newest, output)
     return updates
 
 
@@ -88,19 +147,6 @@ def _mean(values: Sequence[Tensor], newest: Tensor) -> Tensor:
     for value in values:
         total += value
     return (total / len(values)).to(newest.dtype)
-
-
-def _load(path: str | Path) -> dict[str, Any]:
-    try:
-        # Mapped, not read: the optimizer state, two thirds of the file, is never touched.
-        state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True)
-    except (pickle.UnpicklingError, RuntimeError) as error:
-        raise DataError(
-            f"{path}: PyTorch cannot load it ({type(error).__name__}); give a checkpoint of fairseq"
-        ) from error
-    if not (isinstance(state, dict) and "model" in state and state.get("optimizer_history")):
-        raise DataError(f"{path}: holds no model with its history; give a checkpoint of fairseq")
-    return state
 
 
 def _check_same_parameters(one: dict[str, Tensor], other: dict[str, Tensor], where: str) -> None:

@@ -4,11 +4,15 @@
 with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
-from .base import compatibility
+from . import checkpoints, whole_checkpoints
+from .base import compatibility, finite_losses, one_line
 
+one_line.fail_in_one_line()
 compatibility.require_fairseq()
 compatibility.avoid_encoder_kernel()
-compatibility.allow_checkpoint_classes()
+checkpoints.allow_checkpoint_classes()
+whole_checkpoints.keep_checkpoints_whole()
+finite_losses.stop_at_infinite_losses()
 
 from . import criterions, models, tasks  # noqa: E402  (fairseq must be known to work first)
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# Words of two characters; or words that are given, with tags.
+# Words of two characters; or words that are given, with tags. Without -out tok it escapes what has
+# a meaning in its own format.
 KYTEA = """\
 #!{python} -SE
 import sys
 for line in sys.stdin:
-    if sys.argv[1:] == ["-notags"]:
-        text = "".join(line.split())
-        print(" ".join(text[i : i + 2] for i in range(0, len(text), 2)))
+    if sys.argv[1:] in (["-notags"], ["-notags", "-out", "tok"]):
+        text = line.rstrip("\\n")
+        words = [text[i : i + 2] for i in range(0, len(text), 2)]
+        if "tok" not in sys.argv:
+            words = ["".join("\\\\" * (c in "/&\\\\ ") + c for c in word) for word in words]
+        print(" ".join(words))
     else:
         assert sys.argv[1:] == ["-in", "tok"]
         print(" ".join(f"{{word}}/名詞/よみ" for word in line.split()))
@@ -37,6 +41,6 @@ def install(folder: Path) -> Path:
     for name, program in (("kytea", KYTEA), ("eda", EDA)):
         (folder / name).write_text(program.format(python=sys.executable), "utf-8")
         (folder / name).chmod(0o755)
-    model = folder / "the model.etm"
+    model = folder / "model.etm"
     model.write_text("model")
     return model

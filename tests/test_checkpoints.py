@@ -70,12 +70,13 @@ def test_other_models_are_refused(
 
 
 def test_what_is_no_checkpoint(tmp_path: Path) -> None:
-    text, other = tmp_path / "text.pt", tmp_path / "other.pt"
+    text, other, number = (tmp_path / f"{name}.pt" for name in ("text", "other", "number"))
     text.write_text("text\n", encoding="utf-8")
     torch.save({"weights": 1}, other)
-    for path in (text, other):
+    torch.save({"model": {}, "optimizer_history": [{}]}, number)
+    for path in (text, other, number):
         with pytest.raises(
-            DataError, match=f"{path.name}: .*give a checkpoint of fairseq"
+            DataError, match=f"{path.name}: .*give (one|a checkpoint) of fairseq"
         ) as error:
             average_checkpoints([path], tmp_path / "mean.pt")
         assert "\n" not in str(error.value)
@@ -90,3 +91,18 @@ def test_last_checkpoints_are_ordered_by_number(tmp_path: Path) -> None:
     assert [p.name for p in last_checkpoints(tmp_path, 1, "update")] == ["checkpoint_2_1000.pt"]
     with pytest.raises(DataError, match="2 checkpoints by update, 3 are to be averaged"):
         last_checkpoints(tmp_path, 3, "update")
+
+
+def test_a_full_disk_names_the_output(tmp_path: Path) -> None:
+    path = save(tmp_path / "1.pt", 1, {"a": torch.zeros(100_000)})
+    with pytest.raises((DataError, OSError), match="/dev/full"):
+        average_checkpoints([path], "/dev/full")
+
+
+def test_a_flipped_bit_is_refused(tmp_path: Path) -> None:
+    path = save(tmp_path / "1.pt", 1, {"a": torch.full((1000,), 3.0)})
+    data = bytearray(path.read_bytes())
+    data[data.index(torch.full((9,), 3.0).numpy().tobytes()) + 2] ^= 4
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"1\.pt: damaged"):
+        average_checkpoints([path], tmp_path / "mean.pt")

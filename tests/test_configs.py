@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from argparse import Namespace
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -12,6 +13,8 @@ from fairseq import options
 from fairseq.models import ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 
+from syncattn_fairseq.data.fields import SourceFields
+from syncattn_fairseq.recipes.needs import MULTI_TASK, needs_of
 from syncattn_fairseq.recipes.systems import NAMED, load_system, training_options
 from tests.models import build
 
@@ -27,7 +30,12 @@ def script(name: str) -> ModuleType:
     return module
 
 
-SMALL = ["model.encoder_embed_dim=16", "model.encoder_ffn_embed_dim=16"]
+SMALL_CORPORA = ("enja", "multi30k_en_de", "multi30k_tiny_en_de_3625", "multi30k_tiny_en_de_7250")
+SMALL = [
+    "model.encoder_embed_dim=16",
+    "model.decoder_embed_dim=16",
+    "model.encoder_ffn_embed_dim=16",
+]
 SMALL_RNN = [
     f"model.{side}_{size}=16"
     for side in ("encoder", "decoder")
@@ -52,22 +60,46 @@ def test_fairseq_reads_what_the_config_says_and_builds_the_model(path: Path) -> 
     task = SimpleNamespace(
         source_dictionary=words, target_dictionary=words, source_label_dictionary=words
     )
-    model = ARCH_MODEL_REGISTRY[args.arch].build_model(Namespace(**vars(args)), task)
-    assert rnn or len(model.decoder.layers) == (3 if path.parent.name == "multi30k_en_de" else 6)
+    built = Namespace(**vars(args))
+    model = ARCH_MODEL_REGISTRY[args.arch].build_model(built, task)
+    assert needs_of(config) == needs_of_model(path.stem, model.source_fields, built)
+    layers = {"multi30k_tiny_en_de": 4} | dict.fromkeys(SMALL_CORPORA, 3)
+    assert rnn or len(model.decoder.layers) == layers.get(path.parent.name, 6)
+
+
+def needs_of_model(name: str, fields: SourceFields, args: Namespace) -> set[str]:
+    """Return what a model and its losses read."""
+    source, target = args.source_lang, args.target_lang
+    return {
+        *({MULTI_TASK} if name == "multi_task" else ()),
+        *({f"heads.{source}"} if fields.reads("heads") else ()),
+        *({f"heads.{source}"} if fields.rules and args.src_dep_weight > 0 else ()),
+        *({f"labels.{source}"} if fields.reads("labels") else ()),
+        *(
+            {f"heads.{target}"}
+            if getattr(args, "decoder_dependency_layer", 0) and args.tgt_dep_weight > 0
+            else ()
+        ),
+    }
 
 
 def test_a_system_sets_nothing_that_its_corpus_sets() -> None:
     """For hydra the corpus comes last, since a schema that it finds itself overrides the first."""
     for path in CONFIGS:
-        system, corpus = (OmegaConf.load(p) for p in (path, path.with_name("_corpus.yaml")))
-        assert system.defaults == ["_self_", "_corpus"]
-        for section in system.keys() & corpus.keys():
-            assert not system[section].keys() & corpus[section].keys(), f"{path}: {section}"
+        system = OmegaConf.load(path)
+        assert system.defaults[:2] == ["_self_", "_corpus"] and len(system.defaults) <= 3
+        parts = [
+            system,
+            *(OmegaConf.load(path.with_name(f"{n}.yaml")) for n in system.defaults[1:]),
+        ]
+        for one, other in combinations(parts, 2):
+            for section in one.keys() & other.keys() - {"defaults"}:
+                assert not one[section].keys() & other[section].keys(), f"{path}: {section}"
 
 
 def test_every_corpus_has_a_baseline() -> None:
     for folder in {path.parent for path in CONFIGS}:
-        assert list(folder.glob("*transformer.yaml")), folder
+        assert list(folder.glob("transformer.yaml")) or list(folder.glob("rnn_global.yaml")), folder
         assert (folder / "_corpus.yaml").exists()
 
 

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import logging
 import sys
-from collections import OrderedDict, defaultdict
-from typing import Any
-
-import numpy as np
-import torch
 
 FAIRSEQ = "fairseq-fixed==0.12.3.1"
 
@@ -46,51 +40,3 @@ def avoid_encoder_kernel() -> None:
         TransformerEncoderLayerBase.can_use_fastpath = property(
             lambda layer: False, lambda layer, value: None
         )
-
-
-def allow_checkpoint_classes() -> None:
-    """Let ``torch.load`` read what fairseq writes.
-
-    Since PyTorch 2.6 a checkpoint may only hold tensors and classes that are named in advance.
-    fairseq's hold its configuration, and the second of two processes that resume gets that sent
-    as an OmegaConf object. The check itself stays on.
-    """
-    if not hasattr(torch.serialization, "add_safe_globals"):
-        return
-    torch.serialization.add_safe_globals(_checkpoint_classes())
-
-
-def _checkpoint_classes() -> list[Any]:
-    """List what a checkpoint may hold beside tensors."""
-    from fairseq.distributed.utils import _TensorPlaceholder
-    from omegaconf import DictConfig, ListConfig, base, nodes
-
-    return [
-        argparse.Namespace,
-        Any,
-        DictConfig,
-        ListConfig,
-        OrderedDict,
-        defaultdict,
-        dict,
-        list,
-        int,
-        float,
-        str,
-        bool,
-        base.ContainerMetadata,
-        base.Metadata,
-        nodes.AnyNode,
-        nodes.StringNode,
-        nodes.IntegerNode,
-        nodes.FloatNode,
-        nodes.BooleanNode,
-        nodes.EnumNode,
-        _TensorPlaceholder,
-        # --eval-bleu keeps its counts as numpy arrays
-        np.ndarray,
-        np.dtype,
-        type(np.dtype("int64")),
-        type(np.dtype("float64")),
-        np.zeros(1).__reduce__()[0],
-    ]

@@ -2,31 +2,66 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import gzip
 import hashlib
 import os
+import secrets
+import shutil
+import stat
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
+from typing import TextIO
 
 from .errors import DataError
+
+MAX_LINE = 2**24
+"""Characters, the line end among them. No sentence, parse or tree is longer: such a
+file is no text, and would fill the memory."""
 
 
 def read_lines(path: Path | str | int) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file, or of an open file descriptor, without line ends.
 
     Raises:
-        DataError: naming the line that is not UTF-8.
+        DataError: naming the line that is not UTF-8, or longer than `MAX_LINE`.
     """
+    with open(path, encoding="utf-8", errors="surrogateescape", closefd=path != 0) as file:
+        yield from _lines(file, "<stdin>" if path == 0 else str(path))
+
+
+def read_gzipped_lines(path: Path | str) -> Iterator[str]:
+    """Yield the lines of a gzipped text file as `read_lines` does.
+
+    Raises:
+        DataError: as `read_lines`, and for a file that is no whole gzip archive.
+    """
+    with gzip.open(path, "rt", encoding="utf-8", errors="surrogateescape") as file:
+        try:
+            yield from _lines(file, str(path))
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataError(f"{path}: not a whole gzip file ({error}); get it again") from None
+
+
+def _lines(file: TextIO, name: str) -> Iterator[str]:
     # Undecodable bytes come through as lone surrogates, which no valid text holds: that way the
     # line that has them is known, although the decoder works in blocks.
-    with open(path, encoding="utf-8", errors="surrogateescape", closefd=path != 0) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.encode()
-            except UnicodeEncodeError:
-                name = "<stdin>" if path == 0 else path
-                raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8") from None
-            yield line.rstrip("\n")
+    number = 0
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise DataError(
+                f"{name}:{number}: a line of more than {MAX_LINE:,} characters; is the file text?"
+            )
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8") from None
+        yield line.rstrip("\n")
 
 
 def same_line_count(*paths: Path) -> int:
@@ -61,9 +96,9 @@ def _line_count(path: Path) -> int:
     return count + (end != "\n")
 
 
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
+def checksum(path: Path, algorithm: str = "sha256") -> str:
+    """Return the SHA-256 of a file, or its sum by another algorithm of hashlib."""
+    digest = hashlib.new(algorithm)
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
@@ -72,10 +107,100 @@ def checksum(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path``, renamed to ``path`` when the block succeeds."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Give a temporary name beside ``path``, renamed to ``path`` when the block succeeds.
+
+    A link is followed, so that the file it leads to is replaced. What is no file, such as
+    ``/dev/null`` or a pipe, is given as it is. What a killed run has left behind is removed.
+
+    Raises:
+        OSError: naming ``path`` where there is no room for it.
+    """
+    with _naming_full_disk(path):
+        if _is_stream(path):
+            yield path
+            return
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        _remove_leftovers(target)
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        # Never a file, or a link, that is already there.
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # as long as we are at work
+            yield temporary
+            if target.exists():
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+            os.close(descriptor)
+
+
+@contextmanager
+def _naming_full_disk(path: Path) -> Iterator[None]:
+    """Say which file has no room: Python does not."""
     try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            error.filename = str(path)
+        raise
+
+
+def _is_stream(path: Path) -> bool:
+    """Tell whether something is there that bytes go through, and that is not to be replaced."""
+    if Path("/dev") in path.parents:
+        return True  # /dev/stdout too, which may be a file
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files for ``target`` that nobody is writing: their writers were killed."""
+    for path in target.parent.glob(f".{escape(target.name)}.*.tmp"):
+        with suppress(OSError):  # it is locked, or gone, or on a file system without locks
+            descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path, busy: str) -> Iterator[None]:
+    """Keep other processes out of a block; the lock ends with the process, however it ends.
+
+    Args:
+        path: the file that is locked, made with its folder if it is not there. The block may
+            remove both.
+        busy: what to say where another process is in the block.
+
+    Raises:
+        DataError: saying ``busy``.
+    """
+    while True:
+        path.parent.mkdir(exist_ok=True)
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            _lock(descriptor, busy)
+            if os.fstat(descriptor).st_nlink:  # else it was removed before we had the lock
+                yield
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, busy: str) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DataError(busy) from None
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):  # no locks there
+            raise

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 
 from ..base.errors import DataError
-from ..data.subwords import SCHEMES
+from ..data.words import SCHEMES
 from ..evaluation.alignment import (
     Link,
     alignment_error_rate,
@@ -24,7 +24,7 @@ from ..evaluation.word_alignment import (
     common_sentences,
     read_word_alignments,
 )
-from .common import command, publish
+from .common import check_outputs, command, new_parser, publish
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
@@ -44,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("give --forward or --backward, or both")
     if not args.gold and not args.output:
         parser.error("give --gold to score alignments, --output to write them, or both")
+    check_outputs(args.json, *(path for _, _, path in args.output))
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
     common = common_sentences({f"--{way} {name}": found for (name, way), found in outputs.items()})
@@ -73,8 +74,8 @@ def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment 
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            for layer, found in read_word_alignments(path, args.subwords, backward).items():
-                outputs[name if layer is None else f"{name} layer {layer}", direction] = found
+            for topic, found in read_word_alignments(path, args.subwords, backward).items():
+                outputs[name if topic is None else f"{name} {topic.name}", direction] = found
     return outputs
 
 
@@ -85,9 +86,10 @@ def _gold(
     sure, possible = read_alignments(args.gold, args.one_based)
     if len(sure) != sentences:
         raise DataError(f"{args.gold}: {len(sure)} lines, but {sentences} decoded sentences")
-    for index, (alignment, *_) in common.items():
+    for index, alignments in common.items():
         try:
-            alignment.check_gold(sure[index] | possible[index])
+            for alignment in alignments:
+                alignment.check_gold(sure[index] | possible[index])
         except DataError as error:
             raise DataError(f"{args.gold}:{index + 1}: {error}") from None
     return [sure[index] for index in common], [possible[index] for index in common]
@@ -138,12 +140,14 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-align",
-        description="Score and write the word alignments that models printed with fairseq-generate "
+    parser = new_parser(
+        "syncattn-align",
+        "Score and write the word alignments that models printed with fairseq-generate "
         "--score-reference --print-alignment, without --remove-bpe; with --print-layer-alignments, "
-        "those of every decoder layer, named NAME layer 1 and so on. Of models of both directions "
-        "also what is made of the two: " + ", ".join(SYMMETRISATIONS) + ".",
+        "those of every decoder layer, named NAME layer 1 and so on, or of its single heads, NAME "
+        "layer 1 head 2. Of models of both directions also what is made of the two: "
+        + ", ".join(SYMMETRISATIONS)
+        + ".",
     )
     parser.add_argument(
         "--forward",
@@ -151,7 +155,8 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar=("NAME", "FILE"),
-        help="output of a model from source to target; once for each system or layer",
+        help="output of a model from source to target, or a Pharaoh file such as fast_align's: "
+        "i-j, source-target, 0-based; once for each system",
     )
     parser.add_argument(
         "--backward",
@@ -159,8 +164,8 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar=("NAME", "FILE"),
-        help="output of a model from target to source on the same sentences; with the NAME of a "
-        "--forward, both are symmetrised",
+        help="output of a model from target to source on the same sentences, or a Pharaoh file, "
+        "source-target as well (fast_align -r); with the NAME of a --forward, both are symmetrised",
     )
     parser.add_argument(
         "--gold",

@@ -6,8 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ..checkpoints import average_checkpoints, last_checkpoints
-from .common import command, positive
+from .common import command, new_parser, positive
 
 
 @command
@@ -19,6 +18,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("name the checkpoints, or give --last N and --dir")
     if bool(args.last) != bool(args.dir):
         parser.error("--last and --dir go together")
+    from ..checkpoints import average_checkpoints, last_checkpoints  # torch, which takes seconds
+
     paths = args.checkpoints or last_checkpoints(args.dir, args.last, args.by)
     updates = average_checkpoints(paths, args.output)
     print(
@@ -28,9 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-average", description="Average the parameters of fairseq checkpoints."
-    )
+    parser = new_parser("syncattn-average", "Average the parameters of fairseq checkpoints.")
     parser.add_argument("checkpoints", nargs="*", help="files to average")
     parser.add_argument("--output", required=True, help="file to write")
     parser.add_argument("--last", type=positive, metavar="N", help="average the newest N of --dir")

@@ -12,15 +12,15 @@ from tqdm import tqdm
 
 from ..base.files import replacing
 from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, read_sentences
-from .common import add_texts, command, rewrite_texts
+from .common import add_texts, command, new_parser, positive, rewrite_texts
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="syncattn-bpe", description=__doc__)
+    parser = new_parser("syncattn-bpe", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     learn = commands.add_parser("learn", help="learn a sentencepiece model from tokenised text")
     learn.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE")
-    learn.add_argument("--vocab-size", type=int, required=True, metavar="N")
+    learn.add_argument("--vocab-size", type=positive, required=True, metavar="N")
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )
@@ -38,10 +38,10 @@ def _learn(args: argparse.Namespace) -> None:
 
 
 def _apply(args: argparse.Namespace) -> None:
-    rewrite_texts(args, partial(_pieces, args.model))
+    rewrite_texts(args, partial(_cut_lines, args.model))
 
 
-def _pieces(model: Path, source: Path | int) -> Iterator[str]:
+def _cut_lines(model: Path, source: Path | int) -> Iterator[str]:
     sentences = tqdm(read_sentences(source), unit=" sentences", disable=None)
     for pieces in apply_pieces(model, sentences):
         yield " ".join(pieces) + "\n"

@@ -11,10 +11,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import DataError
-from ..base.files import same_line_count
-from ..recipes.clean import FAULTS, find_fault
+from ..base.files import read_lines, same_line_count
+from ..recipes.clean import EXCLUDED, FAULTS, REPLACEMENT, find_fault, key, without_mark
 from ..recipes.parallel import read_pairs, sides, write_pairs
-from .common import command, positive
+from .common import command, new_parser, positive
 
 
 @command
@@ -22,32 +22,58 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = _parser()
     args = parser.parse_args(argv)
-    if (args.every is None) != (args.held_out is None):
-        parser.error("give --every and --held-out together, or neither")
+    if ((args.every or args.last) is None) != (args.held_out is None):
+        parser.error("give --every or --last together with --held-out, or none of them")
+    if args.every and args.last:
+        parser.error("--every and --last: give one")
     if args.held_out == args.output:
         parser.error("--held-out and --output are the same")
+    if args.languages[0] == args.languages[1]:
+        parser.error(f"--languages: {args.languages[0]} twice; name two")
+    if any("/" in language for language in args.languages):
+        parser.error("--languages: codes are wanted, such as en de, and no folders")
     total = same_line_count(*sides(args.input, args.languages))
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
+    replaced = seen = held = 0
+    excluded = [{key(line) for line in read_lines(path)} for path in _excluded(args)]
     prefixes = [args.output] if args.held_out is None else [args.output, args.held_out]
     with write_pairs(prefixes, args.languages) as writers:
         progress = tqdm(pairs, total=total, unit=" pairs", unit_scale=True, disable=None)
-        for source, target in progress:
+        for pair in progress:
+            source, target = map(without_mark, pair)
+            replaced += (source, target) != pair
             fault = find_fault(source, target, args.max_words, args.ratio)
+            if fault is None and any(map(set.__contains__, excluded, map(key, (source, target)))):
+                fault = EXCLUDED
             faults[fault] += 1
+            seen += 1
             if fault is None:
                 held_out = args.every is not None and faults[None] % args.every == 0
+                held_out |= args.last is not None and seen > total - args.last
+                held += held_out
                 writers[held_out].write(source, target)
+        if args.last is not None and not 0 < held < faults[None]:
+            raise DataError(
+                f"{args.input}: of {faults[None]} pairs that are kept {held} are among the last "
+                f"{args.last}; choose another --last"
+            )
         if args.every is not None and faults[None] < args.every:
             raise DataError(
                 f"{args.input}: {faults[None]} pairs are kept, too few to hold out every "
                 f"{args.every}th; choose a smaller --every"
             )
     print(f"{total} pairs, {faults[None]} kept")
-    if args.every is not None:
-        print(f"{faults[None] // args.every} of them held out")
-    for fault in FAULTS:
+    if args.held_out is not None:
+        print(f"{held} of them held out")
+    for fault in FAULTS if args.exclude else FAULTS[:-1]:
         print(f"{faults[fault]} left out: {fault}")
+    if replaced:
+        print(f"{replaced} held U+2581, which is {REPLACEMENT} now")
+
+
+def _excluded(args: argparse.Namespace) -> list[Path]:
+    return sides(args.exclude, args.languages) if args.exclude else []
 
 
 def _ratio(value: str) -> float:
@@ -58,10 +84,11 @@ def _ratio(value: str) -> float:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-clean",
-        description="Write the pairs of tokenised text that both have words, and not too many, to "
-        "PREFIX.SRC and PREFIX.TGT. Sentences themselves stay as they are.",
+    parser = new_parser(
+        "syncattn-clean",
+        "Write the pairs of tokenised text that both have words, and not too many, to "
+        "PREFIX.SRC and PREFIX.TGT. Sentences themselves stay as they are, but for U+2581, which "
+        f"would stop syncattn-bpe: it becomes {REPLACEMENT}.",
     )
     parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
     parser.add_argument("--input", type=Path, required=True, metavar="PREFIX")
@@ -81,6 +108,19 @@ def _parser() -> argparse.ArgumentParser:
         type=positive,
         metavar="N",
         help="of the pairs that are kept, write every Nth to --held-out instead, for validation",
+    )
+    parser.add_argument(
+        "--last",
+        type=positive,
+        metavar="N",
+        help="of the last N pairs, write those that are kept to --held-out",
+    )
+    parser.add_argument(
+        "--exclude",
+        type=Path,
+        metavar="PREFIX",
+        help="leave out pairs of which a side is a sentence of PREFIX.SRC or PREFIX.TGT, whatever "
+        "the spaces and capitals: those of a test set",
     )
     parser.add_argument("--held-out", type=Path, metavar="PREFIX")
     return parser

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..recipes.collect import collect
 from ..recipes.formats import PAIRS, TEXTS
 from ..recipes.parallel import write_pairs
-from .common import command, positive
+from .common import command, new_parser, positive
 
 
 @command
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with write_pairs([args.output], languages) as (writer,):
         for format_name, place in args.texts:
             count = 0
-            pairs = collect(args.archives, format_name, place, languages)
+            pairs = collect(args.archives, format_name, place, languages, args.keep_empty)
             rest = None if args.first is None else args.first - sum(n for n, _ in counts)
             progress = tqdm(pairs, place, unit=" pairs", unit_scale=True, disable=None)
             for pair in islice(progress, rest):
@@ -46,9 +46,9 @@ def _text(value: str) -> tuple[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-collect",
-        description="Write parallel text that is in archives to PREFIX.SRC and PREFIX.TGT, one "
+    parser = new_parser(
+        "syncattn-collect",
+        "Write parallel text that is in archives to PREFIX.SRC and PREFIX.TGT, one "
         "sentence per line and pair by pair, in the order of the arguments.",
     )
     parser.add_argument(
@@ -67,6 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", type=Path, required=True, metavar="PREFIX")
     parser.add_argument(
         "--first", type=positive, metavar="N", help="stop after N pairs (default: write all)"
+    )
+    parser.add_argument(
+        "--keep-empty",
+        action="store_true",
+        help="write pairs with two empty sides as well: of heads, where there are no parses",
     )
     return parser
 

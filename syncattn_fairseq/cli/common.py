@@ -1,32 +1,69 @@
-"""What the commands share: how they fail, and arguments."""
+"""What the commands share: how they fail, and arguments.
+
+A command starts in a tenth of a second: its module imports what its arguments need, and the
+functions that do the work import what they work with.
+"""
 
 from __future__ import annotations
 
 import argparse
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import __version__
 from ..base.errors import DataError
 from ..base.files import replacing
+from ..base.numbers import read_whole
 
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
-    """Make the entry point of a command: bad input is one line on standard error and status 1."""
+    """Make the entry point of a command: bad input is one line on standard error and status 1.
+
+    So is the user's interruption. Where nobody reads the output any more, the command just ends.
+    """
 
     @functools.wraps(run)
     def main(argv: Sequence[str] | None = None) -> int:
         try:
             run(argv)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Python would try to write the rest at exit, and complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except KeyboardInterrupt:
+            print("error: interrupted", file=sys.stderr)
+            return 130
         except (DataError, OSError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
         return 0
 
     return main
+
+
+def new_parser(name: str, description: str | None, **options: Any) -> argparse.ArgumentParser:
+    """Make the parser of a command's arguments.
+
+    Args:
+        name: of the command.
+        description: what it does.
+        options: of `argparse.ArgumentParser`.
+    """
+    parser = argparse.ArgumentParser(prog=name, description=description, **options)
+    add_version(parser)
+    return parser
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """Let a command say its version."""
+    version = f"%(prog)s {__version__}"
+    parser.add_argument("--version", action="version", version=version)
 
 
 def publish(numbers: Any, table: str, json_file: str | None) -> None:
@@ -40,6 +77,18 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
             temporary.write_text(document, encoding="utf-8")
     if table:
         print(table)
+
+
+def check_outputs(*outputs: str | Path | None) -> None:
+    """Refuse to write two things into one file; None is not written.
+
+    Raises:
+        DataError: naming the file.
+    """
+    files = [os.path.realpath(path) for path in outputs if path is not None and path != "-"]
+    for path in files:
+        if files.count(path) > 1 and not path.startswith("/dev/"):
+            raise DataError(f"{path}: is to be written twice; give each output a name of its own")
 
 
 def add_texts(parser: argparse.ArgumentParser) -> None:
@@ -74,14 +123,26 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
         return
     if len(inputs) != len(args.output):
         raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
+    check_outputs(*args.output)
     for source, output in zip(inputs, args.output, strict=True):
         with replacing(output) as path, path.open("w", encoding="utf-8") as file:
             file.writelines(lines(source))
 
 
+def fraction(value: str) -> float:
+    """Read a number from 0 to 1."""
+    number = float(value)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{value} is not between 0 and 1")
+    return number
+
+
 def positive(value: str) -> int:
-    """Read a whole number from 1."""
-    number = int(value)
+    """Read a whole number from 1, of nine digits at most."""
+    try:
+        number = read_whole(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is less than 1")
     return number

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..synthetic.corpus import write_corpus
-from .common import command, positive
+from .common import command, new_parser, positive
 
 
 @command
@@ -21,9 +21,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-corpus",
-        description="Write an English-German corpus drawn from a grammar: words, dependency heads "
+    parser = new_parser(
+        "syncattn-corpus",
+        "Write an English-German corpus drawn from a grammar: words, dependency heads "
         "and labels, word alignments, phrase structure and CoNLL-U.",
     )
     parser.add_argument("directory", type=Path, help="where to write; made if it is not there")

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.files import checksum
-from ..recipes.fetch import MIRRORS, fetch, licensed
-from .common import command, positive
+from ..recipes.fetch import MIRRORS, SUMS, fetch, licensed
+from .common import command, new_parser, positive
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-fetch",
-        description="Download a file unless it is there. An interrupted download goes on where it "
+    parser = new_parser(
+        "syncattn-fetch",
+        "Download a file unless it is there. An interrupted download goes on where it "
         f"stopped. Mirrors, as base URLs in the environment variable {MIRRORS}, are asked first "
-        "for BASE/HOST/PATH of the URL.",
+        "for BASE/HOST/PATH of the URL. Where no checksum is given, that of the first download is "
+        f"noted in DIR/{SUMS}, and later ones are compared with it.",
     )
     parser.add_argument(
         "source", metavar="URL", help="where it is (with --licence: the name of the file)"
@@ -26,6 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="where to")
     parser.add_argument("--name", metavar="FILE", help="its name there; default: that of the URL")
     parser.add_argument("--sha256", type=_sha256, metavar="HEX", help="its checksum")
+    parser.add_argument("--md5", type=_md5, metavar="HEX", help="its MD5 sum")
     parser.add_argument("--size", type=positive, metavar="BYTES", help="how many bytes it has")
     parser.add_argument(
         "--licence",
@@ -36,8 +38,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _sha256(value: str) -> str:
-    if not re.fullmatch(r"[0-9a-fA-F]{64}", value):
-        raise argparse.ArgumentTypeError(f"{value!r} is not 64 hexadecimal digits")
+    return _hexadecimal(value, 64)
+
+
+def _md5(value: str) -> str:
+    return _hexadecimal(value, 32)
+
+
+def _hexadecimal(value: str, digits: int) -> str:
+    if not re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", value):
+        raise argparse.ArgumentTypeError(f"{value!r} is not {digits} hexadecimal digits")
     return value
 
 
@@ -47,11 +57,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = _parser()
     args = parser.parse_args(argv)
     if args.licence is not None:
-        if args.name or args.sha256 or args.size:
-            parser.error("--licence goes with none of --name, --sha256 and --size")
+        if args.name or args.sha256 or args.md5 or args.size:
+            parser.error("--licence goes with none of --name, --sha256, --md5 and --size")
         path = licensed(args.source, args.directory, args.licence)
     else:
-        path = fetch(args.source, args.directory, args.name, args.sha256, args.size)
+        path = fetch(args.source, args.directory, args.name, args.sha256, args.size, args.md5)
     found = f"{path}: {path.stat().st_size} bytes"
     print(found if args.sha256 else f"{found}, SHA-256 {checksum(path)}")
 

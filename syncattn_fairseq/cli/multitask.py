@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.files import read_lines
-from ..data.binarise import POLICIES
 from ..data.multitask import (
     TRANSLATE,
     Dependencies,
@@ -18,12 +17,13 @@ from ..data.multitask import (
     mix,
     tag,
 )
-from ..data.subwords import SCHEMES, detect_scheme
-from .common import add_texts, command, rewrite_texts
+from ..data.parses import POLICIES
+from ..data.words import SCHEMES, detect_scheme
+from .common import add_texts, check_outputs, command, new_parser, rewrite_texts
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="syncattn-multitask", description=__doc__)
+    parser = new_parser("syncattn-multitask", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     mixing = commands.add_parser("mix", help="write as many parses as translations, to train on")
     mixing.add_argument("--source", type=Path, required=True, metavar="FILE", help="in subwords")
@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 def _mix(args: argparse.Namespace) -> None:
     if args.labels and not args.heads:
         raise DataError("--labels needs --heads")
+    check_outputs(*args.output)
     scheme = args.subwords
     if scheme is None:
         scheme = detect_scheme(read_lines(args.source))

@@ -7,24 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..base.errors import DataError
+from ..data.parses import MIN_PARSED
 from ..parsing.corpus import convert_parsed, parse_corpus
 from ..parsing.executors import Executor, local, slurm
-from ..parsing.external import Command
 from ..parsing.formats import FORMATS
-from ..parsing.parser import MAX_WORDS
-from ..parsing.shards import ParserSource
-from ..parsing.stanza_parser import StanzaModels
+from ..parsing.parser import MAX_WORDS, ParserSource
+from ..parsing.registry import PARSERS, find_parser
 from ..parsing.writer import CONLLU, HEADS, LABELS
-from .common import command, positive
-
-#: What each parser needs, and what else it takes.
-_OPTIONS = {
-    "stanza": (["lang"], ["stanza_dir", "tagger", "depparse"]),
-    "eda": (["model"], []),
-    "command": (["command", "format"], []),
-    "parsed": (["format"], []),
-}
+from .common import check_outputs, command, fraction, new_parser, positive
 
 
 @command
@@ -34,17 +24,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     _check(parser, args)
     named = {HEADS: args.output, LABELS: args.labels, CONLLU: args.conllu}
+    check_outputs(*named.values())
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
-        report, rate = convert_parsed(args.input, args.parsed, args.format, outputs)
+        report, rate = convert_parsed(
+            args.input, args.parsed, args.format, outputs, args.overwrite, args.min_parsed
+        )
     else:
         report, rate = parse_corpus(
             args.input,
             outputs,
-            _source(args),
+            find_parser(args.parser) if ":" in args.parser else _of_options(args),
             args.max_words,
             _executor(args),
             args.shards,
+            args.overwrite,
+            min_parsed=args.min_parsed,
             say=print,
         )
     for line, detail in report.failures:
@@ -52,34 +47,33 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"{args.output}: {report.totals()}" + (f", {rate:,.0f} words/s" if rate else ""))
 
 
+def _of_options(args: argparse.Namespace) -> ParserSource:
+    return PARSERS[args.parser].from_options(args)
+
+
+def _parser_name(value: str) -> str:
+    if value.partition(":")[0] not in PARSERS:
+        raise argparse.ArgumentTypeError(f"{value!r} is none of {', '.join(PARSERS)}")
+    return value
+
+
 def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
-    chosen = "parsed" if args.parsed else args.parser
-    needed, taken = _OPTIONS[chosen]
-    for option in sorted({name for lists in _OPTIONS.values() for some in lists for name in some}):
+    sources = PARSERS.values()
+    every = {"format", *(name for source in sources for name in (*source.needs, *source.takes))}
+    source = PARSERS[args.parser.partition(":")[0]]
+    named = ((), ()) if ":" in args.parser else (source.needs, source.takes)
+    needed, taken = (("format",), ()) if args.parsed else named
+    chosen = "--parsed" if args.parsed else f"--parser {args.parser}"
+    for option in sorted(every):
         given = getattr(args, option) is not None
         flag = f"--{option.replace('_', '-')}"
-        name = "--parsed" if args.parsed else f"--parser {chosen}"
         if option in needed and not given:
-            parser.error(f"{name} needs {flag}")
-        if given and option not in needed + taken:
-            parser.error(f"{flag} does not go with {name}")
-    if (args.tagger is None) != (args.depparse is None) or (args.tagger and args.stanza_dir):
-        parser.error("give --stanza-dir, or both of --tagger and --depparse")
+            parser.error(f"{chosen} needs {flag}")
+        if given and option not in (*needed, *taken):
+            parser.error(f"{flag} does not go with {chosen}")
     if args.slurm and args.executor != "slurm":
         parser.error("--slurm needs --executor slurm")
-
-
-def _source(args: argparse.Namespace) -> ParserSource:
-    if args.parser == "eda":
-        return Command.eda(str(args.model.resolve()))
-    if args.parser == "command":
-        return Command.of_user(args.command, args.format)
-    for path in (args.stanza_dir, args.tagger, args.depparse):
-        if path and not path.exists():
-            raise DataError(f"{path}: no such file or directory")
-    paths = (str(p.resolve()) if p else None for p in (args.stanza_dir, args.tagger, args.depparse))
-    return StanzaModels(args.lang, *paths)
 
 
 def _executor(args: argparse.Namespace) -> Executor:
@@ -90,9 +84,9 @@ def _executor(args: argparse.Namespace) -> Executor:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-parse",
-        description="Parse a text of one sentence per line, with white space between words. The "
+    parser = new_parser(
+        "syncattn-parse",
+        "Parse a text of one sentence per line, with white space between words. The "
         "output has a line for each line of the text, 1-based heads with 0 for the root, in its "
         "order. It is empty where there is no parse: for blank lines, more than --max-words words, "
         "control characters in words, and sentences on which the parser fails. The last line "
@@ -117,6 +111,11 @@ def _parser() -> argparse.ArgumentParser:
         "sent_id is the number of the line",
     )
     parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="also files that this command has not made, or that were changed since",
+    )
+    parser.add_argument(
         "--max-words",
         type=positive,
         default=MAX_WORDS,
@@ -124,31 +123,26 @@ def _parser() -> argparse.ArgumentParser:
         help="longer sentences are not parsed; 1,000 words take Stanza 10 s and 3 GB (default: "
         f"{MAX_WORDS})",
     )
+    parser.add_argument(
+        "--min-parsed",
+        type=fraction,
+        default=MIN_PARSED,
+        metavar="SHARE",
+        help="write nothing where a smaller share of the sentences has a parse (default: "
+        f"{MIN_PARSED})",
+    )
     group = parser.add_argument_group("the parser")
     group.add_argument(
         "--parser",
-        choices=("stanza", "eda", "command"),
+        type=_parser_name,
         default="stanza",
-        help="Stanza, on a GPU where there is one; EDA, on KyTea's tags for the words of the text; "
-        "or any --command (default: stanza)",
+        metavar="NAME",
+        help="; ".join(f"{name}: {source.about}" for name, source in PARSERS.items())
+        + " (default: stanza). With its options, or in one word: "
+        + ", ".join(f"{name}:{spec}" for name, made in PARSERS.items() for spec in made.specs),
     )
-    group.add_argument("--lang", metavar="LANG", help="Stanza's code of the language, such as de")
-    group.add_argument(
-        "--stanza-dir",
-        type=Path,
-        metavar="DIR",
-        help="what stanza.download has filled, or with one's own models LANG_tagger.pt and "
-        "LANG_parser.pt (default: Stanza's own folder); nothing is ever downloaded",
-    )
-    group.add_argument("--tagger", type=Path, metavar="FILE", help="one's own Stanza tagger")
-    group.add_argument("--depparse", type=Path, metavar="FILE", help="one's own Stanza parser")
-    group.add_argument("--model", type=Path, metavar="FILE", help="EDA's model")
-    group.add_argument(
-        "--command",
-        metavar="COMMAND",
-        help="of the shell; reads the sentences and writes their parses in --format, in order, as "
-        "'udpipe --input=horizontal --tag --parse MODEL' does",
-    )
+    for source in PARSERS.values():
+        source.add_options(group)
     group.add_argument("--format", choices=FORMATS, help="what --command or --parsed is written in")
     group.add_argument(
         "--parsed",

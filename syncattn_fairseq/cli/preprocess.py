@@ -15,10 +15,10 @@ from fairseq_cli import preprocess
 
 from ..base.errors import DataError
 from ..base.files import read_lines, same_line_count
+from ..base.folders import filling
 from ..data.binarise import (
     HEADS,
     LABELS,
-    POLICIES,
     AnnotatedText,
     Annotation,
     binarise,
@@ -29,8 +29,10 @@ from ..data.labels import (
     load_dictionary,
     save_dictionary,
 )
-from ..data.subwords import SCHEMES
-from .common import command
+from ..data.parses import MIN_PARSED, POLICIES
+from ..data.schemes import store_schemes, stored_schemes
+from ..data.words import SCHEMES
+from .common import add_version, command, fraction
 
 SPLITS = ("train", "valid", "test")
 KINDS = (HEADS, LABELS)
@@ -54,6 +56,7 @@ class Part:
 def _parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = options.get_preprocessing_parser()
     parser.prog = "syncattn-preprocess"
+    add_version(parser)
     group = parser.add_argument_group("Parses")
     for split in SPLITS:
         several = "" if split == "train" else ", comma separated if there are several,"
@@ -76,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("auto", *SCHEMES),
         default="auto",
         help="how subwords are marked: a final @@, an initial U+2581, or words are whole "
-        "(default: by what the text contains)",
+        "(default: as in what is in --destdir already, else by what the text contains)",
     )
     group.add_argument(
         "--on-bad-parse",
@@ -85,6 +88,21 @@ def _parser() -> argparse.ArgumentParser:
         help="what heads that are not a tree over their sentence's words, or labels that are not "
         "one for each, do: stop before anything is written, or be dropped and the sentence kept "
         "without (default: stop)",
+    )
+    group.add_argument(
+        "--min-parsed",
+        type=fraction,
+        default=MIN_PARSED,
+        metavar="SHARE",
+        help="stop where a smaller share of the sentences has heads, or labels, that fit them "
+        f"(default: {MIN_PARSED})",
+    )
+    group.add_argument(
+        "--add",
+        nargs="+",
+        metavar="KIND.LANG",
+        help="only these heads or labels, as heads.en or labels.en, for texts that --destdir has "
+        "binarised already; everything else there stays as it is",
     )
     return parser
 
@@ -139,30 +157,39 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
 
 def _check(
     args: argparse.Namespace, parts: Sequence[Part]
-) -> tuple[list[tuple[Part, AnnotatedText]], dict[str, Dictionary]]:
+) -> tuple[list[tuple[Part, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
     """Check everything that can be checked before anything is written.
 
     Returns:
-        what there is to binarise, and each language's dictionary of labels if it has labels.
+        what there is to binarise, each language's dictionary of labels if it has labels, and how
+        its subwords are marked.
     """
     found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
+    if args.add:
+        found = [(p, kind) for p, kind in found if f"{kind.name}.{p.language}" in args.add]
+        missing = {*args.add} - {f"{kind.name}.{part.language}" for part, kind in found}
+        if missing:
+            raise DataError(f"--add {min(missing)}: there is no such file; see --trainheads")
     if not found:
         places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
-            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}"
+            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}; "
+            "text without parses is binarised by fairseq-preprocess"
         )
     dictionaries = _given_dictionaries(args, [part for part, kind in found if kind is LABELS])
     for split in dict.fromkeys(part.split for part in parts):
         same_line_count(*(part.text for part in parts if part.split == split))
-    schemes = {part.language: args.subwords for part, _ in found}
-    if args.subwords == "auto":
-        for language in schemes:
+    schemes = stored_schemes(args.destdir)
+    for language in dict.fromkeys(part.language for part, _ in found):
+        if args.subwords != "auto":
+            schemes[language] = args.subwords
+        elif language not in schemes:
             texts = dict.fromkeys(part.text for part, _ in found if part.language == language)
             schemes[language] = _detect_scheme(list(texts))
             print(f"subwords of {language}: {schemes[language]}")
     for kind in dict.fromkeys(kind for _, kind in found):
         for part in parts:
-            if (part, kind) not in found:
+            if (part, kind) not in found and not args.add:
                 place = part.values(kind)
                 print(f"{part.split} {part.language}: binarised without {kind.name}, no {place}")
     sources = []
@@ -174,6 +201,7 @@ def _check(
             schemes[part.language],
             part.words,
             args.on_bad_parse,
+            args.min_parsed,
         )
         if kind is LABELS and part.language not in dictionaries:  # these are the training text's
             tally: Counter[str] = Counter()
@@ -182,7 +210,7 @@ def _check(
         else:
             source.check()
         sources.append((part, source))
-    return sources, dictionaries
+    return sources, dictionaries, schemes
 
 
 def _given_dictionaries(
@@ -203,7 +231,7 @@ def _given_dictionaries(
                 f"{first.values(LABELS)}: no dictionary for these labels; give it with "
                 f"--{option}, or the training text's labels with --trainpref or --trainheads"
             )
-        elif first and made.exists():
+        elif first and made.exists() and not args.add:
             raise DataError(
                 f"{made}: exists already; reuse it with --{option}, choose another --destdir or "
                 "remove it"
@@ -220,30 +248,56 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     if args.dataset_impl != "mmap":
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
+    if args.workers < 1:
+        raise DataError(f"--workers {args.workers}: give 1 or more")
     parts = list(_parts(args))
-    sources, dictionaries = _check(args, parts)
+    sources, dictionaries, schemes = _check(args, parts)
+    destination = Path(args.destdir)
+    with filling(destination) as folder:
+        made = argparse.Namespace(**vars(args) | {"destdir": str(folder)})
+        if not args.add:
+            _refuse_dictionaries(args)
+            _binarise_texts(made)
+        store_schemes(folder, schemes)
+        for language, dictionary in dictionaries.items():
+            save_dictionary(dictionary, dictionary_path(folder, language))
+        for part, source in sources:
+            text = _dataset(args if args.add else made, part)
+            marks = _dataset(made, part, source.annotation)
+            labels = dictionaries[part.language] if source.annotation is LABELS else None
+            counts = binarise(source, text, marks, labels)
+            print(f"{destination / marks.name}: {counts}")
+        if not args.add:
+            _remove_earlier(args, parts)
+
+
+def _binarise_texts(args: argparse.Namespace) -> None:
     try:
         preprocess.main(args)
-    except FileExistsError as error:
-        raise DataError(f"{error}: exists already; choose another --destdir or remove it") from None
     except AssertionError as error:
         raise DataError(str(error)) from None
 
-    def dataset(part: Part, kind: Annotation | None = None) -> Path:
-        prefix = f"{part.split}.{kind.name}" if kind else part.split
-        return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
 
-    for part in parts:  # heads and labels of an earlier run do not belong to the new text
+def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:
+    """Remove heads and labels of an earlier run, which do not belong to the new text."""
+    for part in parts:
         for kind in KINDS:
             for suffix in (".idx", ".bin"):
-                Path(f"{dataset(part, kind)}{suffix}").unlink(missing_ok=True)
-    for language, dictionary in dictionaries.items():
-        save_dictionary(dictionary, dictionary_path(args.destdir, language))
-    for part, source in sources:
-        destination = dataset(part, source.annotation)
-        dictionary = dictionaries[part.language] if source.annotation is LABELS else None
-        counts = binarise(source, dataset(part), destination, dictionary)
-        print(f"{destination}: {counts}")
+                Path(f"{_dataset(args, part, kind)}{suffix}").unlink(missing_ok=True)
+
+
+def _refuse_dictionaries(args: argparse.Namespace) -> None:
+    """Refuse to replace dictionaries, as fairseq does."""
+    for given, language in (args.srcdict, args.source_lang), (args.tgtdict, args.target_lang):
+        made = Path(args.destdir) / f"dict.{language}.txt"
+        if made.exists() and not given and not (args.only_source and language != args.source_lang):
+            raise DataError(f"{made}: exists already; choose another --destdir or remove it")
+
+
+def _dataset(args: argparse.Namespace, part: Part, kind: Annotation | None = None) -> Path:
+    """Return where a text, or its heads or labels, are binarised, without suffix."""
+    prefix = f"{part.split}.{kind.name}" if kind else part.split
+    return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
 
 
 if __name__ == "__main__":

@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-import torch
-
 import syncattn_fairseq
 
 from ..recipes.corpus import Corpus, load_corpus
 from ..recipes.experiment import Experiment
 from ..recipes.launch import Machines
+from ..recipes.needs import needs_of_all
 from ..recipes.prepare import preparation
 from ..recipes.run import Execute, alone, run, select, show
-from .common import command, positive
+from .common import command, new_parser, positive
 
 #: A parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
@@ -29,18 +28,22 @@ PLUGIN = Path(syncattn_fairseq.__file__).parent
 def main(argv: Sequence[str] | None = None, execute: Execute | None = None) -> None:
     """Run the command; ``execute`` is for tests."""
     args = _parser().parse_intermixed_args(argv)
+    import torch  # which takes seconds
+
     corpus = load_corpus(args.configs / args.corpus)
     work = args.work.resolve()
     cores, gpus = len(os.sched_getaffinity(0)), torch.cuda.device_count()
     parsers = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
-    preparing = preparation(corpus, cores, parsers)
     training = []
+    needs = needs_of_all(corpus)
     if any("=" not in name for name in args.systems):
-        experiment = _experiment(args, corpus)
+        experiment = _experiment(args, corpus, gpus)
+        needs = experiment.needs()
         baseline = corpus.baseline(experiment.systems[0])
         known = (corpus.folder / f"{baseline}.yaml").exists()
         before = known and (work / experiment.output(baseline)).exists()
         training = experiment.stages([baseline] if before else [])
+    preparing = preparation(corpus, cores, parsers, needs)
     chosen = select(preparing + training, args.first, args.last)
     if args.dry_run:
         show(chosen)
@@ -52,8 +55,7 @@ def main(argv: Sequence[str] | None = None, execute: Execute | None = None) -> N
     run([stage for stage in chosen if stage not in first], work, again, execute)
 
 
-def _experiment(args: argparse.Namespace, corpus: Corpus) -> Experiment:
-    gpus = torch.cuda.device_count()
+def _experiment(args: argparse.Namespace, corpus: Corpus, gpus: int) -> Experiment:
     cpu = args.cpu or (gpus == 0 and args.slurm is None)
     processes = args.processes or (1 if cpu else max(gpus, 1))
     systems = [name for name in args.systems if "=" not in name]
@@ -63,9 +65,9 @@ def _experiment(args: argparse.Namespace, corpus: Corpus) -> Experiment:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-recipe",
-        description="Prepare a corpus, and train, decode and score systems on it. Every command is "
+    parser = new_parser(
+        "syncattn-recipe",
+        "Prepare a corpus, and train, decode and score systems on it. Every command is "
         "printed, and its output kept in logs/; what is done is skipped on the next run.",
         epilog="Stages: download, collect, tokenise, clean, subwords, parse, binarise; for each "
         "system train, decode, score. The environment variable PARSE_OPTIONS holds more options of "

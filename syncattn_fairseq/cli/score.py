@@ -6,18 +6,18 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-
-from sacrebleu.metrics.bleu import BLEU
+from typing import TYPE_CHECKING
 
 from ..base.errors import DataError
 from ..data.parses import read_heads
-from ..data.subwords import SCHEMES
+from ..data.words import SCHEMES
 from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
-from ..evaluation.scoring import Gold, Output, SystemScore, score_systems
 from ..evaluation.table import report
-from ..evaluation.translation import read_references
-from .common import command, publish
+from .common import command, new_parser, publish
+
+if TYPE_CHECKING:
+    from ..evaluation.scoring import Output, SystemScore
 
 
 @command
@@ -32,10 +32,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
+    from ..evaluation.scoring import Gold, Output, score_systems
+    from ..evaluation.translation import check_tokenizer, read_references
+
+    check_tokenizer(args.tokenize)
     gold = Gold(
         references=read_references(args.references),
-        source_heads=list(read_heads(args.source_heads)) if args.source_heads else None,
-        target_heads=list(read_heads(args.target_heads)) if args.target_heads else None,
+        source_heads=_gold_heads(args.source_heads) if args.source_heads else None,
+        target_heads=_gold_heads(args.target_heads) if args.target_heads else None,
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
         source=read_references(args.source) if args.source else None,
     )
@@ -53,7 +57,22 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         baseline=args.baseline,
         by_length=args.by_length,
         compound_split=args.compound_split,
+        words=args.words_by,
+        parts=args.parts,
+        warn=lambda message: print(f"warning: {message}", file=sys.stderr),
     )
+
+
+def _gold_heads(path: str) -> list[list[int] | None]:
+    """Read heads, which need not be trees."""
+    found = list(read_heads(path))
+    for number, heads in enumerate(found, 1):
+        if heads and not 0 <= min(heads) <= max(heads) <= len(heads):
+            raise DataError(
+                f"{path}:{number}: a head is out of range; 0 is the root, k the k-th of the "
+                f"{len(heads)} words"
+            )
+    return found
 
 
 def _moses_language(value: str) -> str | None:
@@ -65,10 +84,25 @@ def _moses_language(value: str) -> str | None:
     return language
 
 
+def _tokenizer(value: str) -> str:
+    from sacrebleu.metrics.bleu import BLEU
+
+    if value not in BLEU.TOKENIZERS:
+        raise argparse.ArgumentTypeError(f"{value!r}; choose one of {', '.join(BLEU.TOKENIZERS)}")
+    return value
+
+
+def _parts(value: str) -> dict[str, int]:
+    pairs = [part.rpartition(":") for part in value.split(",")]
+    if not all(name and count.isdecimal() and int(count) for name, _, count in pairs):
+        raise argparse.ArgumentTypeError(f"{value!r}: write NAME:SENTENCES,NAME:SENTENCES")
+    return {name: int(count) for name, _, count in pairs}
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="syncattn-score",
-        description="Score decoded translations, and the parses and alignments printed with them.",
+    parser = new_parser(
+        "syncattn-score",
+        "Score decoded translations, and the parses and alignments printed with them.",
     )
     parser.add_argument(
         "--system",
@@ -98,9 +132,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--tokenize",
-        choices=list(BLEU.TOKENIZERS),
+        type=_tokenizer,
         default="13a",
-        help="sacreBLEU's tokenizer (default: 13a)",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer, such as 13a, zh, ja-mecab or none (default: 13a)",
     )
     parser.add_argument(
         "--baseline",
@@ -120,6 +155,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="LANGUAGE",
         help="add BLEU as papers on WMT14 English-German report it: of the words of the Moses "
         "tokenizer, with A-B as three words",
+    )
+    parser.add_argument(
+        "--words-by",
+        metavar="COMMAND",
+        help="remove the spaces of translations and references and cut both into words by this, "
+        "such as 'kytea -notags -out tok'; goes with --tokenize none",
+    )
+    parser.add_argument(
+        "--parts",
+        type=_parts,
+        metavar="NAME:N,...",
+        help="the references are these test sets, one after the other, of so many sentences: BLEU "
+        "of each, and the mean of these",
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     return parser

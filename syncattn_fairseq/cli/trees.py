@@ -10,24 +10,24 @@ from random import Random
 
 from ..base.errors import DataError
 from ..base.files import read_lines, replacing
-from ..data.subwords import SCHEMES, detect_scheme
+from ..data.words import SCHEMES, detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.fairseq_output import read_decoded
-from ..evaluation.induction import SIDES, induced_tree
+from ..evaluation.induction import SIDES, induce_tree
 from ..evaluation.table import text_table
 from ..trees.binary import (
-    balanced,
-    left_branching,
-    random_tree,
-    right_branching,
+    branch_left,
+    branch_right,
+    split_at_random,
+    split_in_the_middle,
 )
-from ..trees.brackets import Tree, read_trees
+from ..trees.brackets import Tree, read_trees, remove_binarisation
 from ..trees.linearise import linearise
-from .common import command, positive, publish
+from .common import command, new_parser, positive, publish
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="syncattn-trees", description=__doc__)
+    parser = new_parser("syncattn-trees", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     inducing = commands.add_parser(
         "induce",
@@ -65,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
         help="an empty line or (()) leaves the sentence out",
     )
     scoring.add_argument(
+        "--debinarise",
+        action="store_true",
+        help="leave out the brackets of the gold trees that binarisation made, whose labels begin "
+        "with @; their children stay",
+    )
+    scoring.add_argument(
         "--system",
         required=True,
         action="append",
@@ -90,7 +96,7 @@ def _induce(args: argparse.Namespace) -> None:
         for number, (sentence, text) in enumerate(zip(decoded, texts, strict=True), 1):
             words = None if text is None else text.split()
             try:
-                tree = induced_tree(sentence, args.side, scheme, args.layer, words)
+                tree = induce_tree(sentence, args.side, scheme, args.layer, words)
             except DataError as error:
                 raise DataError(f"{args.decoded}: sentence {number}: {error}") from None
             blank += tree is None
@@ -102,6 +108,8 @@ def _score(args: argparse.Namespace) -> None:
     gold = list(read_trees(args.gold))
     if not any(gold):
         raise DataError(f"{args.gold}: no gold tree; give one tree per line")
+    if args.debinarise:
+        gold = [tree and remove_binarisation(tree) for tree in gold]
     systems: dict[str, BracketingScore] = {}
     for name, path in args.system:
         if name in systems:
@@ -109,26 +117,26 @@ def _score(args: argparse.Namespace) -> None:
         systems[name] = score_trees(list(read_trees(path)), gold, path)
     baselines = {
         name: score_trees([tree and build(list(tree.leaves())) for tree in gold], gold)
-        for name, build in _baselines(args.seed).items()
+        for name, build in _list_baselines(args.seed).items()
     }
     document = {
         kind: {name: score.as_dict() for name, score in scores.items()}
         for kind, scores in (("systems", systems), ("baselines", baselines))
     }
-    publish(document, _table(systems, baselines, args.seed), args.json)
+    publish(document, _format_table(systems, baselines, args.seed), args.json)
 
 
-def _baselines(seed: int) -> dict[str, Callable[[Sequence[str]], Tree]]:
+def _list_baselines(seed: int) -> dict[str, Callable[[Sequence[str]], Tree]]:
     generator = Random(seed)
     return {
-        "left-branching": left_branching,
-        "right-branching": right_branching,
-        "balanced": balanced,
-        "random": lambda words: random_tree(words, generator),
+        "left-branching": branch_left,
+        "right-branching": branch_right,
+        "balanced": split_in_the_middle,
+        "random": lambda words: split_at_random(words, generator),
     }
 
 
-def _table(
+def _format_table(
     systems: Mapping[str, BracketingScore], baselines: Mapping[str, BracketingScore], seed: int
 ) -> str:
     rows = [["system", "evalb P", "evalb R", "evalb F1", "sentence F1"]]
@@ -138,8 +146,8 @@ def _table(
         rows.append([name, *(f"{100 * fraction:.2f}" for fraction in fractions)])
     counted = baselines["random"]
     notes = [
-        f"evalb: all brackets of {counted.evalb.sentences} sentences together, those of the whole "
-        "sentence and of one word too; with punctuation",
+        f"evalb: all brackets of {counted.evalb.sentences} sentences ({counted.evalb.words} words) "
+        "together, those of the whole sentence and of one word too; with punctuation",
         f"sentence F1: mean over the {len(counted.sentence.brackets)} sentences of two words or "
         "more; spans of several words but not of all, each once; without punctuation",
         "both without labels and parts of speech",

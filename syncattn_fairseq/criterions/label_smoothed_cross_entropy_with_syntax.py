@@ -17,6 +17,7 @@ from fairseq.logging import metrics
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
+from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
 from .terms.term import OBSERVERS
 
@@ -104,6 +105,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             if term.weight != 0:
                 objective = objective + term.weight * value
             log.update(numbers)
+        log.update(position_sums(extra, sample, self.padding_idx))
         log["total_loss"] = objective.detach()
         return objective, sample_size, log
 
@@ -116,6 +118,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         metrics.log_scalar("total_loss", total / sample_size / math.log(2), sample_size, round=3)
         for term in TERMS.values():
             term.log_metrics(logging_outputs)
+        reduce_positions(logging_outputs)
 
 
 def _take_up_options() -> None:

@@ -18,11 +18,11 @@ from tqdm import tqdm
 from ..base.errors import BadParse, DataError
 from ..base.files import read_lines, same_line_count
 from .mmap_blocks import SizesReader, write_dataset
-from .parses import are_trees, check_tree, heads_of_lines, labels_of_lines, parse_heads
-from .subwords import CONTINUATION, NO_HEAD, join_subwords
+from .parse_blocks import are_trees, heads_of_lines, labels_of_lines
+from .parses import check_parsed, check_tree, parse_heads
+from .subwords import CONTINUATION, NO_HEAD
 from .text_blocks import TextBlock
-
-POLICIES = ("stop", "drop")
+from .words import join_subwords
 
 Lines = tuple[str, str, str]
 """One sentence: its subwords, what is known of its words, and its words, each as a line."""
@@ -66,6 +66,7 @@ class Counts:
     sentences: int = 0
     words: int = 0
     subwords: int = 0
+    parsed: int = 0
     without_parse: int = 0
     unknown: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
@@ -107,6 +108,7 @@ class AnnotatedText:
         words: the text before it was cut into subwords, to be compared with it; or None.
         on_bad_parse: ``stop``, or ``drop`` the heads or labels of a sentence that they do not fit,
             and keep the sentence without.
+        min_parsed: the smallest share of sentences that must have what fits them.
     """
 
     text: Path
@@ -115,6 +117,7 @@ class AnnotatedText:
     scheme: str
     words: Path | None = None
     on_bad_parse: str = "stop"
+    min_parsed: float = 0.0
 
     def check(self, tally: Counter[Any] | None = None) -> None:
         """Read everything once and write nothing.
@@ -132,6 +135,8 @@ class AnnotatedText:
                 tally.update(block.values)
         if not counts.subwords:
             raise DataError(f"{self.text}: every line is empty")
+        sentences = counts.parsed + counts.without_parse + counts.dropped.total()
+        check_parsed(self.values, counts.parsed, sentences, self.min_parsed)
 
     def marks(
         self, counts: Counts, dictionary: Dictionary | None = None
@@ -192,6 +197,7 @@ class AnnotatedText:
                     ) from None
                 counts.dropped[fault.reason] += 1
                 has_parse[index] = False
+        counts.parsed += int((has_parse & (text.words > 0)).sum())
         counts.sentences += len(lines)
         counts.words += int(text.words.sum())
         counts.subwords += int(text.subwords.sum())

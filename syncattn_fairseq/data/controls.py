@@ -15,7 +15,7 @@ from torch import Tensor
 from .subwords import CONTINUATION
 
 
-def shuffled_parents(marks: Tensor, generator: np.random.Generator) -> Tensor:
+def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
     """Give every word the head of another word, drawn without replacement.
 
     Args:
@@ -25,10 +25,10 @@ def shuffled_parents(marks: Tensor, generator: np.random.Generator) -> Tensor:
     Returns:
         ``(n,)`` marks. The heads are no tree any more.
     """
-    return _with_heads(marks, lambda heads: heads[generator.permutation(len(heads))])
+    return _change_heads(marks, lambda heads: heads[generator.permutation(len(heads))])
 
 
-def random_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
+def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
     """Replace the tree by a random one.
 
     Words are attached one by one, in random order, each to a word that is there already (a random
@@ -50,10 +50,10 @@ def random_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
         drawn[order[1:] - 1] = governors[1:]
         return torch.from_numpy(drawn)
 
-    return _with_heads(marks, draw)
+    return _change_heads(marks, draw)
 
 
-def _with_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+def _change_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
     """Change the heads of the words; a sentence without parse stays without."""
     starts = marks != CONTINUATION
     if not len(marks) or bool((marks[starts] < 0).any()):
@@ -64,6 +64,6 @@ def _with_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 CONTROLS: dict[str, Callable[[Tensor, np.random.Generator], Tensor]] = {
-    "shuffled": shuffled_parents,
-    "random": random_tree,
+    "shuffled": shuffle_heads,
+    "random": draw_heads,
 }

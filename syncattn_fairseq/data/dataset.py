@@ -23,7 +23,7 @@ from torch import Tensor
 from ..base.errors import DataError
 from .controls import CONTROLS
 from .fields import NOTHING, SourceField, SourceFields
-from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks
+from .subwords import NO_HEAD, NO_TOKEN, find_parents
 
 
 class SyntaxPairDataset(BaseWrapperDataset):
@@ -102,7 +102,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         batch: dict[str, Any] = pairs.collater(samples, pad_to_length=pad_to_length)
         if not batch:
             return batch
-        order = _positions(batch["id"], torch.tensor([sample["id"] for sample in samples]))
+        order = _find_positions(batch["id"], torch.tensor([sample["id"] for sample in samples]))
         net_input = batch["net_input"]
 
         def padded(field: str, tokens: Tensor, left: bool) -> Tensor:
@@ -111,7 +111,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         tokens, left = net_input["src_tokens"], pairs.left_pad_source
         if self.heads["source"] is not None:
             marks = padded("source_marks", tokens, left)
-            batch["src_parents"] = parents_from_marks(marks, self.rule)
+            batch["src_parents"] = find_parents(marks, self.rule)
             if self.gold:
                 net_input["src_parents"] = batch["src_parents"]
         for field in self.fields:
@@ -121,7 +121,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         if self.heads["target"] is not None:
             tokens = batch["target"]
             marks = padded("target_marks", tokens, pairs.left_pad_target)
-            batch["tgt_parents"] = parents_from_marks(marks, "chain")
+            batch["tgt_parents"] = find_parents(marks, "chain")
         return batch
 
 
@@ -151,7 +151,7 @@ def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
     return padded
 
 
-def _positions(wanted: Tensor, ids: Tensor) -> list[int]:
+def _find_positions(wanted: Tensor, ids: Tensor) -> list[int]:
     """Return where in ``ids``, which are unique, each of ``wanted`` stands."""
     in_order, positions = ids.sort()
     found: list[int] = positions[torch.searchsorted(in_order, wanted)].tolist()
@@ -201,7 +201,7 @@ def load_marks(
     """
     parts: list[Any] = []
     found = False
-    for prefix, pair in _parts(Path(folder), split, source, target, combine):
+    for prefix, pair in _find_parts(Path(folder), split, source, target, combine):
         text_path, marks_path = (f"{prefix}{k}.{pair}.{language}" for k in ("", f".{kind}"))
         text = data_utils.load_indexed_dataset(text_path)  # sizes are a view of its memory map
         lengths = text.sizes - 1
@@ -222,7 +222,7 @@ def load_marks(
     return ConcatDataset(parts, [upsample_primary] + [1] * (len(parts) - 1))
 
 
-def _parts(
+def _find_parts(
     folder: Path, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[Path, str]]:
     """Yield the prefix and the language pair of each part of a split, as fairseq finds them."""

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ..base.errors import DataError
-from .subwords import NO_HEAD, NO_TOKEN, parents_from_marks, spread_over_subwords
-from .tree_distances import subword_tree_distances
+from .subwords import NO_HEAD, NO_TOKEN, find_parents, spread_over_subwords
+from .tree_distances import measure_tree_distances
 
 #: From marks of a batch, its tokens, and their dictionary; see :attr:`SourceField.collate`.
 Collate = Callable[[Tensor, Tensor, Any], Tensor]
@@ -40,7 +40,7 @@ class SourceFields:
     """What a model wants in its batches; the wishes of an ensemble are united by ``|``.
 
     Attributes:
-        rules: by which its dependency heads are trained (:func:`.subwords.parents_from_marks`).
+        rules: by which its dependency heads are trained (:func:`.subwords.find_parents`).
         fields: what its encoder reads.
     """
 
@@ -92,7 +92,7 @@ def parent_positions(control: str = "parse") -> SourceField:
 
 
 def _collate_positions(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
-    parents = parents_from_marks(marks, "middle")
+    parents = find_parents(marks, "middle")
     ends = tokens.eq(dictionary.eos()) & ~parents.isnan().all(1, keepdim=True)
     columns = torch.arange(tokens.size(1), dtype=parents.dtype)
     return torch.where(ends, columns, parents).double()
@@ -106,7 +106,7 @@ def _collate_labels(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
 
 
 def _collate_tree_distances(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
-    return subword_tree_distances(marks, tokens.eq(dictionary.eos()))
+    return measure_tree_distances(marks, tokens.eq(dictionary.eos()))
 
 
 #: ``src_labels``: ``(B, S)`` indices of dependency labels, of tokens where there is no word.

@@ -36,7 +36,7 @@ def load_dictionary(path: Path) -> Dictionary:
         with path.open(encoding="utf-8") as file:
             dictionary.add_from_file(file)
     except (ValueError, RuntimeError) as error:
-        raise DataError(f"{path}: {' '.join(str(error).split())}") from None
+        raise DataError(f"{path}: {' '.join(str(error).split())[:200]}") from None
     return dictionary
 
 

@@ -22,15 +22,15 @@ from tqdm import tqdm
 from ..base.errors import BadParse, DataError
 from ..base.files import read_lines, replacing, same_line_count
 from ..trees.brackets import parse_tree, plain_word
-from ..trees.linearise import dependency_tree, linearise
+from ..trees.linearise import bracket_dependencies, linearise
 from .parses import check_tree, read_heads
-from .subwords import join_subwords, word_lengths
+from .words import join_subwords, word_lengths
 
 TRANSLATE, PARSE = "<TR>", "<PA>"
 
 
 @dataclass
-class Counts:
+class MixCounts:
     """What a mix is made of."""
 
     sentences: int = 0
@@ -123,7 +123,7 @@ class Dependencies:
                     f"{len(found)} {name}, but {len(sentence.words)} words in the text",
                 )
         check_tree(heads)
-        tree = dependency_tree(heads, labels, sentence.pieces)
+        tree = bracket_dependencies(heads, labels, sentence.pieces)
         return linearise(tree, tree.leaves() if with_words else None)
 
 
@@ -145,7 +145,7 @@ class ParsedSource:
     with_words: bool = False
     on_bad_parse: str = "stop"
 
-    def linearised(self, counts: Counts) -> Iterator[tuple[str, str | None]]:
+    def linearise_lines(self, counts: MixCounts) -> Iterator[tuple[str, str | None]]:
         """Yield each sentence with its linearised parse, or None if it has none.
 
         Args:
@@ -181,7 +181,7 @@ def tag(sentence: str, task: str) -> str:
     return f"{task} {sentence}"
 
 
-def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: int = 1) -> Counts:
+def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: int = 1) -> MixCounts:
     """Write as many translations as parses, in random order; both files appear whole or not at all.
 
     Every sentence is translated once. Where some have no parse, the parses of others are drawn
@@ -197,11 +197,11 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
         DataError: naming file and line of the first fault in the input.
     """
     same_line_count(source.text, target, *source.parses.files)
-    counts = Counts()
+    counts = MixCounts()
     examples = []
     parsing = []
     for (text, parse), translation in zip(
-        source.linearised(counts), read_lines(target), strict=True
+        source.linearise_lines(counts), read_lines(target), strict=True
     ):
         examples.append((tag(text, TRANSLATE), translation))
         if parse is not None:

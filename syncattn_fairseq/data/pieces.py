@@ -76,7 +76,7 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int, model_type: str =
             num_threads=1,
             minloglevel=3,
         )
-    except RuntimeError as error:
+    except (RuntimeError, OverflowError, TypeError, ValueError) as error:
         # "INTERNAL: file.cc(1) [condition] What is wrong."
         raise DataError(f"sentencepiece: {str(error).rpartition('] ')[2]}") from None
     return model.getvalue()
@@ -103,7 +103,11 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
     Raises:
         DataError: when the file is no sentencepiece model.
     """
+    processor = sentencepiece.SentencePieceProcessor()
     try:
-        return sentencepiece.SentencePieceProcessor(model_proto=model.read_bytes())
+        usable = processor.LoadFromSerializedProto(model.read_bytes()) and len(processor) > 0
     except RuntimeError:
-        raise DataError(f"{model}: not a sentencepiece model") from None
+        usable = False
+    if not usable:
+        raise DataError(f"{model}: not a sentencepiece model; learn one with syncattn-bpe learn")
+    return processor

@@ -1,4 +1,4 @@
-"""From words to subwords: which subwords make a word, and which one is a subword's parent.
+"""From the heads of words to the parents of subwords. (Which subwords make a word: `.words`.)
 
 Rules for a parent (w a word, h its head word; positions are 0-based):
 
@@ -15,12 +15,13 @@ rule       parent of a subword of w                        of the root's        
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, compress, count, pairwise
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from ..base.errors import DataError
+from .words import check_choice
 
 CONTINUATION = -1
 """Mark of a subword that is not the first of its word."""
@@ -30,10 +31,9 @@ NO_TOKEN = -3
 """Mark of padding and of end-of-sentence columns in a batch; never on disk."""
 
 RULES = ("chain", "first", "middle")
-SCHEMES = ("subword_nmt", "sentencepiece", "none")
 
 
-def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
+def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
     """Map word heads to one parent per subword, for a batch, without leaving the device.
 
     Args:
@@ -43,9 +43,9 @@ def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
         rule: ``chain``, ``first`` or ``middle`` (see the module's table).
 
     Returns:
-        (B, T) columns of ``marks``: int64 with -1 = no label for ``chain`` and ``first``, float32
+        (B, T) columns of ``marks``: int64 with -1 = no parent for ``chain`` and ``first``, float32
         with NaN = no parent for ``middle``. A head beyond the row's last word (a truncated
-        sentence) gives no label; the last word that is present ends where the row's tokens end.
+        sentence) gives no parent; the last word that is present ends where the row's tokens end.
 
     Raises:
         ValueError: for an unknown rule.
@@ -65,18 +65,18 @@ def parents_from_marks(marks: Tensor, rule: str = "chain") -> Tensor:
     slots = marks.new_full((batch, length + 2), -1)
     first = slots.scatter(1, words * starts, columns)
     head = marks.gather(1, first.gather(1, words).clamp(min=0))
-    labelled = tokens & (head >= 0)
+    known = tokens & (head >= 0)
     parent = torch.where(head == 0, words, head.clamp(0, length + 1))
     parent_first = first.gather(1, parent)
 
     if rule == "middle":
         last = slots.scatter(1, words * (tokens & ~unfinished), columns)
         middle = (parent_first + last.gather(1, parent)).float() / 2
-        return middle.masked_fill(~labelled | (parent_first < 0), float("nan"))
+        return middle.masked_fill(~known | (parent_first < 0), float("nan"))
     if rule == "first":
-        return parent_first.masked_fill(~labelled, -1)
+        return parent_first.masked_fill(~known, -1)
     parents = torch.where(head == 0, columns, parent_first)
-    return torch.where(unfinished, columns + 1, parents).masked_fill(~labelled, -1)
+    return torch.where(unfinished, columns + 1, parents).masked_fill(~known, -1)
 
 
 def spread_over_subwords(marks: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ def subword_marks(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
 
     Args:
         words: one number per word.
-        starts: for each subword, whether it is its word's first; see `word_starts`.
+        starts: for each subword, whether it is its word's first; see `.words.word_starts`.
     """
     numbers = iter(words)
     return [next(numbers) if start else CONTINUATION for start in starts]
@@ -131,56 +131,10 @@ def subword_parents(
     marks: list[int] = []
     for head, length in zip(heads, lengths, strict=True):
         marks += [head] + [CONTINUATION] * (length - 1)
-    parents: list[int] | list[float] = parents_from_marks(
-        torch.tensor([marks], dtype=torch.long), rule
-    )[0].tolist()
+    parents: list[int] | list[float] = find_parents(torch.tensor([marks], dtype=torch.long), rule)[
+        0
+    ].tolist()
     return parents
-
-
-def word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
-    """Tell for each subword whether it is the first of its word.
-
-    Args:
-        tokens: the subwords of one sentence.
-        scheme: how subwords are written, as in fairseq's ``--post-process``: ``subword_nmt``
-            (``@@`` at the end: the word goes on), ``sentencepiece`` (U+2581 at the start: a word
-            begins; a lone U+2581 belongs to the word that follows; fairseq's ``characters`` are
-            written like this too) or ``none`` (a token is a word).
-
-    Raises:
-        ValueError: for an unknown scheme.
-    """
-    check_choice("scheme", scheme, SCHEMES)
-    if scheme == "none" or not tokens:
-        return [True] * len(tokens)
-    if scheme == "subword_nmt":
-        return [True] + [not token.endswith("@@") for token in tokens[:-1]]
-    starts = [token[:1] == "▁" for token in tokens]
-    starts[0] = True
-    if "▁" in tokens:
-        for index in range(1, len(tokens)):
-            starts[index] &= tokens[index - 1] != "▁"
-        for index in range(len(tokens) - 1, 0, -1):  # no word follows: it ends the word before
-            if tokens[index] != "▁":
-                break
-            starts[index] = False
-    return starts
-
-
-def word_lengths(tokens: Sequence[str], scheme: str) -> list[int]:
-    """Count the subwords of each word; see `word_starts`."""
-    begins = [*compress(count(), word_starts(tokens, scheme)), len(tokens)]
-    return [end - begin for begin, end in pairwise(begins)]
-
-
-def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
-    """Undo the subwords: return the words of one sentence; see `word_starts`."""
-    starts = word_starts(tokens, scheme)
-    if scheme == "subword_nmt":
-        tokens = [token.removesuffix("@@") for token in tokens]
-    begins = [*compress(count(), starts), len(tokens)]
-    words = ["".join(tokens[begin:end]) for begin, end in pairwise(begins)]
-    return [word.strip("▁") for word in words] if scheme == "sentencepiece" else words
 
 
 def word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
@@ -206,20 +160,3 @@ def word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
         raise DataError(f"a parent lies outside the {len(word_of)} subwords")
     heads = [word_of[parents[end - 1]] for end in accumulate(lengths)]
     return [0 if head == word else head + 1 for word, head in enumerate(heads)]
-
-
-def detect_scheme(texts: Iterable[str]) -> str:
-    """Tell how subwords are marked: ``sentencepiece``, ``subword_nmt``, or ``none`` at all."""
-    for text in texts:
-        for token in text.split():
-            if token.startswith("▁"):
-                return "sentencepiece"
-            if token.endswith("@@"):
-                return "subword_nmt"
-    return "none"
-
-
-def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise ``ValueError`` for a value that is none of the choices."""
-    if value not in choices:
-        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")

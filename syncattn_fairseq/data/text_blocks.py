@@ -1,6 +1,6 @@
 """Many lines of text at once: their subwords and words as positions in one array of characters.
 
-`.subwords` defines, for one sentence, what is computed here for a block of them without a loop.
+`.words` defines, for one sentence, what is computed here for a block of them without a loop.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .subwords import SCHEMES, check_choice
+from .words import SCHEMES, check_choice
 
 #: Whether a character is white space for `str.split`; the last entry stands for all that follow.
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
@@ -22,7 +22,7 @@ class TextBlock:
 
     Args:
         lines: without line ends.
-        scheme: how subwords are written; see `.subwords.word_starts`.
+        scheme: how subwords are written; see `.words.word_starts`.
 
     Attributes:
         subwords: (lines,) number of subwords of each line.
@@ -48,7 +48,7 @@ class TextBlock:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """(Subwords of all lines,) whether each is its word's first, as `.subwords.word_starts`."""
+        """(Subwords of all lines,) whether each is its word's first, as `.words.word_starts`."""
         if self._scheme == "none":
             return np.full(len(self._first), True)
         if self._scheme == "subword_nmt":
@@ -73,7 +73,7 @@ class TextBlock:
     def joined(self) -> list[str]:
         """Return the words of each line, one space between them.
 
-        They are those of `.subwords.join_subwords`, but for any U+2581 that does not begin a
+        They are those of `.words.join_subwords`, but for any U+2581 that does not begin a
         subword, which stays.
         """
         keep = ~self._is_space

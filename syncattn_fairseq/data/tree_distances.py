@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from ..functional import tree_distances
-from .subwords import CONTINUATION, NO_HEAD, NO_TOKEN, parents_from_marks
+from .subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
 
 
-def subword_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
+def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
     """Spread the distances of words over their subwords.
 
     Subwords of one word are 0 apart. The end of a sentence hangs from the root, as a full stop
@@ -23,7 +23,7 @@ def subword_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
         ``(B, S, S)`` edges, int16; arbitrary for padding.
     """
     columns = torch.arange(marks.size(1)).expand_as(marks)
-    parents = parents_from_marks(marks, "first")
+    parents = find_parents(marks, "first")
     parents = torch.where(parents < 0, columns, parents)
     word = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
     root = ((parents == columns) & (marks != NO_TOKEN)).long().argmax(dim=1, keepdim=True)

@@ -15,7 +15,7 @@ from ..base.files import read_lines, replacing
 Link: TypeAlias = tuple[int, int]
 """A source and a target position, both 0-based."""
 
-_LINK = re.compile(r"(\d+)([-?p])(\d+)")
+_LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,20 @@ def read_alignments(
             match = _LINK.fullmatch(token)
             if not match:
                 raise DataError(
-                    f"{path}:{number}: {token!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
+                    f"{path}:{number}: {token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
                 )
             link = (int(match[1]) - one_based, int(match[3]) - one_based)
             if min(link) < 0:
                 raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
             (sure if match[2] == "-" else possible)[-1].add(link)
     return sure, possible
+
+
+def is_pharaoh(path: str | Path) -> bool:
+    """Whether a file holds links and no text, to judge by its first line that is not empty."""
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    tokens = first.split()
+    return bool(tokens) and all(_LINK.fullmatch(token) for token in tokens)
 
 
 def write_alignments(path: str | Path, alignments: Iterable[AbstractSet[Link]]) -> None:

@@ -65,6 +65,8 @@ class EvalbScore:
 
     brackets: Brackets
     sentences: int
+    words: int
+    """Punctuation too."""
     complete: int
     """Sentences whose brackets are all found, and no others."""
     crossing: int
@@ -73,11 +75,12 @@ class EvalbScore:
     def as_dict(self) -> dict[str, Any]:
         """All numbers, and those that follow from them."""
         return {
-            **_rates(self.brackets),
+            **_list_rates(self.brackets),
             **vars(self.brackets),
             "complete_match": self.complete / self.sentences if self.sentences else 0.0,
             "average_crossing": self.crossing / self.sentences if self.sentences else 0.0,
             "sentences": self.sentences,
+            "words": self.words,
         }
 
 
@@ -110,7 +113,7 @@ class SentenceScore:
 
     def as_dict(self) -> dict[str, Any]:
         """All numbers but those of each sentence."""
-        return {**_rates(self), "sentences": len(self.brackets), "too_short": self.too_short}
+        return {**_list_rates(self), "sentences": len(self.brackets), "too_short": self.too_short}
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class BracketingScore:
         }
 
 
-def _rates(score: Brackets | SentenceScore) -> dict[str, float]:
+def _list_rates(score: Brackets | SentenceScore) -> dict[str, float]:
     return {"precision": score.precision, "recall": score.recall, "f1": score.f1}
 
 
@@ -168,22 +171,25 @@ def score_trees(
                 f"{name}:{number}: {count} words, but {len(words)} in the gold tree; write each "
                 "tree over all words, with a label in every bracket, as in (X (X the) (X man))"
             )
-        spans, gold_spans = constituents(guess), constituents(truth)
+        spans, gold_spans = find_constituents(guess), find_constituents(truth)
         brackets = count_brackets(spans, gold_spans)
         crossing = count_crossing(spans, gold_spans)
         complete = brackets.matched == brackets.predicted == brackets.gold
-        total.update(vars(brackets), sentences=1, complete=complete, crossing=crossing)
+        total.update(vars(brackets), sentences=1, words=count, complete=complete, crossing=crossing)
         kept = [not is_punctuation(word) for word in words]
         if sum(kept) < 2:
             total["too_short"] += 1
         else:
             sentences.append(
-                count_brackets(proper_spans(spans, kept), proper_spans(gold_spans, kept))
+                count_brackets(
+                    select_proper_spans(spans, kept), select_proper_spans(gold_spans, kept)
+                )
             )
     return BracketingScore(
         EvalbScore(
             Brackets(total["matched"], total["predicted"], total["gold"]),
             total["sentences"],
+            total["words"],
             total["complete"],
             total["crossing"],
         ),
@@ -192,7 +198,7 @@ def score_trees(
     )
 
 
-def constituents(tree: Tree) -> list[Span]:
+def find_constituents(tree: Tree) -> list[Span]:
     """Return the span of every bracket that holds more than a single bare word."""
     spans: list[Span] = []
     words = 0
@@ -228,7 +234,7 @@ def count_crossing(predicted: Sequence[Span], gold: Sequence[Span]) -> int:
     )
 
 
-def proper_spans(spans: Sequence[Span], kept: Sequence[bool]) -> set[Span]:
+def select_proper_spans(spans: Sequence[Span], kept: Sequence[bool]) -> set[Span]:
     """Take words out; of what is left, return the spans of several words but not of all.
 
     Args:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataError
 from ..base.files import read_lines
+from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, read_line, read_links
 from .alignment import Link
 
-_LINE = re.compile(
-    r"([SHDAL]|X(?=-\d+\t(?:source|hypothesis)\t(?:word|distance-\d+)\t))-(\d+)\t(.*)"
-)
+_LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class DecodedSentence:
     hypothesis_heads: list[int] | None = None
     links: set[Link] | None = None
     """A- line: source and target positions of linked subwords, 0-based."""
-    layer_links: dict[int, set[Link]] = field(default_factory=dict)
-    """L- lines: the same for each decoder layer, from 1."""
+    layer_links: dict[LinksOf, set[Link]] = field(default_factory=dict)
+    """L- lines: the same for decoder layers, or single heads of them."""
     source_distances: dict[int, list[float]] = field(default_factory=dict)
     """X- lines: syntactic distances of the source's subwords, for each gated layer, from 1."""
     hypothesis_distances: dict[int, list[float]] = field(default_factory=dict)
@@ -48,25 +47,19 @@ def read_decoded(path: str | Path) -> list[DecodedSentence]:
         DataError: a sentence is missing or comes twice, or a line cannot be understood.
     """
     lines = list(read_lines(path))
-    fields: dict[int, dict[str, Any]] = {}
-    latest: dict[str, int] = {}  # the sentence that the latest line of each kind belongs to
+    fields: dict[int, dict[str | Topic, Any]] = {}
+    latest: dict[str | Topic, int] = {}  # the sentence of the latest line of each kind
     for number, line in enumerate(lines, 1):
-        match = _LINE.match(line)
-        if not match:
+        try:
+            found = _read_line(line)
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: {error}") from None
+        if found is None:
             continue
-        kind, sentence, value = match[1], int(match[2]), match[3]
-        if kind == "X":
-            side, level, value = value.split("\t")
-            kind = f"X {side} {level}"
-        elif kind == "L":
-            layer, _, value = value.partition("\t")
-            kind = f"L {layer}"
+        sentence, kind, value = found
         known = fields.setdefault(sentence, {})
         if kind not in known:
-            try:
-                known[kind] = _parser(kind)(value)
-            except ValueError as error:
-                raise DataError(f"{path}:{number}: {error}") from None
+            known[kind] = value
         elif kind == "S" or latest[kind] != sentence:
             raise DataError(
                 f"{path}:{number}: sentence {sentence} comes a second time; the file must hold "
@@ -81,58 +74,43 @@ def read_decoded(path: str | Path) -> list[DecodedSentence]:
                 f"{path}: sentence {sentence} has no H- line; decode with "
                 "--required-batch-size-multiple 1, or fairseq drops the end of the last batch"
             )
-    return [_sentence(fields[sentence]) for sentence in range(len(fields))]
+    return [_make_sentence(fields[sentence]) for sentence in range(len(fields))]
 
 
-def _sentence(known: dict[str, Any]) -> DecodedSentence:
+def _make_sentence(known: Mapping[str | Topic, Any]) -> DecodedSentence:
+    def by_layer(side: str) -> dict[int, list[float]]:
+        topics = [topic for topic in known if isinstance(topic, DistancesOf) and topic.side == side]
+        return {topic.layer: known[topic] for topic in topics}
+
     return DecodedSentence(
         hypothesis=known["H"],
         translation=known.get("D", known["H"]),
         source=known.get("S", ""),
-        source_heads=known.get("X source word"),
-        hypothesis_heads=known.get("X hypothesis word"),
+        source_heads=known.get(HeadsOf("source", "word")),
+        hypothesis_heads=known.get(HeadsOf("hypothesis", "word")),
         links=known.get("A"),
-        layer_links=_by_layer(known, "L "),
-        source_distances=_by_layer(known, "X source distance-"),
-        hypothesis_distances=_by_layer(known, "X hypothesis distance-"),
+        layer_links={t: set(links) for t, links in known.items() if isinstance(t, LinksOf)},
+        source_distances=by_layer("source"),
+        hypothesis_distances=by_layer("hypothesis"),
     )
 
 
-def _by_layer(known: dict[str, Any], prefix: str) -> dict[int, Any]:
-    return {int(k.removeprefix(prefix)): v for k, v in known.items() if k.startswith(prefix)}
-
-
-def _scored_text(value: str) -> str:
-    _, tab, text = value.partition("\t")
-    if not tab:
-        raise ValueError("expected a score, a tab and the text")
-    return text
-
-
-def _integers(value: str) -> list[int]:
-    try:
-        return [int(token) for token in value.split()]
-    except ValueError:
-        raise ValueError(f"expected heads, got {value[:60]!r}") from None
-
-
-def _links(value: str) -> set[Link]:
-    try:
-        return {(int(i), int(j)) for i, j in (token.split("-") for token in value.split())}
-    except ValueError:
-        raise ValueError(
-            f"expected links like 3-4, got {value[:60]!r}; decode with --print-alignment hard"
-        ) from None
-
-
-def _numbers(value: str) -> list[float]:
-    try:
-        return [float(token) for token in value.split()]
-    except ValueError:
-        raise ValueError(f"expected distances, got {value[:60]!r}") from None
-
-
-def _parser(kind: str) -> Callable[[str], Any]:
-    if kind.startswith("X"):
-        return _integers if kind.endswith("word") else _numbers
-    return {"H": _scored_text, "D": _scored_text, "A": _links, "L": _links}.get(kind[0], str)
+def _read_line(line: str) -> tuple[int, str | Topic, Any] | None:
+    """Return the sentence that a line is of, what it says, and that; None if it is of no kind."""
+    if ours := read_line(line):
+        return ours
+    match = _LINE.match(line)
+    if not match:
+        return None
+    kind, sentence, value = match[1], int(match[2]), match[3]
+    if kind in "HD":
+        _, tab, text = value.partition("\t")
+        if not tab:
+            raise ValueError("expected a score, a tab and the text")
+        return sentence, kind, text
+    if kind == "A":
+        try:
+            return sentence, kind, set(read_links(value))
+        except ValueError as error:
+            raise ValueError(f"{error}; decode with --print-alignment hard") from None
+    return sentence, kind, value

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from itertools import compress
 
 from ..base.errors import DataError
-from ..data.subwords import join_subwords, word_starts
-from ..trees.binary import tree_from_distances
+from ..data.words import join_subwords, word_starts
+from ..trees.binary import split_by_distances
 from ..trees.brackets import Tree
 from .fairseq_output import DecodedSentence
 
 SIDES = ("source", "hypothesis")
 
 
-def induced_tree(
+def induce_tree(
     sentence: DecodedSentence,
     side: str,
     scheme: str,
@@ -28,7 +28,7 @@ def induced_tree(
     Args:
         sentence: what was printed with ``--print-distances``, in subwords.
         side: ``source`` or ``hypothesis``.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`).
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
         layer: whose distances, from 1; None: the highest that has any.
         words: the words as they are, to restore what is unknown to the model; None: those that the
             subwords make.
@@ -57,10 +57,10 @@ def induced_tree(
         if "<unk>" in plain:
             return None
         raise DataError(f"{len(plain)} words, but {len(words)} in the text")
-    leaves = [_escaped(word) for word in (plain if words is None else words)]
-    return tree_from_distances(gaps, leaves) if leaves else None
+    leaves = [_escape(word) for word in (plain if words is None else words)]
+    return split_by_distances(gaps, leaves) if leaves else None
 
 
-def _escaped(word: str) -> str:
+def _escape(word: str) -> str:
     """Write parentheses as the Penn Treebank does."""
     return word.replace("(", "-LRB-").replace(")", "-RRB-")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sacrebleu.metrics.bleu import BLEU
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme
+from ..data.words import detect_scheme
 from .fairseq_output import DecodedSentence
 from .translation import undo_subwords
 

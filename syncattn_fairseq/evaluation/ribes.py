@@ -30,13 +30,13 @@ def sentence_ribes(hypothesis: Sequence[str], reference: Sequence[str]) -> float
     if not hypothesis:
         return 0.0
     ranks = align(hypothesis, reference)
-    tau = 1.0 if len(ranks) == len(reference) == 1 else normalised_kendall_tau(ranks)
+    tau = 1.0 if len(ranks) == len(reference) == 1 else compute_kendall_tau(ranks)
     precision = len(ranks) / len(hypothesis)
     brevity = min(1.0, math.exp(1 - len(reference) / len(hypothesis)))
     return float(tau * precision**ALPHA * brevity**BETA)
 
 
-def normalised_kendall_tau(ranks: Sequence[int]) -> float:
+def compute_kendall_tau(ranks: Sequence[int]) -> float:
     """Share of the pairs that ascend, (tau + 1) / 2 if no rank comes twice; 0 without any pair."""
     if len(ranks) < 2:
         return 0.0
@@ -49,11 +49,11 @@ def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
     A word that occurs once on either side is aligned. For others ever longer n-grams that end in
     the word, and then those that begin with it, are tried until one occurs once on either side.
     """
-    here, there = _positions(hypothesis), _positions(reference)
+    here, there = _find_positions(hypothesis), _find_positions(reference)
     ranks: list[int] = []
     for index, word in enumerate(hypothesis):
         left, right = (
-            _counterparts(hypothesis, reference, index, step, here[word], there.get(word, []))
+            _find_counterparts(hypothesis, reference, index, step, here[word], there.get(word, []))
             for step in (-1, 1)
         )
         tries = chain.from_iterable(zip_longest(left, right))
@@ -61,14 +61,14 @@ def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
     return ranks
 
 
-def _positions(words: Sequence[str]) -> dict[str, list[int]]:
+def _find_positions(words: Sequence[str]) -> dict[str, list[int]]:
     positions = defaultdict(list)
     for index, word in enumerate(words):
         positions[word].append(index)
     return positions
 
 
-def _counterparts(
+def _find_counterparts(
     hypothesis: Sequence[str],
     reference: Sequence[str],
     index: int,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme
+from ..data.words import detect_scheme
 from .alignment import AlignmentScore, Link, alignment_error_rate
 from .attachment import (
     AttachmentScore,
@@ -21,11 +21,14 @@ from .significance import Significance, compare_with_baseline
 from .translation import (
     TranslationScore,
     bleu,
+    bleu_by_part,
     chrf,
     compound_split_bleu,
     detokenize_moses,
+    looks_tokenised,
     ribes,
     undo_subwords,
+    words_by,
 )
 from .word_alignment import hides_words, word_alignment
 
@@ -73,6 +76,8 @@ class SystemScore:
     """None where it was not asked for."""
     compound_split_bleu: TranslationScore | None = None
     """None where it was not asked for."""
+    bleu_by_part: dict[str, float] | None = None
+    """None where it was not asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
@@ -93,13 +98,16 @@ def score_systems(
     baseline: str | None = None,
     by_length: bool = False,
     compound_split: str | None = None,
+    words: str | None = None,
+    parts: Mapping[str, int] | None = None,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> dict[str, SystemScore]:
     """Measure systems by their names.
 
     Args:
         outputs: of each system.
         gold: what to compare with.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`); None: find out.
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: find out.
         moses_language: undo the Moses tokenizer of this language in the translations.
         tokenize: sacreBLEU's tokenizer.
         baseline: the system that the others' BLEU is tested against.
@@ -107,21 +115,38 @@ def score_systems(
             words are those of the first output that has S- lines.
         compound_split: measure compound-split BLEU as well, in the words of the Moses tokenizer of
             this language.
+        words: a command that cuts translations and references into words, after their spaces are
+            removed (`words_by`).
+        parts: names and sizes of the test sets that the references are, for BLEU of each.
+        warn: is told why scores may not be what they seem.
 
     Raises:
         DataError: sentences, words or subwords do not match in number, no system is the baseline,
             or the length of the source is unknown.
     """
     lengths = _source_lengths(outputs, gold, scheme) if by_length else None
+    if words is not None:
+        gold = replace(gold, references=words_by(words, gold.references))
+    tokenised = looks_tokenised(gold.references)
     texts: dict[str, list[str]] = {}
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
         with _naming(f"system {name}"):
             texts[name] = _plain_text(output.beam, scheme, moses_language)
+            if words is not None:
+                texts[name] = words_by(words, texts[name])
+            if tokenised and looks_tokenised(texts[name]) is False:
+                warn(
+                    f"system {name}: its text is not tokenised, but the references look as if they "
+                    "were, which costs BLEU; give the references as they were before tokenisation"
+                )
             scores[name] = _score_system(output, texts[name], gold, scheme, tokenize)
             if lengths is not None:
                 buckets = bleu_by_length(texts[name], gold.references, lengths, tokenize)
                 scores[name] = replace(scores[name], bleu_by_length=buckets)
+            if parts:
+                found = bleu_by_part(texts[name], gold.references, parts, tokenize)
+                scores[name] = replace(scores[name], bleu_by_part=found)
             if compound_split:
                 split = compound_split_bleu(texts[name], gold.references, compound_split)
                 scores[name] = replace(scores[name], compound_split_bleu=split)

@@ -51,19 +51,23 @@ def compare_with_baseline(
     if baseline not in translations:
         raise DataError(f"no system is named {baseline}; choose one of {', '.join(translations)}")
     ordered = sorted(translations.items(), key=lambda system: system[0] != baseline)
-    signature, bootstrap = _paired_test("bs", ordered, references, tokenize)
-    randomised, randomisation = _paired_test("ar", ordered, references, tokenize)
+    signature, bootstrap = _test_pairs("bs", ordered, references, tokenize)
+    randomised, randomisation = _test_pairs("ar", ordered, references, tokenize)
     signature.update("ar", randomised.info["ar"])
     score = bootstrap[0].score
     return {
         name: Significance(
-            baseline, float(bs.ci or 0), _p_value(bs, score), _p_value(ar, score), str(signature)
+            baseline,
+            float(bs.ci or 0),
+            _correct_p_value(bs, score),
+            _correct_p_value(ar, score),
+            str(signature),
         )
         for (name, _), bs, ar in zip(ordered, bootstrap, randomisation, strict=True)
     }
 
 
-def _paired_test(
+def _test_pairs(
     kind: Literal["bs", "ar"],
     systems: list[tuple[str, Sequence[str]]],
     references: Sequence[str],
@@ -75,7 +79,7 @@ def _paired_test(
     return signatures["BLEU"], [x for x in results["BLEU"] if isinstance(x, Result)]
 
 
-def _p_value(result: Result, baseline: float) -> float | None:
+def _correct_p_value(result: Result, baseline: float) -> float | None:
     # SacreBLEU counts only samples that differ by more than the systems do. So it finds systems
     # that do not differ at all, in no sample, to be different with the smallest p that there is.
     return 1.0 if result.p_value and result.score == baseline else result.p_value

@@ -5,18 +5,23 @@ neighbouring links that one of them has. Which neighbour may be added has been r
 and papers seldom say which one they used:
 
 ========= =================================== ==================================================
-variant   a neighbour is added if             as in
+variant   a neighbour is added if             exactly as in
 ========= =================================== ==================================================
-``moses`` either of its words is unaligned    the paper, and Moses's ``symal``
-``lilt``  both of its words are unaligned,    ``alignment-scripts`` of Lilt, behind many AERs on
-          so that growth is diagonal only     Vilar et al.'s German-English gold alignments
+``moses`` either of its words is unaligned    Moses's ``symal``; the paper says the same
+``lilt``  both of its words are unaligned,    ``combine_bidirectional_alignments.py`` of Lilt's
+          so that growth is diagonal only     ``alignment-scripts``, behind many AERs on Vilar et
+                                              al.'s German-English gold alignments
 ========= =================================== ==================================================
 
-A link may take a word from the next one, so the result depends on the order. It is that of
-``symal`` in both variants: links by target position, then by source position; around each its
-neighbours as in `_NEIGHBOURS`; a link added behind the current one is visited in the same pass, and
-passes are repeated until one adds nothing. (Lilt's script goes by source position first, and takes
-neighbours in the order in which Python happens to keep a set.)
+A link may take a word from the next one, so the result depends on the order. Moses visits links by
+target position, then by source position, Lilt the other way round, and each takes the neighbours of
+a link in an order of its own. A link that is added behind the current one is visited in the same
+pass, and passes are repeated until one adds nothing. (Lilt's script takes neighbours as Python
+keeps a set of them; this is the order of Python 3.8 and later.)
+
+The third tool in use, fast_align's ``atools``, asks the same of a link as Moses. But it goes
+through the links that are not there yet, by source and then target position, and adds each that has
+a neighbour by now. In a few links per thousand it comes to another result; it is not offered here.
 
 Links are (source, target), 0-based. `forward` is what a model of source to target says, as a rule
 one source word for each target word, `backward` what a model of target to source says.
@@ -24,25 +29,46 @@ one source word for each target word, `backward` what a model of target to sourc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import partial
 
 from .alignment import Link
 
-VARIANTS: Mapping[str, Callable[[Iterable[bool]], bool]] = {"moses": any, "lilt": all}
-"""How many of the two words of a neighbour must be unaligned."""
 
-_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
-"""Steps of target and source position."""
+@dataclass(frozen=True)
+class Variant:
+    """How links grow.
+
+    Args:
+        enough: whether the words of a neighbour may be linked, of which are unaligned (source, and
+            target).
+        order: sorts the links.
+        steps: to the neighbours, in source and target position.
+    """
+
+    enough: Callable[[Iterable[bool]], bool]
+    order: Callable[[Link], Link]
+    steps: Sequence[Link]
 
 
-def intersection(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
+VARIANTS: Mapping[str, Variant] = {
+    "moses": Variant(
+        any,
+        lambda link: (link[1], link[0]),
+        ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1)),
+    ),
+    "lilt": Variant(all, lambda link: link, ((-1, -1), (-1, 1), (1, 1), (1, -1))),
+}
+
+
+def intersect(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
     """Keep the links that both directions have."""
     return {*forward} & backward
 
 
-def union(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
+def unite(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
     """Keep the links that either direction has."""
     return {*forward, *backward}
 
@@ -58,20 +84,20 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
     Raises:
         KeyError: for an unknown variant.
     """
-    enough = VARIANTS[variant]
-    candidates = union(forward, backward)
-    links = intersection(forward, backward)
+    how = VARIANTS[variant]
+    candidates = unite(forward, backward)
+    links = intersect(forward, backward)
     sources, targets = {i for i, _ in links}, {j for _, j in links}
-    ordered = _in_order(candidates)
+    ordered = sorted(candidates, key=how.order)
     growing = True
     while growing:
         growing = False
         for i, j in ordered:
             if (i, j) not in links:
                 continue
-            for down, right in _NEIGHBOURS:
+            for right, down in how.steps:
                 source, target = i + right, j + down
-                if (source, target) in candidates and enough(
+                if (source, target) in candidates and how.enough(
                     (source not in sources, target not in targets)
                 ):
                     links.add((source, target))
@@ -81,10 +107,13 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
     return links
 
 
-def final_and(
+def add_final(
     links: AbstractSet[Link], forward: AbstractSet[Link], backward: AbstractSet[Link]
 ) -> set[Link]:
     """Add the links of which both words are unaligned, first forward's, then backward's.
+
+    Of two links that share a word the one nearer to the beginning is taken, and so it makes no
+    difference whether one goes by source or by target positions.
 
     Args:
         links: what there is already.
@@ -93,7 +122,7 @@ def final_and(
     """
     result = set(links)
     sources, targets = {i for i, _ in links}, {j for _, j in links}
-    for i, j in (*_in_order(forward), *_in_order(backward)):
+    for i, j in (*sorted(forward), *sorted(backward)):
         if i not in sources and j not in targets:
             result.add((i, j))
             sources.add(i)
@@ -104,13 +133,13 @@ def final_and(
 def grow_diag_final_and(
     forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str
 ) -> set[Link]:
-    """Apply `grow_diag`, then `final_and` (with ``lilt`` that script's grow-diagonal-final)."""
-    return final_and(grow_diag(forward, backward, variant), forward, backward)
+    """Apply `grow_diag`, then `add_final` (Lilt's script calls it grow-diagonal-final)."""
+    return add_final(grow_diag(forward, backward, variant), forward, backward)
 
 
 SYMMETRISATIONS: Mapping[str, Callable[[AbstractSet[Link], AbstractSet[Link]], set[Link]]] = {
-    "intersection": intersection,
-    "union": union,
+    "intersection": intersect,
+    "union": unite,
     **{f"grow-diag-{variant}": partial(grow_diag, variant=variant) for variant in VARIANTS},
     **{
         f"grow-diag-final-and-{variant}": partial(grow_diag_final_and, variant=variant)
@@ -118,7 +147,3 @@ SYMMETRISATIONS: Mapping[str, Callable[[AbstractSet[Link], AbstractSet[Link]], s
     },
 }
 """All ways by name, each a function of the forward and the backward links of one sentence."""
-
-
-def _in_order(links: AbstractSet[Link]) -> list[Link]:
-    return sorted(links, key=lambda link: (link[1], link[0]))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from .scoring import SystemScore
+if TYPE_CHECKING:
+    from .scoring import SystemScore
 
 
 def report(scores: Mapping[str, SystemScore]) -> str:
     """Tables of all that was measured, each followed by notes that say how."""
     tables = [
-        _main_table(scores),
-        _compound_table(scores),
-        _significance_table(scores),
-        _length_table(scores),
+        _format_main_table(scores),
+        _part_table(scores),
+        _format_compound_table(scores),
+        _format_significance(scores),
+        _format_lengths(scores),
     ]
     return "\n\n".join(table for table in tables if table)
 
@@ -30,7 +33,7 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _main_table(scores: Mapping[str, SystemScore]) -> str:
+def _format_main_table(scores: Mapping[str, SystemScore]) -> str:
     rows = [["system", "BLEU", "chrF", "RIBES", "UAS source", "UAS target", "AER", "sentences"]]
     notes: list[str] = []
     for name, score in scores.items():
@@ -41,9 +44,9 @@ def _main_table(scores: Mapping[str, SystemScore]) -> str:
                 f"{score.bleu.score:.2f}",
                 f"{score.chrf.score:.2f}",
                 f"{score.ribes.score:.2f}",
-                _percent(source.uas if source and source.counted else None),
-                _percent(target.uas if target and target.counted else None),
-                _percent(score.alignment.aer if score.alignment else None),
+                _format_percent(source.uas if source and source.counted else None),
+                _format_percent(target.uas if target and target.counted else None),
+                _format_percent(score.alignment.aer if score.alignment else None),
                 str(score.sentences),
             ]
         )
@@ -60,10 +63,19 @@ def _main_table(scores: Mapping[str, SystemScore]) -> str:
                 f"{name}: {score.left_out} sentences without UAS or AER, since an unknown subword "
                 "hides where their words begin"
             )
-    return _with_notes(rows, notes)
+    return _add_notes(rows, notes)
 
 
-def _compound_table(scores: Mapping[str, SystemScore]) -> str:
+def _part_table(scores: Mapping[str, SystemScore]) -> str:
+    parts = {name: score.bleu_by_part for name, score in scores.items() if score.bleu_by_part}
+    if not parts:
+        return ""
+    rows = [["system", *next(iter(parts.values()))]]
+    rows += [[name, *(f"{score:.2f}" for score in found.values())] for name, found in parts.items()]
+    return _add_notes(rows, ["BLEU of each test set, and the mean of these"])
+
+
+def _format_compound_table(scores: Mapping[str, SystemScore]) -> str:
     split = {name: score.compound_split_bleu for name, score in scores.items()}
     rows = [[name, f"{score.score:.2f}"] for name, score in split.items() if score]
     notes = [
@@ -71,10 +83,10 @@ def _compound_table(scores: Mapping[str, SystemScore]) -> str:
         for score in split.values()
         if score
     ]
-    return _with_notes([["system", "BLEU, compounds split"], *rows], notes) if rows else ""
+    return _add_notes([["system", "BLEU, compounds split"], *rows], notes) if rows else ""
 
 
-def _significance_table(scores: Mapping[str, SystemScore]) -> str:
+def _format_significance(scores: Mapping[str, SystemScore]) -> str:
     tested = {name: score.significance for name, score in scores.items() if score.significance}
     if not tested:
         return ""
@@ -94,7 +106,7 @@ def _significance_table(scores: Mapping[str, SystemScore]) -> str:
                 ),
             ]
         )
-    return _with_notes(
+    return _add_notes(
         rows,
         [
             "± 95 %: half the width of the confidence interval, by bootstrap resampling",
@@ -105,7 +117,7 @@ def _significance_table(scores: Mapping[str, SystemScore]) -> str:
     )
 
 
-def _length_table(scores: Mapping[str, SystemScore]) -> str:
+def _format_lengths(scores: Mapping[str, SystemScore]) -> str:
     bucketed = {
         name: score.bleu_by_length for name, score in scores.items() if score.bleu_by_length
     }
@@ -115,12 +127,12 @@ def _length_table(scores: Mapping[str, SystemScore]) -> str:
     rows = [["system", *(f"{words} ({bucket.sentences})" for words, bucket in buckets.items())]]
     for name, buckets in bucketed.items():
         rows.append([name, *(f"{bucket.bleu:.2f}" for bucket in buckets.values())])
-    return _with_notes(rows, ["BLEU by the number of words in the source (sentences)"])
+    return _add_notes(rows, ["BLEU by the number of words in the source (sentences)"])
 
 
-def _with_notes(rows: Sequence[Sequence[str]], notes: Iterable[str]) -> str:
+def _add_notes(rows: Sequence[Sequence[str]], notes: Iterable[str]) -> str:
     return "\n".join([text_table(rows), "", *dict.fromkeys(notes)])
 
 
-def _percent(fraction: float | None) -> str:
+def _format_percent(fraction: float | None) -> str:
     return "-" if fraction is None else f"{100 * fraction:.2f}"

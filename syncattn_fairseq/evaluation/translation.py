@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-from collections.abc import Sequence
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from ..base.errors import DataError
-from ..base.files import read_lines
-from ..data.moses import load_sacremoses
-from ..data.subwords import detect_scheme, join_subwords
+from ..base.files import read_gzipped_lines, read_lines
+from ..data.moses import check_language, load_sacremoses
+from ..data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, sentence_ribes
 
 
@@ -35,6 +36,18 @@ def bleu(
     return _score(BLEU(tokenize=tokenize, force=tokenize == "none"), hypotheses, references)
 
 
+def check_tokenizer(tokenize: str) -> None:
+    """Check that one of sacreBLEU's tokenizers is there: some need other programs.
+
+    Raises:
+        DataError: it is not.
+    """
+    try:
+        BLEU(tokenize=tokenize)
+    except (ImportError, RuntimeError) as error:
+        raise DataError(f"--tokenize {tokenize}: {' '.join(str(error).split())[:200]}") from None
+
+
 def compound_split_bleu(
     hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> TranslationScore:
@@ -49,8 +62,9 @@ def compound_split_bleu(
         language: of the Moses tokenizer.
 
     Raises:
-        DataError: sacremoses is not installed.
+        DataError: sacremoses is not installed, or does not know the language.
     """
+    check_language(language)
     tokenizer = load_sacremoses().MosesTokenizer(language)
 
     def split(texts: Sequence[str]) -> list[str]:
@@ -96,21 +110,83 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
     """Undo the Moses tokenizer.
 
     Raises:
-        DataError: sacremoses is not installed.
+        DataError: sacremoses is not installed, or does not know the language.
     """
+    check_language(language)
     detokenizer = load_sacremoses().MosesDetokenizer(language)
     return [detokenizer.detokenize(text.split()) for text in texts]
 
 
+def words_by(command: str, texts: Sequence[str]) -> list[str]:
+    """Cut texts into words anew: their spaces are removed, and a command cuts them.
+
+    It makes scores of languages without spaces comparable whose systems have words of their own.
+
+    Args:
+        command: a program and its arguments, from lines to lines, such as KyTea's.
+        texts: one sentence each.
+
+    Raises:
+        DataError: the command is not there, fails, or does not give a line for each.
+    """
+    program = shlex.split(command)
+    joined = "".join("".join(text.split()) + "\n" for text in texts)
+    try:
+        done = subprocess.run(program, input=joined, capture_output=True, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"--words-by {command}: {error.strerror or error}") from None
+    lines = done.stdout.splitlines()
+    if done.returncode or len(lines) != len(texts):
+        said = done.stderr.strip().splitlines()[-1:] or [f"{len(lines)} lines of {len(texts)}"]
+        raise DataError(f"--words-by {command}: ended with status {done.returncode}: {said[0]}")
+    return lines
+
+
+def bleu_by_part(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    parts: Mapping[str, int],
+    tokenize: str = "13a",
+) -> dict[str, float]:
+    """BLEU of each of several test sets that follow one another, and ``mean``, that of these.
+
+    Args:
+        hypotheses, references: of all sets.
+        parts: how many sentences each has, by its name.
+        tokenize: names sacreBLEU's tokenizer.
+
+    Raises:
+        DataError: these are not as many sentences as there are.
+    """
+    if sum(parts.values()) != len(references):
+        raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(references)} are here")
+    scores = {}
+    begin = 0
+    for name, count in parts.items():
+        part = slice(begin, begin + count)
+        scores[name] = bleu(hypotheses[part], references[part], tokenize).score
+        begin += count
+    return scores | {"mean": sum(scores.values()) / len(scores)}
+
+
+def looks_tokenised(texts: Iterable[str]) -> bool | None:
+    """Whether full stops and commas stand alone more often than at the end of a word.
+
+    Returns:
+        None where they do neither more often than the other.
+    """
+    alone = attached = 0
+    for text in texts:
+        for token in text.split():
+            if token[-1] in ".,":
+                alone += len(token) == 1
+                attached += len(token) > 1
+    return None if alone == attached else alone > attached
+
+
 def read_references(path: str | Path) -> list[str]:
     """Lines of a UTF-8 text file, which may be gzipped (``*.gz``)."""
-    if not str(path).endswith(".gz"):
-        return list(read_lines(path))
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return [line.rstrip("\n") for line in file]
-    except (gzip.BadGzipFile, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not gzipped UTF-8 text: {error}") from None
+    return list((read_gzipped_lines if str(path).endswith(".gz") else read_lines)(path))
 
 
 def _score(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme, word_lengths
-from .alignment import Link, word_links
+from ..data.analysis_lines import LinksOf
+from ..data.words import detect_scheme, word_lengths
+from .alignment import Link, is_pharaoh, read_alignments, word_links
 from .fairseq_output import DecodedSentence, read_decoded
 
 _UNKNOWN = "<unk>"
@@ -19,22 +21,34 @@ class WordAlignment:
     """The links between the words of one sentence, and how many words there are."""
 
     links: set[Link]
-    words: tuple[int, int]
-    """Of the source, and of the target."""
+    words: tuple[int, int] | None = None
+    """Of the source, and of the target; None if nobody has said."""
 
     def reversed(self) -> WordAlignment:
         """Swap source and target."""
-        return WordAlignment({(i, j) for j, i in self.links}, self.words[::-1])
+        return WordAlignment({(i, j) for j, i in self.links}, self.words and self.words[::-1])
 
     def check_gold(self, gold: Iterable[Link]) -> None:
         """Raise `DataError` for a gold link that lies outside the sentence."""
-        source, target = self.words
-        for i, j in gold:
+        if outside := self._find_outside(gold):
+            raise DataError(f"gold {outside}; a file that counts from 1 needs --one-based")
+
+    def check_same_sentence(self, other: WordAlignment) -> None:
+        """Raise `DataError` if another alignment cannot be of the same sentence."""
+        if self.words and other.words and self.words != other.words:
+            raise DataError(f"{other.words} source and target words, but {self.words}")
+        if outside := self._find_outside(other.links):
+            raise DataError(outside)
+
+    def _find_outside(self, links: Iterable[Link]) -> str:
+        source, target = self.words or (math.inf, math.inf)
+        for i, j in links:
             if i >= source or j >= target:
-                raise DataError(
-                    f"gold link {i}-{j}, counted from 0, lies outside the {source} source or the "
-                    f"{target} target words; a file that counts from 1 needs --one-based"
+                return (
+                    f"link {i}-{j}, counted from 0, lies outside the {source} source or the "
+                    f"{target} target words"
                 )
+        return ""
 
 
 def word_alignment(
@@ -47,7 +61,7 @@ def word_alignment(
 
     Args:
         sentence: what was printed, in subwords.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.subwords`).
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
         source_words: number of words of the source, if it is known.
         target_words: the same of the target.
 
@@ -84,33 +98,38 @@ def hides_words(text: str, words: int, scheme: str, true_words: int | None = Non
 
 def read_word_alignments(
     path: str | Path, scheme: str | None = None, backward: bool = False
-) -> dict[int | None, list[WordAlignment | None]]:
-    """Read the alignments that a decoder printed.
+) -> dict[LinksOf | None, list[WordAlignment | None]]:
+    """Read the alignments that a decoder printed, or those of a Pharaoh file (``0-0 1-2``).
 
     Args:
-        path: its output, in subwords.
+        path: its output, in subwords; or links of words, source-target and from 0, a line for each
+            sentence, as fast_align writes them in both directions.
         scheme: how subwords are marked; None: find out.
         backward: the decoder translates from what we call target to what we call source.
 
     Returns:
         One per sentence, None where an unknown subword hides where words begin. Those of
-        ``--print-layer-alignments`` come by the number of the layer, that of ``--print-alignment``
-        as None.
+        ``--print-layer-alignments`` come by layer and head, that of ``--print-alignment`` as None.
 
     Raises:
         DataError: the file cannot be understood, or a sentence has no links.
     """
+    if is_pharaoh(path):
+        sure, possible = read_alignments(path)
+        return {
+            None: [WordAlignment(one | other) for one, other in zip(sure, possible, strict=True)]
+        }
     decoded = read_decoded(path)
     scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
-    layers = sorted({layer for sentence in decoded for layer in sentence.layer_links})
-    chosen: list[int | None] = [*layers]
-    if not layers or any(sentence.links is not None for sentence in decoded):
+    topics = {topic for sentence in decoded for topic in sentence.layer_links}
+    chosen: list[LinksOf | None] = [*sorted(topics)]
+    if not topics or any(sentence.links is not None for sentence in decoded):
         chosen.insert(0, None)
-    found: dict[int | None, list[WordAlignment | None]] = {layer: [] for layer in chosen}
+    found: dict[LinksOf | None, list[WordAlignment | None]] = {layer: [] for layer in chosen}
     for number, sentence in enumerate(decoded, 1):
-        for layer, alignments in found.items():
-            if layer is not None:
-                sentence = replace(sentence, links=sentence.layer_links.get(layer))
+        for topic, alignments in found.items():
+            if topic is not None:
+                sentence = replace(sentence, links=sentence.layer_links.get(topic))
             try:
                 alignment = word_alignment(sentence, scheme)
             except DataError as error:
@@ -140,14 +159,16 @@ def common_sentences(
     common: dict[int, list[WordAlignment]] = {}
     for index, row in enumerate(zip(*outputs.values(), strict=True)):
         known = {name: alignment for name, alignment in zip(outputs, row, strict=True) if alignment}
+        # One that knows the words, if there is one, is what the others are held against.
+        model = next((name for name, found in known.items() if found.words), first)
         for name, alignment in known.items():
-            other = next(iter(known))
-            if alignment.words != known[other].words:
+            try:
+                known.get(model, alignment).check_same_sentence(alignment)
+            except DataError as error:
                 raise DataError(
-                    f"{name}: sentence {index + 1}: {alignment.words} source and target words, but "
-                    f"{known[other].words} in {other}; give outputs of the same sentences, and "
-                    "those from target to source as --backward"
-                )
+                    f"{name}: sentence {index + 1}: {error} in {model}; give outputs of the same "
+                    "sentences, and those from target to source as --backward"
+                ) from None
         if len(known) == len(outputs):
             common[index] = list(known.values())
     if not common:

@@ -7,7 +7,9 @@ One file per paper, its equations in the paper's order and symbols:
 * :mod:`.lpsi` -- latent phrase structure (Harada and Watanabe, ACL-IJCNLP SRW 2021);
 * :mod:`.pascal` -- parent-scaled self-attention (Bugliarello and Okazaki, ACL 2020);
 * :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018);
-* :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018).
+* :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018);
+* :mod:`.supervised_gate` -- LPSI's gates, set by a parser (Hou et al., Findings of EMNLP 2022);
+* :mod:`.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019).
 
 Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
 ``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
@@ -25,9 +27,11 @@ from .lpsi import (
     syntactic_distances,
 )
 from .pascal import parent_gaussian, parent_scaled_scores
+from .relative_depth import relative_depth_scores
 from .sdatt import (
     additive_scores,
     distances_from,
+    expected_distances,
     flexible_attention,
     local_attention,
     predicted_position,
@@ -35,6 +39,7 @@ from .sdatt import (
     syntax_directed_scores,
     tree_distances,
 )
+from .supervised_gate import gap_heights, supervised_gates
 from .syncattn import project_attention, sync_attention_loss
 
 __all__ = [
@@ -43,7 +48,9 @@ __all__ = [
     "dependency_loss",
     "distance_gates",
     "distances_from",
+    "expected_distances",
     "flexible_attention",
+    "gap_heights",
     "gated_attention",
     "local_attention",
     "parent_gaussian",
@@ -52,6 +59,8 @@ __all__ = [
     "predicted_position",
     "project_attention",
     "project_distances",
+    "relative_depth_scores",
+    "supervised_gates",
     "sync_attention_loss",
     "sync_mse_loss",
     "sync_rank_loss",

@@ -87,13 +87,26 @@ def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False)
     """
     distances = widen(distances)
     factors = _log_factors(distances.unsqueeze(-1), distances.unsqueeze(-2), temperature)
+    return sum_between(factors, causal)
+
+
+def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
+    r"""Multiply the factors of the words between query and key, as logarithms (LPSI Eq. 5).
+
+    Args:
+        log_factors: :math:`\log \alpha_{j,t}`, ``(..., T, T)``, row = query t, column = j.
+        causal: there is nothing to the right.
+
+    Returns:
+        log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
+    """
     # To the left, the factors between a column and the pivot are all those right of the column.
-    left = factors.tril(-1).flip(-1).cumsum(-1).flip(-1)
+    left = log_factors.tril(-1).flip(-1).cumsum(-1).flip(-1)
     gates = F.pad(left[..., 1:], (0, 1))
     if causal:
         future = torch.ones(gates.shape[-2:], dtype=torch.bool, device=gates.device).triu(1)
         return gates.masked_fill(future, SHUT)
-    right = factors.triu(1).cumsum(-1)
+    right = log_factors.triu(1).cumsum(-1)
     return gates + F.pad(right[..., :-1], (1, 0))
 
 

@@ -39,17 +39,21 @@ def parent_gaussian(parents: Tensor, length: int, std: float = 1.0) -> Tensor:
     Args:
         parents: p, ``(..., T)`` columns, counted from 0, maybe between two; NaN = no parent.
         length: the number of columns.
-        std: σ, in columns.
+        std: σ, in columns. 0 leaves the parent alone (Table 3b): 1 in its column, or 1/2 in either
+            of the two columns that it stands between, and 0 elsewhere.
 
     Returns:
         D, ``(..., T, length)``; ones in the row of a token without a parent.
     """
     parents = widen(parents).unsqueeze(-1)
     columns = torch.arange(length, dtype=parents.dtype, device=parents.device)
-    density = torch.exp(-((columns - parents) ** 2) / (2 * std**2)) * density_peak(std)
+    if std == 0:
+        density = (1 - (columns - parents).abs()).clamp_min(0)
+    else:
+        density = torch.exp(-((columns - parents) ** 2) / (2 * std**2)) * density_peak(std)
     return density.masked_fill(parents.isnan(), 1.0)
 
 
 def density_peak(std: float = 1.0) -> float:
-    """Return the normal density at its mean: the weight of a parent that stands on a column."""
-    return 1 / (math.sqrt(2 * math.pi) * std)
+    """Return the density at its mean: the weight of a parent that stands on a column."""
+    return 1.0 if std == 0 else 1 / (math.sqrt(2 * math.pi) * std)

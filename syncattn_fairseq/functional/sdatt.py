@@ -33,39 +33,50 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
     r"""Place a state in the source (SDAtt Eq. 5).
 
-    .. math:: p_i = J \cdot \mathrm{sigmoid}(v_p \cdot \tanh(W_p s'_i))
+    .. math:: p_i = (J - 1) \cdot \mathrm{sigmoid}(v_p \cdot \tanh(W_p s'_i))
+
+    The paper has J in the place of J - 1. Columns are counted from 0 here, so that the last word is
+    at J - 1, and beyond it there is nothing to look at: the paper's p would have to be clamped, and
+    a clamped p has no gradient.
 
     Args:
         activation: what the sigmoid is taken of, ``(..., T)``.
         length: J, ``(...)``, tokens of the source.
 
     Returns:
-        p, ``(..., T)``, between 0 and J.
+        p, ``(..., T)``, between 0 and J - 1, in float32 or wider.
     """
-    return widen(activation).sigmoid() * length.unsqueeze(-1)
+    return widen(activation).sigmoid() * (length.unsqueeze(-1) - 1)
 
 
-def local_attention(scores: Tensor, position: Tensor, half_window: int = 10) -> Tensor:
+def local_attention(
+    scores: Tensor, position: Tensor, half_window: int = 10, renormalise: bool = False
+) -> Tensor:
     r"""Fade the global attention out around a position (SDAtt Eq. 6).
 
     .. math::
         a^l_{ij} = \mathrm{softmax}_j(e_{ij})
         \exp\left(-\frac{(j - p_i)^2}{2 \sigma^2}\right), \qquad \sigma = D / 2
 
-    for :math:`|j - p_i| \le D`, and 0 elsewhere. It is not normalised again.
+    for :math:`|j - p_i| \le D`, and 0 elsewhere. The paper does not normalise it again: a state
+    that attends to what is far from p sees hardly anything of the source.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
         position: p, ``(...)`` columns of e.
         half_window: D.
+        renormalise: divide by the sum.
 
     Returns:
-        ``(..., S)``; a row sums to one at most.
+        ``(..., S)``; a row sums to one at most, or to one where it is normalised again.
     """
     scores = widen(scores)
     offset = _offsets(position, scores)
-    fading = torch.exp(-(offset**2) / (2 * (half_window / 2) ** 2))
-    return scores.softmax(dim=-1) * fading.masked_fill(offset.abs() > half_window, 0.0)
+    outside = offset.abs() > half_window
+    exponent = -(offset**2) / (2 * (half_window / 2) ** 2)
+    if renormalise:
+        return (scores + exponent).masked_fill(outside, -torch.inf).softmax(dim=-1)
+    return scores.softmax(dim=-1) * exponent.exp().masked_fill(outside, 0.0)
 
 
 def flexible_attention(
@@ -104,6 +115,10 @@ def tree_distances(parents: Tensor) -> Tensor:
 
     Returns:
         M, ``(..., T, T)`` int64.
+
+    Raises:
+        ValueError: the parents go round in a cycle. Only tensors on the CPU, where data is
+            prepared, are checked: elsewhere the program would have to wait for the device.
     """
     length = parents.size(-1)
     above = torch.eye(length, device=parents.device).expand(*parents.shape, length)
@@ -112,6 +127,8 @@ def tree_distances(parents: Tensor) -> Tensor:
         reached = above.gather(-2, ancestor.unsqueeze(-1).expand_as(above))
         above = torch.maximum(above, reached)
         ancestor = ancestor.gather(-1, ancestor)
+    if parents.device.type == "cpu" and not torch.equal(parents.gather(-1, ancestor), ancestor):
+        raise ValueError("the parents go round in a cycle, and their words hang from no root")
     depth = above.sum(-1)
     common = above @ above.transpose(-1, -2)
     return (depth.unsqueeze(-1) + depth.unsqueeze(-2) - 2 * common).long()
@@ -130,16 +147,34 @@ def distances_from(position: Tensor, distances: Tensor) -> Tensor:
     Returns:
         ``(..., T, S)`` in floating point.
     """
-    position = position.clamp(0, distances.size(-1) - 1)
-
-    def row(index: Tensor) -> Tensor:
-        index = index.unsqueeze(-1).expand(*index.shape, distances.size(-1))
-        return distances.gather(-2, index).to(position.dtype)
-
+    length = distances.size(-1)
+    position = position.clamp(0, length - 1)
     below = position.detach().floor()
-    slope = row(position.detach().ceil().long()) - row(below.long())
-    passing = (position - position.detach()).unsqueeze(-1) * slope  # 0, with a gradient
-    return row(position.detach().round().long()) + passing
+    words = torch.cat([below, below + 1], dim=-1).clamp_max(length - 1).long()
+    rows = distances.gather(-2, words.unsqueeze(-1).expand(*words.shape, length))
+    here, there = rows.to(position.dtype).chunk(2, dim=-2)
+    passing = position - position.detach()  # 0, with a gradient
+    step = (position.detach() - below).round() + passing
+    return here + step.unsqueeze(-1) * (there - here)
+
+
+def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
+    r"""Expect the distances of every word from the one attended to.
+
+    .. math:: \bar M_{ij} = \sum_k \mathrm{softmax}_k(e_{ik}) M_{kj}
+
+    It stands in the place of :math:`M[p_i]` where no position is predicted. The paper does not have
+    it.
+
+    Args:
+        scores: e, ``(..., T, S)``; minus infinity for padding.
+        distances: M, ``(..., S, S)``.
+
+    Returns:
+        ``(..., T, S)`` in floating point.
+    """
+    attention = widen(scores).softmax(dim=-1)
+    return attention @ distances.to(attention.dtype)
 
 
 def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
@@ -150,20 +185,19 @@ def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> 
         a^s_{ij} = \mathrm{softmax}_{j : M[p_i][j] \le n}(e^s_{ij}), \qquad \sigma = n / 2
 
     and 0 elsewhere. That is how the text explains Eq. 11, in which the window is
-    :math:`[p_i - n, p_i + n]`.
+    :math:`[p_i - n, p_i + n]`. The nearest word is always in the window. Around a predicted
+    position it is anyway, at distance 0; but expected distances may all be greater than n.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
-        distances: :math:`M[p_i]`, ``(..., S)``, see :func:`distances_from`.
+        distances: :math:`M[p_i]`, ``(..., S)``, see :func:`distances_from` and
+            :func:`expected_distances`.
         n: half the window, in edges.
 
     Returns:
-        ``(..., S)`` probabilities; zeros where the window is empty.
+        ``(..., S)`` probabilities.
     """
-    near = syntax_directed_scores(scores, distances, n)
-    lowest = torch.finfo(near.dtype).min
-    outside = near == -torch.inf
-    return near.masked_fill(outside, lowest).softmax(dim=-1).masked_fill(outside, 0.0)
+    return syntax_directed_scores(scores, distances, n).softmax(dim=-1)
 
 
 def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
@@ -175,10 +209,14 @@ def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Ten
     Returns:
         ``(..., S)``.
     """
-    weights = torch.exp(-(widen(distances) ** 2) / (2 * (n / 2) ** 2))
-    outside = (distances > n) | (scores == -torch.inf)
+    scores = widen(scores)
+    distances = distances.to(scores.dtype)
+    weights = torch.exp(-(distances**2) / (2 * (n / 2) ** 2))
+    padding = scores == -torch.inf
+    nearest = distances.detach().masked_fill(padding, torch.inf).amin(dim=-1, keepdim=True)
+    outside = (distances > nearest.clamp_min(n)) | padding
     # Infinite scores would make the weights' gradient 0 times infinity.
-    return (widen(scores).masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
+    return (scores.masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
 
 
 def _offsets(position: Tensor, scores: Tensor) -> Tensor:

@@ -11,9 +11,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..base.errors import DataError
-from ..data.subwords import join_subwords, word_heads, word_lengths, word_starts
+from ..data.subwords import word_heads
+from ..data.words import join_subwords, word_lengths, word_starts
 from ..evaluation.alignment import Link, word_links
-from ..trees.binary import tree_from_distances
+from ..trees.binary import split_by_distances
 from ..trees.brackets import Tree
 
 
@@ -23,7 +24,7 @@ class Sentence:
 
     Args:
         pieces: its subwords.
-        scheme: how they are marked, see :func:`..data.subwords.word_starts`.
+        scheme: how they are marked, see :func:`..data.words.word_starts`.
     """
 
     pieces: Sequence[str]
@@ -180,7 +181,7 @@ class Distances:
     def tree(self, layer: int | None = None) -> Tree | None:
         """Split the sentence again and again where the distance is largest; None if it is empty."""
         gaps = self.of_words(layer)
-        return tree_from_distances(gaps, self.sentence.words) if gaps else None
+        return split_by_distances(gaps, self.sentence.words) if gaps else None
 
 
 T = TypeVar("T")

@@ -197,7 +197,7 @@ class Ensemble:
         paths: of the checkpoints, separated by ``:`` as fairseq has it.
         data: folder with the dictionaries; None: where the checkpoint is, or where its training
             had them.
-        source_parser: what parses the source, see :func:`..parsing.parser.open_parser`.
+        source_parser: what parses the source, see :func:`..parsing.registry.open_parser`.
 
     Raises:
         DataError: something is no checkpoint of a translation model, or the dictionaries are not

@@ -91,7 +91,7 @@ class CTranslate2Model(Model):
                     f"{folder}: the model reads the parse of its source; name a parser, as in "
                     "source_parser='stanza:en' (--source-parser stanza:en)"
                 )
-            from ..parsing.parser import open_parser
+            from ..parsing.registry import open_parser
 
             self.parser = open_parser(source_parser)
         self.translator = load_ctranslate2().Translator(str(folder), device=device)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..data.subwords import detect_scheme
+from ..data.words import detect_scheme
 from .model import Model
 from .subwords import Cutter, Words, find_subwords, open_cutter
 
@@ -38,7 +38,7 @@ def load(
             target have their own; None: what was exported with the model, or nothing, for text
             that is words to the model.
         source_parser: what parses the source for models that read its parse, such as
-            ``stanza:en``, see :func:`..parsing.parser.open_parser`.
+            ``stanza:en``, see :func:`..parsing.registry.open_parser`.
         device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import Any, cast
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import OmegaConf
 
+from ..base.errors import DataError
 from ..data.fields import NOTHING, SourceFields
 from ..modules.heads.placement import check_placement
 from ..modules.options import read_layer
@@ -75,7 +76,7 @@ def check_options(cfg: Any) -> None:
         part.check(cfg)
     read_layer(cfg, "alignment_layer", "decoder")
     if cfg.sync_layer and cfg.alignment_layer not in (0, cfg.sync_layer):
-        raise ValueError("--alignment-layer is the sync layer where there is one: leave it out")
+        raise DataError("--alignment-layer is the sync layer where there is one: leave it out")
 
 
 def list_fields(cfg: Any) -> SourceFields:

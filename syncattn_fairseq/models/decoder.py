@@ -51,6 +51,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         self.has_sync_layer = bool(cfg.sync_layer)
         self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
         if cfg.decoder.layerdrop > 0:
+            numbers = range(1, self.num_layers + 1)
             self.layers: Any = NumberedLayerDrop(
                 cfg.decoder.layerdrop,
                 [self.layers[i] for i in range(self.num_layers)],
@@ -59,6 +60,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
                     self.alignment_layer,
                     *self.distance_sync_layers,
                     *itertools.chain(*self.showing.values()),
+                    *(n for n in numbers if TreeCrossAttention.stands_in(cfg, n)),
                 ],
             )
 
@@ -75,6 +77,20 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         if output[1] is not None:
             self.shown_attention[number] = output[1]
 
+    def show_head(self, head: int | None) -> None:
+        """Return one head's cross-attention, from 1, in the place of the mean; None undoes it.
+
+        For analysis, in evaluation: losses want the mean.
+
+        Raises:
+            ValueError: there are not so many heads.
+        """
+        for layer in self.layers:
+            heads = layer.encoder_attn.num_heads
+            if head is not None and not 1 <= head <= heads:
+                raise ValueError(f"--alignment-head {head}: a decoder layer has heads 1 to {heads}")
+            layer.shown_head = head
+
     def extract_features(
         self,
         prev_output_tokens: Tensor,
@@ -90,7 +106,8 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
             ``(B, T, S)``, averaged over heads, and ``backward_attn``, ``(B, S, T)``, where the
             model has one and is not decoding step by step. Where distances are tied,
-            ``distance_attn``, one cross-attention for each of these layers.
+            ``distance_attn``, one cross-attention for each of these layers. Where source positions
+            are predicted, ``positions``, p, ``(B, T)``, counted from the first token.
         """
         self.shown_attention.clear()
         if alignment_layer is None:
@@ -118,6 +135,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
                 if attention is not None
             ]
         self.shown_attention.clear()
+        extra |= self.view.notes
         return features, extra
 
     def show(self, name: str, extra: dict[str, Any], prev_output_tokens: Tensor) -> list[Tensor]:

@@ -69,6 +69,9 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         view: of the decoder's batch.
     """
 
+    #: The head, from 1, whose cross-attention is shown; None for all of them.
+    shown_head: int | None = None
+
     def __init__(self, cfg: Any, no_encoder_attn: bool, number: int, view: BatchView) -> None:
         self.number = number
         self.view = view
@@ -86,7 +89,10 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
     def forward(self, *args: Any, need_attn: bool = False, **kwargs: Any) -> Any:
         """Decode as fairseq does; show the cross-attention also where a loss looks at it."""
         shown = need_attn or (self.ties_distances and self.training)
-        return super().forward(*args, need_attn=shown, **kwargs)
+        x, attention, state = super().forward(*args, need_attn=shown, **kwargs)
+        if self.shown_head is not None and attention is not None and attention.dim() == 4:
+            attention = attention[self.shown_head - 1].unsqueeze(0)
+        return x, attention, state
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
         """Build fairseq's cross-attention, or the one that is backward or syntax-directed too."""

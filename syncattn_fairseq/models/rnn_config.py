@@ -5,7 +5,9 @@ from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
+from ..base.errors import DataError
 from ..modules.options import check_range
+from ..modules.source_attention import TREE_POSITIONS
 
 ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
 
@@ -40,22 +42,36 @@ class SyntaxRNNConfig(FairseqDataclass):
         default=10,
         metadata={"help": "of local and flexible attention: tokens to either side (D)"},
     )
+    renormalise_local: bool = field(
+        default=False,
+        metadata={
+            "help": "let the weights of local attention sum to one; in the paper they do not"
+        },
+    )
     tree_window: int = field(
         default=4, metadata={"help": "of syntax-directed attention: edges to any side (n)"}
+    )
+    tree_position: ChoiceEnum(list(TREE_POSITIONS)) = field(  # type: ignore[valid-type]
+        default="predicted",
+        metadata={
+            "help": "of syntax-directed attention: the word that edges are counted from, predicted "
+            "from the decoder's state as in the paper, or expected: the mean over all words, "
+            "weighted by the global attention"
+        },
     )
 
 
 def check(args: Any, task: Any) -> None:
     """Raise ``ValueError`` for options that do not go together."""
     if args.double_context and args.source_attention == "global":
-        raise ValueError(
+        raise DataError(
             "--double-context adds to global attention: choose another --source-attention"
         )
     if args.share_all_embeddings:
         if task.source_dictionary != task.target_dictionary:
-            raise ValueError("--share-all-embeddings needs a joint dictionary")
+            raise DataError("--share-all-embeddings needs a joint dictionary")
         if args.encoder_embed_dim != args.decoder_embed_dim:
-            raise ValueError(
+            raise DataError(
                 f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} is not "
                 f"--decoder-embed-dim {args.decoder_embed_dim}"
             )

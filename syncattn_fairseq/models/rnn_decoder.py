@@ -98,7 +98,8 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
 
         Returns:
             Scores ``(B, T, V)``, and a dictionary with ``attn``, a list of one attention
-            ``(B, T, S)``: that which drives the state.
+            ``(B, T, S)``: that which drives the state. Where source positions are predicted,
+            ``positions``, p, ``(B, T)``, counted from the first token, without gradient.
         """
         features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
         return (features if features_only else self.output_layer(features)), extra
@@ -122,7 +123,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         weight = torch.cat([self.query.weight, self.move.weight_hh])
         bias = torch.cat([self.query.bias, self.move.bias_hh])
         padding = source.padding_mask.unsqueeze(1)
-        intermediates, all_scores, all_weights, states = [], [], [], []
+        intermediates, all_scores, all_weights, positions, states = [], [], [], [], []
         for inputs in read.unbind(1):
             recurrent = F.linear(state, self.read.weight_hh, self.read.bias_hh)
             intermediate = gru_step(inputs, recurrent, state)
@@ -131,12 +132,14 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
             )
             scores = additive_scores(query.unsqueeze(1), keys, self.energy)
             scores = scores.masked_fill(padding, -torch.inf)
-            weights = self.attention(scores, intermediate.unsqueeze(1), source).to(values.dtype)
+            weights, position = self.attention(scores, intermediate.unsqueeze(1), source)
+            weights = weights.to(values.dtype)
             inputs = (weights @ values).squeeze(1) + self.move.bias_ih
             state = gru_step(inputs, recurrent, intermediate)
             intermediates.append(intermediate)
             all_scores.append(scores)
             all_weights.append(weights)
+            positions.append(position)
             states.append(state)
         if incremental_state is not None:
             kept = {"state": state, "keys": keys, "values": values}
@@ -149,11 +152,14 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
             + self.from_context(attention @ annotations)
         )
         if self.second_attention is not None and self.from_second_context is not None:
-            second = self.second_attention(
+            second, *positions = self.second_attention(
                 torch.cat(all_scores, dim=1), torch.stack(intermediates, dim=1), source
             )
             output = output + self.from_second_context(second.to(values.dtype) @ annotations)
-        return self.dropout(torch.tanh(output)), {"attn": [attention]}
+        extra: dict[str, Any] = {"attn": [attention]}
+        if positions[0] is not None:
+            extra["positions"] = torch.cat(positions, dim=1).detach()
+        return self.dropout(torch.tanh(output)), extra
 
     def _memory(
         self, encoder_out: dict[str, list[Tensor]], incremental_state: Any

@@ -95,7 +95,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
             encoder_input: passed on to the encoder.
 
         Returns:
-            Scores ``(B, T, V)``, and a dictionary with ``attn``; see
+            Scores ``(B, T, V)``, and a dictionary with ``attn`` and ``positions``; see
             :meth:`.ConditionalGRUDecoder.forward`.
         """
         encoder_out = self.encoder(src_tokens, src_lengths, **encoder_input)
@@ -109,11 +109,11 @@ def make_attention(args: Any) -> nn.Module:
     """Build the attention that was chosen."""
     state_dim = args.decoder_hidden_size
     if args.source_attention == "local":
-        return LocalAttention(state_dim, args.half_window)
+        return LocalAttention(state_dim, args.half_window, args.renormalise_local)
     if args.source_attention == "flexible":
         return FlexibleAttention(state_dim, args.half_window)
     if args.source_attention == "syntax-directed":
-        return SyntaxDirectedAttention(state_dim, args.tree_window)
+        return SyntaxDirectedAttention(state_dim, args.tree_window, args.tree_position)
     return GlobalAttention()
 
 

@@ -9,9 +9,10 @@ from fairseq.models import register_model
 from fairseq.models.transformer import TransformerModel
 from torch import Tensor, nn
 
+from ..base.errors import DataError
 from ..data.fields import SourceFields
 from ..modules import LabelEmbedding
-from ..modules.heads.placement import is_shown_in_training, names_shown
+from ..modules.heads.placement import is_shown_in_training, list_supervised, names_shown
 from . import config
 from .decoder import SyntaxTransformerDecoder
 from .encoder import SyntaxTransformerEncoder
@@ -43,7 +44,7 @@ class SyntaxTransformerModel(TransformerModel):
         """Build the model that ``args`` describe.
 
         Raises:
-            ValueError: for impossible options, or labels without a dictionary.
+            DataError: for impossible options, or labels without a dictionary.
         """
         args = config.as_namespace(args)
         config.set_defaults(args)
@@ -51,13 +52,15 @@ class SyntaxTransformerModel(TransformerModel):
         if args.source_label_dim:
             dictionary = getattr(task, "source_label_dictionary", None)
             if dictionary is None:
-                raise ValueError(
+                raise DataError(
                     f"--source-label-dim {args.source_label_dim}: the data has no dictionary of "
                     "the source's dependency labels; binarise labels with syncattn-preprocess"
                 )
             model.encoder.label_embedding = LabelEmbedding(
                 dictionary, args.source_label_dim, args.encoder_embed_dim
             )
+        for kind in list_supervised(model.cfg):
+            require_syntax_losses(task, kind.title)
         return model
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
@@ -139,3 +142,28 @@ class SyntaxTransformerModel(TransformerModel):
         if self.decoder.has_sync_layer:
             [extra["sync_attn"]] = extra["attn"]
         return scores, extra
+
+
+def require_syntax_losses(task: Any, heads: str) -> None:
+    """Let a task build no criterion for a model's heads but one that trains them.
+
+    A criterion is built where a model is trained or validated, and after the model, by the same
+    task; it may be fairseq's own task, of which we have nothing else in hand.
+
+    Args:
+        task: that builds the model.
+        heads: what has to be trained, for the message.
+    """
+    build = getattr(task, "build_criterion", None)
+
+    def build_criterion(cfg: Any, *args: Any, **kwargs: Any) -> Any:
+        criterion = build(cfg, *args, **kwargs) if build else None
+        if not hasattr(criterion, "terms"):
+            raise DataError(
+                f"the model has {heads} heads, which this criterion does not train: add "
+                "--criterion label_smoothed_cross_entropy_with_syntax and --task "
+                "translation_with_syntax (weights of 0 leave the heads untrained)"
+            )
+        return criterion
+
+    task.build_criterion = build_criterion

@@ -8,6 +8,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
+from ..base.errors import DataError
 from .batch_view import BatchView
 from .options import read_layer
 from .part import Part
@@ -57,7 +58,7 @@ class BackwardCrossAttention(Part, MultiheadAttention):
         """Check that there are heads to tie."""
         layer = read_layer(cfg, "sync_layer", "decoder")
         if layer and not (cfg.encoder_dependency_layer and cfg.decoder_dependency_layer):
-            raise ValueError(
+            raise DataError(
                 "--sync-layer ties the dependency heads of encoder and decoder: "
                 "set --encoder-dependency-layer and --decoder-dependency-layer too"
             )

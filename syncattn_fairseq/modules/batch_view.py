@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
+from ..base.errors import DataError
+
 
 class BatchView:
     """The batch as the attention modules of one stack of layers see it.
@@ -19,6 +21,7 @@ class BatchView:
     Attributes:
         tokens: ``(B, T)`` of this stack's side.
         padding_mask: ``(B, T)``, True = padding.
+        notes: what the modules let the model return beside its scores, by name.
     """
 
     tokens: Tensor
@@ -27,6 +30,7 @@ class BatchView:
     def __init__(self) -> None:
         self._fields: dict[str, Tensor] = {}
         self._kept: dict[str, Tensor] = {}
+        self.notes: dict[str, Tensor] = {}
 
     def fill(
         self, tokens: Tensor, padding_mask: Tensor, fields: Mapping[str, Tensor | None]
@@ -42,6 +46,7 @@ class BatchView:
         self.padding_mask = padding_mask
         self._fields = {name: field for name, field in fields.items() if field is not None}
         self._kept.clear()
+        self.notes.clear()
 
     def get(self, field: str) -> Tensor | None:
         """Return a field of ``net_input``, None if the batch has none of that name."""
@@ -55,7 +60,7 @@ class BatchView:
             reader: who reads it, for the message: "the model's parent-scaled heads".
 
         Raises:
-            ValueError: the batch has none.
+            DataError: the batch has none.
         """
         return require_field(self._fields.get(field), field, reader)
 
@@ -71,10 +76,10 @@ def require_field(found: Tensor | None, field: str, reader: str) -> Tensor:
     """Return a field of ``net_input``; see :meth:`BatchView.require`.
 
     Raises:
-        ValueError: it is None.
+        DataError: it is None.
     """
     if found is None:
-        raise ValueError(
+        raise DataError(
             f"{reader} read net_input.{field}; --task translation_with_syntax supplies it"
         )
     return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.errors import DataError
+
 SIDES = ("encoder", "decoder")
 
 
@@ -16,14 +18,14 @@ def check_range(cfg: Any, option: str, lowest: float, highest: float, explanatio
     """Raise ``ValueError`` for an option that is lower or higher."""
     value = getattr(cfg, option)
     if not lowest <= value <= highest:
-        raise ValueError(f"{flag(option)} {value}: {explanation}")
+        raise DataError(f"{flag(option)} {value}: {explanation}")
 
 
 def read_layer(cfg: Any, option: str, side: str) -> int:
     """Return the layer, from 1 and from the bottom, that an option names; 0 = none.
 
     Raises:
-        ValueError: this side has no such layer.
+        DataError: this side has no such layer.
     """
     highest = getattr(cfg, side).layers
     check_range(cfg, option, 0, highest, f"the {side} has layers 1 to {highest}")
@@ -35,11 +37,11 @@ def read_layers(cfg: Any, option: str, *sides: str) -> list[int]:
     """Return the layers, from 1 and from the bottom, that an option such as ``1,2`` names.
 
     Raises:
-        ValueError: it names something else, or layers that one of these sides lacks.
+        DataError: it names something else, or layers that one of these sides lacks.
     """
     value = str(getattr(cfg, option))
     for side in sides:
         highest = getattr(cfg, side).layers
         if not all(n.isdigit() and 1 <= int(n) <= highest for n in value.split(",") if value):
-            raise ValueError(f"{flag(option)} {value}: the {side} has layers 1 to {highest}")
+            raise DataError(f"{flag(option)} {value}: the {side} has layers 1 to {highest}")
     return sorted({int(n) for n in value.split(",") if value})

@@ -4,17 +4,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
+from ..base.errors import DataError
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
-from ..functional import distances_from, syntax_directed_scores
+from ..functional import distances_from, expected_distances, syntax_directed_scores
 from .batch_view import BatchView
 from .options import check_range, read_layer
 from .part import Part
 from .registry import register_part
-from .source_attention import PositionPredictor, Source
+from .source_attention import TREE_POSITIONS, PositionPredictor, Source
 
 
 @dataclass
@@ -26,6 +27,13 @@ class TreeWindowOptions(FairseqDataclass):
         metadata={
             "help": "how many edges of the source's dependency tree syntax-directed heads of the "
             "cross-attention see to any side of the word that they expect (SDAtt has 4; 0 = none)"
+        },
+    )
+    cross_attention_tree_position: ChoiceEnum(list(TREE_POSITIONS)) = field(  # type: ignore[valid-type]
+        default="predicted",
+        metadata={
+            "help": "the word that edges are counted from: predicted from the layer's state as in "
+            "SDAtt, or expected: the mean over all words, weighted by the head's attention"
         },
     )
     cross_attention_tree_layer: int = field(
@@ -40,26 +48,35 @@ class TreeWindowOptions(FairseqDataclass):
 class TreeCrossAttention(Part, MultiheadAttention):
     """fairseq's cross-attention whose first heads see what is near in the source's tree.
 
-    Their scores are SDAtt's (Eq. 10-11) with the scaled dot products in the place of e; all of them
-    share the expected position, which is predicted from the layer's state.
+    Their scores are SDAtt's (Eq. 10-11) with the scaled dot products in the place of e.
 
     Args:
         view: of the decoder's batch.
         tree_heads: how many heads, counted from the first.
         tree_window: n, in edges.
+        tree_position: ``predicted``: all of them share a position, which is predicted from the
+            layer's state. ``expected``: each has its own distances, the mean of all words',
+            weighted by its softmax without a window; nothing is predicted.
         *args, **kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
     Options = TreeWindowOptions
 
     def __init__(
-        self, *args: Any, view: BatchView, tree_heads: int, tree_window: int, **kwargs: Any
+        self,
+        *args: Any,
+        view: BatchView,
+        tree_heads: int,
+        tree_window: int,
+        tree_position: str = "predicted",
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.view = view
         self.tree_heads = tree_heads
         self.tree_window = tree_window
-        self.position = PositionPredictor(self.embed_dim)
+        predicts = tree_position == "predicted"
+        self.position = PositionPredictor(self.embed_dim) if predicts else None
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -70,7 +87,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
         explanation = f"the decoder has {heads} heads a layer"
         check_range(cfg, "cross_attention_tree_heads", 0, heads, explanation)
         if cfg.sync_backward == "softmax" and cls.stands_in(cfg, cfg.sync_layer):
-            raise ValueError(
+            raise DataError(
                 f"--cross-attention-tree-layer {cfg.sync_layer}: not in the sync layer where "
                 "--sync-backward is softmax; choose another"
             )
@@ -82,12 +99,13 @@ class TreeCrossAttention(Part, MultiheadAttention):
         return cfg.cross_attention_tree_window > 0 and layer == chosen
 
     @classmethod
-    def options_of(cls, cfg: Any) -> dict[str, int]:
+    def options_of(cls, cfg: Any) -> dict[str, Any]:
         """Return what the constructor wants of the options."""
         half = max(1, cfg.decoder.attention_heads // 2)
         return {
             "tree_heads": cfg.cross_attention_tree_heads or half,
             "tree_window": cfg.cross_attention_tree_window,
+            "tree_position": cfg.cross_attention_tree_position,
         }
 
     @classmethod
@@ -106,16 +124,15 @@ class TreeCrossAttention(Part, MultiheadAttention):
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend as fairseq does."""
-        tree_distances = self.view.require(
-            TREE_DISTANCES.name, "the model's cross-attention has to"
-        )
-        padding_mask = key_padding_mask
-        if padding_mask is None:
-            padding_mask = torch.zeros_like(tree_distances[:, 0], dtype=torch.bool)
-        position = self.position(query.transpose(0, 1), Source(padding_mask))
-        self._distances = distances_from(position, tree_distances)
+        distances = self.view.require(TREE_DISTANCES.name, "the model's cross-attention has to")
+        if key_padding_mask is None:
+            key_padding_mask = torch.zeros_like(distances[:, 0], dtype=torch.bool)
+        self._source = Source(key_padding_mask, distances)
+        self._state = query.transpose(0, 1)
         kwargs["static_kv"] = True  # else a fused kernel may be taken, which has no hook
-        return super().forward(query, key, value, key_padding_mask=key_padding_mask, **kwargs)
+        attended = super().forward(query, key, value, key_padding_mask=key_padding_mask, **kwargs)
+        del self._source, self._state
+        return attended
 
     def apply_sparse_mask(
         self, attn_weights: Tensor, tgt_len: int, src_len: int, bsz: int
@@ -123,5 +140,16 @@ class TreeCrossAttention(Part, MultiheadAttention):
         """Scale and mask the scores of the first heads, ``(B H, T, S)``: fairseq's own hook."""
         scores = attn_weights.view(bsz, self.num_heads, tgt_len, src_len)
         near, rest = scores.split([self.tree_heads, self.num_heads - self.tree_heads], dim=1)
-        near = syntax_directed_scores(near, self._distances.unsqueeze(1), self.tree_window)
+        near = near.masked_fill(self._source.padding_mask[:, None, None], -torch.inf)
+        near = syntax_directed_scores(near, self._distances(near), self.tree_window)
         return torch.cat([near.type_as(rest), rest], dim=1).view_as(attn_weights)
+
+    def _distances(self, scores: Tensor) -> Tensor:
+        """Return the distances that fade ``(B, h, T, S)`` scores out, ``(B, h or 1, T, S)``."""
+        source = self._source
+        assert source.tree_distances is not None, "the view sees to it"
+        if self.position is None:
+            return expected_distances(scores, source.tree_distances.unsqueeze(1))
+        position = self.position(self._state, source)
+        self.view.notes["positions"] = position.detach()
+        return distances_from(source.columns(position), source.tree_distances).unsqueeze(1)

@@ -12,7 +12,7 @@ from ..base.errors import BadParse
 from ..data.parses import check_tree
 
 
-def best_heads(scores: np.ndarray) -> list[int]:
+def find_best_heads(scores: np.ndarray) -> list[int]:
     """Return the heads of the best tree with one root, as Stanza's search finds it.
 
     That search (Chu-Liu/Edmonds with the root arcs reweighted, Stanojević and Cohen 2021) takes
@@ -63,7 +63,7 @@ def predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
         head_scores, label_scores = model.forward_scores(*inputs)[:2]
         log_probabilities = head_scores.log_softmax(2).cpu().numpy()
         heads = [
-            best_heads(scores[:length, :length])
+            find_best_heads(scores[:length, :length])
             for scores, length in zip(log_probabilities, lengths, strict=True)
         ]
         chosen = torch.zeros(head_scores.shape[:2], dtype=torch.long)

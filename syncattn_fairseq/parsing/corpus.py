@@ -11,13 +11,15 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import checksum, read_lines, replacing
+from ..base.files import checksum, locked, read_lines, replacing
+from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS
 from .manifest import Manifest
-from .parsed_file import parses_of
+from .parsed_file import EMPTY, parses_of
+from .parser import ParserSource
 from .report import Report
-from .shards import ParserSource, Shard, ShardTask, plan
+from .shards import Shard, ShardTask, plan
 from .writer import HEADS, open_writer
 
 # Some 20,000 sentences: minutes of work for a processor, and enough of each length for batches.
@@ -31,7 +33,9 @@ def parse_corpus(
     max_words: int,
     execute: Executor,
     count: int | None = None,
+    overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
+    min_parsed: float = 0.0,
 ) -> tuple[Report, float]:
     """Parse a text, but nothing that has been parsed already.
 
@@ -45,13 +49,16 @@ def parse_corpus(
         max_words: sentences of more words are not parsed.
         execute: parses shards.
         count: how many shards; None for one per 2 MB.
+        overwrite: also files that were not made here.
         say: is told what is not done, or done again, and why.
+        min_parsed: the smallest share of the sentences with words that must have a parse.
 
     Returns:
         what is in the output, and the words parsed per second, 0 if there was nothing to do.
 
     Raises:
-        DataError: the text, or the parser, does not work.
+        DataError: the text, or the parser, does not work, another process is at it, or there are
+            other files already.
     """
     for path in outputs.values():
         if not path.parent.is_dir():
@@ -61,28 +68,53 @@ def parse_corpus(
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
     shards, sha256 = plan(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
     manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
-    made = Manifest.read(record)
-    if made is not None:
-        stale = _stale_output(manifest, made, outputs)
-        if not stale:
+    busy = f"{output}: another syncattn-parse is writing it; wait for its end, or stop it"
+    with locked(folder / "lock", busy):
+        made = Manifest.read(record)
+        if not overwrite and Manifest.read(folder / "manifest.json") is None:  # else we are at it
+            try:
+                _check_unmade(outputs, made.outputs if made else {})
+            except DataError:
+                shutil.rmtree(folder)
+                raise
+        stale = _stale_output(manifest, made, outputs) if made else ""
+        if made and not stale:
             say(f"{output}: up to date, nothing to do")
+            shutil.rmtree(folder)
             return made.report, 0.0
-        say(f"{output}: is made again: {stale}")
-        record.unlink()
-    folder.mkdir(exist_ok=True)
-    task = ShardTask(text, folder, source, max_words, tuple(outputs))
-    missing = _missing(manifest, folder, say)
-    began = time.monotonic()
-    total, left = (sum(shard.words for shard in some) for some in (shards, missing))
-    if missing:
-        bar = tqdm(total=total, initial=total - left, unit="word", unit_scale=True, disable=None)
-        with bar:
-            execute(task, missing, bar.update)
-    seconds = time.monotonic() - began
-    report = _merge(task, shards, outputs)
-    manifest.finished(_checksums(outputs), report).write(record)
-    shutil.rmtree(folder)
+        if made:
+            say(f"{output}: is made again: {stale}")
+        task = ShardTask(text, folder, source, max_words, tuple(outputs))
+        missing = _missing(manifest, folder, say)
+        record.unlink(missing_ok=True)
+        began = time.monotonic()
+        total, left = (sum(shard.words for shard in some) for some in (shards, missing))
+        if missing:
+            bar = tqdm(
+                total=total, initial=total - left, unit="word", unit_scale=True, disable=None
+            )
+            with bar:
+                execute(task, missing, bar.update)
+        seconds = time.monotonic() - began
+        report = _merge(task, shards, outputs, min_parsed)
+        manifest.finished(_checksums(outputs), report).write(record)
+        shutil.rmtree(folder)
     return report, left / seconds if missing else 0.0
+
+
+def _check_unmade(outputs: Mapping[str, Path], made: Mapping[str, str]) -> None:
+    """Refuse to overwrite what was not made here.
+
+    Args:
+        outputs: what would be written, by its kind.
+        made: checksums of what was made here, by its kind.
+    """
+    for kind, path in outputs.items():
+        if path.is_file() and (kind not in made or checksum(path) != made[kind]):
+            raise DataError(
+                f"{path}: exists already, and was not made by this command or was changed since; "
+                "move it away, or give --overwrite"
+            )
 
 
 def _checksums(outputs: Mapping[str, Path]) -> dict[str, str]:
@@ -104,8 +136,8 @@ def _missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> li
     """Return the shards that are not there, without those that are stale, which are removed."""
     path = folder / "manifest.json"
     earlier = Manifest.read(path)
-    folders = {entry for entry in folder.iterdir() if entry.is_dir()}
-    finished = {entry for entry in folders if entry.name.isdecimal()}
+    # Others belong to jobs of Slurm that still run, or to workers that were killed.
+    finished = {entry for entry in folder.iterdir() if entry.name.isdecimal()}
     usable: set[Shard] = set()
     if earlier is not None and finished:
         if differences := manifest.differences(earlier):
@@ -116,7 +148,7 @@ def _missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> li
             cause = "cut otherwise" if manifest.text == earlier.text else "another text"
         if stale := len(finished) - len(usable):
             say(f"{folder}: {stale} finished shards are parsed again: {cause}")
-    for entry in folders - {shard.folder(folder) for shard in usable}:
+    for entry in finished - {shard.folder(folder) for shard in usable}:
         shutil.rmtree(entry)
     manifest.write(path)
     if usable:
@@ -124,10 +156,22 @@ def _missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> li
     return [shard for shard in manifest.shards if shard not in usable]
 
 
-def _merge(task: ShardTask, shards: list[Shard], outputs: Mapping[str, Path]) -> Report:
+def _check_parsed(where: Path, report: Report, least: float) -> None:
+    parsed = report.sentences - report.empty.total()
+    try:
+        check_parsed(where, parsed, report.sentences - report.empty[EMPTY], least)
+    except DataError as error:
+        reasons = ", ".join(reason for reason, _ in report.empty.most_common(3))
+        raise DataError(f"{error} (the rest: {reasons})") from None
+
+
+def _merge(
+    task: ShardTask, shards: list[Shard], outputs: Mapping[str, Path], min_parsed: float
+) -> Report:
     report = Report()
     for shard in shards:
         report.add(task.report(shard))
+    _check_parsed(outputs[HEADS], report, min_parsed)
     with ExitStack() as stack:
         for kind, path in outputs.items():
             with stack.enter_context(replacing(path)).open("wb") as whole:
@@ -138,7 +182,12 @@ def _merge(task: ShardTask, shards: list[Shard], outputs: Mapping[str, Path]) ->
 
 
 def convert_parsed(
-    text: Path, parsed: Path, file_format: str, outputs: Mapping[str, Path]
+    text: Path,
+    parsed: Path,
+    file_format: str,
+    outputs: Mapping[str, Path],
+    overwrite: bool = False,
+    min_parsed: float = 0.0,
 ) -> tuple[Report, float]:
     """Take the parses of a text from what a parser has written.
 
@@ -147,13 +196,18 @@ def convert_parsed(
         parsed: the parser's output for this text.
         file_format: see :data:`.formats.FORMATS`.
         outputs: as in `parse_corpus`.
+        overwrite: files that are there already.
+        min_parsed: as in `parse_corpus`.
 
     Returns:
         as `parse_corpus`.
 
     Raises:
-        DataError: naming the line that is not in the format.
+        DataError: naming the line that is not in the format, or a file that is there already; too
+            few sentences have a parse.
     """
+    if not overwrite:
+        _check_unmade(outputs, {})
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
     outcomes = parses_of(read_lines(text), analyses, str(parsed))
@@ -164,4 +218,5 @@ def convert_parsed(
             for line, (parse, reason) in zip(lines, outcomes, strict=True):
                 found = parse if parse is not None else BadParse(reason or "", reason or "")
                 writer.write(line.split(), found)
+        _check_parsed(parsed, writer.report, min_parsed)
     return writer.report, writer.report.words / (time.monotonic() - began)

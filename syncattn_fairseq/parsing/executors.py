@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from threading import Thread
 from typing import Any, TypeAlias
 
 from ..base.errors import DataError
+from ..base.files import checksum, replacing
 from .shards import Shard, ShardTask
 
 Progress: TypeAlias = Callable[[int], object]
@@ -29,6 +31,9 @@ _LOOK = 2.0
 # How long, in seconds, what a job has written may take to be seen on this machine.
 _DELAY = 60.0
 
+# Where it is noted which jobs run.
+_JOBS = "jobs.json"
+
 
 def local(workers: int) -> Executor:
     """Return what parses shards in processes of this machine.
@@ -38,14 +43,15 @@ def local(workers: int) -> Executor:
     """
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
-        # A forked process has imported everything already. Nothing has used CUDA before.
-        context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        # Forking this process would be faster, and may deadlock: libraries have begun threads.
+        context: Any = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["__main__", *task.source.modules()])
         following = context.Value("i", 0)
         living: dict[Connection, Any] = {}
         try:
             for number in range(min(workers, len(shards))):
                 receiver, sender = context.Pipe(duplex=False)
-                arguments = (task, shards, following, number, sender, os.getpid())
+                arguments = (task, shards, following, number, sender)
                 living[receiver] = context.Process(target=_work, args=arguments, daemon=True)
                 living[receiver].start()
                 sender.close()
@@ -85,16 +91,14 @@ def _work(
     following: Any,
     number: int,
     sender: Connection,
-    parent: int,
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    Thread(target=_end_with_parent, daemon=True).start()
     waiting = 0
     sent = time.monotonic()
 
     def report(words: int) -> None:
         nonlocal waiting, sent
-        if os.getppid() != parent:
-            os._exit(1)  # it was killed: nobody waits for our work
         waiting += words
         if time.monotonic() - sent > _REPORT:
             sender.send(waiting)
@@ -112,6 +116,14 @@ def _work(
             task.parse(shards[index], parser, report)
     except (DataError, OSError) as error:
         sender.send(str(error))
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that has started it is killed: nobody waits for its work."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def slurm(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
@@ -143,6 +155,8 @@ def slurm(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
                 "--executor slurm needs Slurm's programs, srun and sbatch; run this on a machine "
                 "of the cluster, or use --executor local"
             ) from None
+        jobs = _running(task.shards, shards)
+        missing = [shard for shard in shards if shard not in jobs]
         executor.update_parameters(
             job_name="syncattn-parse",
             time=int(minutes),
@@ -150,12 +164,47 @@ def slurm(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
             additional_parameters=rest,
         )
         try:
-            jobs = executor.map_array(task, shards)
+            started = executor.map_array(task, missing) if missing else []
         except submitit.core.utils.FailedJobError as error:
             raise DataError(f"sbatch: {' '.join(str(error).split())}") from None
-        _wait(dict(zip(shards, jobs, strict=True)), task.shards, progress)
+        jobs |= zip(missing, started, strict=True)
+        _remember(task.shards, jobs)
+        _wait(jobs, task.shards, progress)
 
     return execute
+
+
+def _remember(folder: Path, jobs: Mapping[Shard, Any]) -> None:
+    """Note which jobs run, and what for: they go on if this process is killed."""
+    ids = {shard.number: job.job_id for shard, job in jobs.items()}
+    with replacing(folder / _JOBS) as temporary:
+        temporary.write_text(json.dumps({"for": _purpose(folder), "jobs": ids}), "utf-8")
+
+
+def _running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
+    """Return the jobs of an earlier run that still run and do what is wanted; cancel others."""
+    from submitit import SlurmJob
+
+    try:
+        earlier = json.loads((folder / _JOBS).read_text("utf-8"))
+        jobs: dict[int, Any] = {
+            int(number): SlurmJob(folder / "jobs", name) for number, name in earlier["jobs"].items()
+        }
+        same = earlier["for"] == _purpose(folder)
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    queued = _queued(jobs.values()) if jobs else set()
+    jobs = {number: job for number, job in jobs.items() if job.job_id in queued}
+    wanted = {shard: jobs.pop(shard.number) for shard in shards if same and shard.number in jobs}
+    for job in jobs.values():
+        job.cancel(check=False)
+    return wanted
+
+
+def _purpose(folder: Path) -> str | None:
+    """Return what tells the present text, parser and settings from others."""
+    manifest = folder / "manifest.json"
+    return checksum(manifest) if manifest.exists() else None
 
 
 def _wait(jobs: dict[Shard, Any], folder: Path, progress: Progress) -> None:

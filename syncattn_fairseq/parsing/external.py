@@ -7,27 +7,25 @@ import shlex
 import shutil
 import signal
 import subprocess
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Thread
-from typing import IO
+from typing import IO, Any, ClassVar
 
 from ..base.errors import BadParse, DataError
 from .formats import FORMATS
 from .parsed_file import STOPPED, parses_of
-from .parser import Parse, Parser, Sentences, parse_in_halves
+from .parser import Parse, Parser, ParserSource, Sentences, parse_in_halves
 
 # The most of what a failed command said that fits into a line.
 _SAID = 200
 
-KYTEA = "KyTea, http://www.phontron.com/kytea/"
-EDA = "EDA, http://plata.ar.media.kyoto-u.ac.jp/tool/EDA/"
-
 
 @dataclass(frozen=True)
-class Command:
+class Command(ParserSource):
     """A parser that reads sentences and writes parses.
 
     Args:
@@ -38,13 +36,40 @@ class Command:
         models: files that the parses depend on.
     """
 
+    about: ClassVar = "any --command"
+    specs: ClassVar[tuple[str, ...]] = ("FORMAT:COMMAND",)
+    needs: ClassVar[tuple[str, ...]] = ("command", "format")
+
     command: str
     output_format: str
     programs: tuple[tuple[str, str], ...] = ()
     models: tuple[str, ...] = ()
 
+    @staticmethod
+    def add_options(group: Any) -> None:
+        """See `ParserSource`."""
+        group.add_argument(
+            "--command",
+            metavar="COMMAND",
+            help="of the shell; reads the sentences and writes their parses in --format, in order, "
+            "as 'udpipe --input=horizontal --tag --parse MODEL' does",
+        )
+
     @classmethod
-    def of_user(cls, command: str, output_format: str) -> Command:
+    def from_options(cls, options: Namespace) -> Command:
+        """See `ParserSource`."""
+        return cls.from_user(options.command, options.format)
+
+    @classmethod
+    def from_spec(cls, spec: str) -> Command | None:
+        """See `ParserSource`."""
+        output_format, _, command = spec.partition(":")
+        if not command or output_format not in FORMATS:
+            return None
+        return cls.from_user(command, output_format)
+
+    @classmethod
+    def from_user(cls, command: str, output_format: str) -> Command:
         """Take a command as it is: its first word is a program, others may be names of files.
 
         Raises:
@@ -57,23 +82,8 @@ class Command:
         files = tuple(word for word in words[1:] if Path(word).is_file())
         return cls(command, output_format, tuple((name, "") for name in words[:1]), files)
 
-    @classmethod
-    def eda(cls, model: str) -> Command:
-        """EDA (Flannery et al., 2012) for Japanese, on KyTea's words with KyTea's tags.
-
-        Args:
-            model: of EDA.
-        """
-        command = f"kytea -in tok | eda -i kytea -o conll -m {shlex.quote(model)}"
-        programs = (("kytea", f"install {KYTEA}"), ("eda", f"install {EDA}"))
-        return cls(command, "eda-conll", programs, (model,))
-
     def files(self) -> list[Path]:
-        """Return every file that the parses are known to depend on.
-
-        Raises:
-            DataError: a program is not installed.
-        """
+        """See `ParserSource`."""
         found = []
         for program, advice in self.programs:
             path = shutil.which(program)
@@ -85,11 +95,11 @@ class Command:
         return [*found, *map(Path, self.models)]
 
     def describe(self) -> dict[str, str]:
-        """Return what else the parses depend on."""
+        """See `ParserSource`."""
         return {"parser": self.command, "format": self.output_format}
 
-    def open(self, worker: int) -> Parser:
-        """Make the parser for one of several processes."""
+    def open(self, worker: int | None = None) -> Parser:
+        """See `ParserSource`."""
         return ExternalParser(self)
 
 
@@ -129,7 +139,7 @@ class ExternalParser(Parser):
                 process.stdout.read()  # or else it may wait for us
                 if isinstance(error, DataError) and process.wait() == 0:
                     raise
-                raise RuntimeError(_ending(process, said)) from None
+                raise RuntimeError(_describe_ending(process, said)) from None
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -159,7 +169,7 @@ def _write(lines: list[str], stream: IO[bytes]) -> None:
         pass  # the reader finds out why
 
 
-def _ending(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
+def _describe_ending(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
     status = process.wait()
     said.seek(0)
     last = said.read().decode(errors="replace").strip().split("\n")[-1][-_SAID:]

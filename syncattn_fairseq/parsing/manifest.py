@@ -10,8 +10,9 @@ from typing import Any
 
 from .. import __version__
 from ..base.files import checksum, replacing
+from .parser import ParserSource
 from .report import Report
-from .shards import ParserSource, Shard
+from .shards import Shard
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,19 @@ class Manifest:
             document = json.loads(path.read_text("utf-8"))
             shards = [Shard(*values) for values in document.pop("shards")]
             report = Report.from_json(document.pop("report"))
-            return cls(shards=shards, report=report, **document)
-        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+            found = cls(shards=shards, report=report, **document)
+            return found if found.is_sound() else None
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
+
+    def is_sound(self) -> bool:
+        """Tell whether everything is of its type: what is read may have been changed by hand."""
+        strings = [self.text, *self.models.values(), *self.outputs.values()]
+        strings += [shard.sha256 for shard in self.shards]
+        numbers = [self.report.sentences, self.report.words, *self.report.empty.values()]
+        numbers += [number for shard in self.shards for number in shard[:-1]]
+        return (
+            isinstance(self.settings, dict)
+            and all(isinstance(value, str) for value in strings)
+            and all(type(number) is int and number >= 0 for number in numbers)
+        )

@@ -12,7 +12,7 @@ from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree
 from .formats.analysis import Analysis
 from .parser import Parse
-from .realign import characters, realign
+from .realign import realign, reduce_to_characters
 
 LOOK_AHEAD = 10
 """How many lines and sentences are looked at where the two do not go together."""
@@ -62,7 +62,7 @@ def parses_of(
     lines = _Queue(map(_Line, text_lines))
     sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
     for line in lines:
-        yield _outcome(line, lines, sentences)
+        yield _find_outcome(line, lines, sentences)
     left_over = sentences.ahead(1)
     if left_over:
         raise DataError(
@@ -77,7 +77,7 @@ class _Line:
 
     @cached_property
     def characters(self) -> str:
-        return characters(self.words)
+        return reduce_to_characters(self.words)
 
 
 class _Sentence:
@@ -87,8 +87,8 @@ class _Sentence:
     @cached_property
     def characters(self) -> list[str]:
         """Of each way to write it, surface forms first."""
-        readings = self.analysis.readings()
-        return [characters([unit.form for unit in reading]) for reading in readings]
+        readings = self.analysis.list_readings()
+        return [reduce_to_characters([unit.form for unit in reading]) for reading in readings]
 
     def fits(self, line: _Line) -> bool:
         return self.analysis.words == line.words or line.characters in self.characters
@@ -119,7 +119,7 @@ class _Queue(Generic[_Item]):
             self._seen.popleft()
 
 
-def _outcome(line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence]) -> Outcome:
+def _find_outcome(line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence]) -> Outcome:
     """Find the parse of a line, and take from the sentences what belongs to it."""
     if not line.words:
         return Outcome(None, EMPTY)
@@ -133,7 +133,7 @@ def _outcome(line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence]) ->
             sentences.skip(parts)
             return Outcome(None, SPLIT)
         coming = [line, *(later for later in lines.ahead(LOOK_AHEAD) if later.words)]
-        skipped_lines, skipped = _skips(coming, following)
+        skipped_lines, skipped = _count_skips(coming, following)
         if skipped_lines:
             sentences.skip(min(skipped, 1))
             return Outcome(None, DIFFERENT if skipped else DROPPED)
@@ -153,7 +153,7 @@ def _split(line: _Line, sentences: list[_Sentence]) -> int:
     return 0
 
 
-def _skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, int]:
+def _count_skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, int]:
     """Return how many lines and sentences to skip until two fit; one each if none do."""
     for first, second in _SKIPS:
         if first < len(lines) and second < len(sentences) and sentences[second].fits(lines[first]):

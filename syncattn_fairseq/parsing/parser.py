@@ -1,10 +1,12 @@
-"""Parsers that are called from Python: words in, heads and labels out."""
+"""What a parser is: words in, heads and labels out."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..base.errors import BadParse, DataError
 
@@ -84,25 +86,67 @@ class Parser(ABC):
         return parses
 
 
-def open_parser(spec: str) -> Parser:
-    """Load a parser; nothing is downloaded.
+class ParserSource(ABC):
+    """What makes the same parser in every process; can be pickled.
 
-    Args:
-        spec: ``stanza:LANG`` takes Stanza's models from where Stanza keeps them,
-            ``stanza:LANG:DIR`` from a directory, see :class:`.stanza_parser.StanzaModels`.
-
-    Raises:
-        DataError: there is no such parser, it is not installed or its models are not there.
+    Attributes:
+        about: what parses, in a few words, for ``syncattn-parse --help``.
+        specs: how :func:`.registry.open_parser` is asked for it, without its name.
+        needs: the options of ``syncattn-parse`` that it cannot do without.
+        takes: the other options that it has.
     """
-    from .stanza_parser import StanzaModels, StanzaParser
 
-    name, _, rest = spec.partition(":")
-    language, _, directory = rest.partition(":")
-    if name != "stanza" or not language:
-        raise DataError(
-            f"{spec!r} names no parser; expected stanza:LANG or stanza:LANG:DIR, as in stanza:en"
-        )
-    return StanzaParser(StanzaModels(language, directory or None))
+    about: ClassVar[str]
+    specs: ClassVar[tuple[str, ...]]
+    needs: ClassVar[tuple[str, ...]]
+    takes: ClassVar[tuple[str, ...]] = ()
+
+    @staticmethod
+    @abstractmethod
+    def add_options(group: Any) -> None:
+        """Add those of its options to a group of ``argparse`` that no other parser has."""
+
+    @classmethod
+    @abstractmethod
+    def from_options(cls, options: Namespace) -> ParserSource:
+        """Take what ``syncattn-parse`` was given.
+
+        Raises:
+            DataError: it makes no parser.
+        """
+
+    @classmethod
+    @abstractmethod
+    def from_spec(cls, spec: str) -> ParserSource | None:
+        """Take one of its ``specs``; return None for anything else."""
+
+    def modules(self) -> list[str]:
+        """Return what is slow to import, to be imported once for all processes."""
+        return []
+
+    @abstractmethod
+    def files(self) -> list[Path]:
+        """Return every file that the parses are known to depend on.
+
+        Raises:
+            DataError: something is missing.
+        """
+
+    @abstractmethod
+    def describe(self) -> dict[str, str]:
+        """Return what else they depend on."""
+
+    @abstractmethod
+    def open(self, worker: int | None = None) -> Parser:
+        """Make the parser.
+
+        Args:
+            worker: the number of this process, from 0, among several that parse side by side; None
+                if it is the only one.
+
+        Raises:
+            DataError: something is missing.
+        """
 
 
 def parse_in_halves(

@@ -92,19 +92,19 @@ def realign(words: Sequence[str], analysis: Analysis) -> Parse | None:
         return None
     if list(words) == analysis.words:
         return Parse(list(analysis.heads), list(analysis.labels))
-    for reading in analysis.readings():
-        blocks = _blocks(words, reading)
+    for reading in analysis.list_readings():
+        blocks = _find_blocks(words, reading)
         if blocks is not None:
-            return _carried_over(analysis.heads, analysis.labels, *blocks)
+            return _carry_over(analysis.heads, analysis.labels, *blocks)
     return None
 
 
-def characters(words: Sequence[str]) -> str:
+def reduce_to_characters(words: Sequence[str]) -> str:
     """Return what counts of the characters of a sentence, however it is cut; see the module."""
-    return _characters(words)[0]
+    return _reduce_words(words)[0]
 
 
-def _characters(words: Sequence[str]) -> tuple[str, list[int]]:
+def _reduce_words(words: Sequence[str]) -> tuple[str, list[int]]:
     """Return the characters, and how many of them there are up to the end of each word."""
     pieces: list[str] = []
     size = 0
@@ -116,7 +116,7 @@ def _characters(words: Sequence[str]) -> tuple[str, list[int]]:
             piece = text.lower()
             sizes += range(size + 1, size + len(text) + 1)
         else:
-            piece = _plain(text)
+            piece = _reduce_piece(text)
             sizes += [size + len(piece)] * len(text)
         pieces.append(piece)
         size += len(piece)
@@ -124,17 +124,19 @@ def _characters(words: Sequence[str]) -> tuple[str, list[int]]:
 
 
 @cache
-def _plain(text: str) -> str:
+def _reduce_piece(text: str) -> str:
     """Return what counts of an escape or a character."""
     decomposed = normalize("NFKD", _ESCAPES.get(text, text)).casefold()
     seen = (character for character in decomposed if category(character) not in _UNSEEN)
     return "".join(seen).translate(_SHAPES)
 
 
-def _blocks(words: Sequence[str], reading: Sequence[Surface]) -> tuple[list[int], list[int]] | None:
+def _find_blocks(
+    words: Sequence[str], reading: Sequence[Surface]
+) -> tuple[list[int], list[int]] | None:
     """Return the block of each text word and of each parser's word; None if characters differ."""
-    ours, our_ends = _characters(words)
-    theirs, their_ends = _characters([unit.form for unit in reading])
+    ours, our_ends = _reduce_words(words)
+    theirs, their_ends = _reduce_words([unit.form for unit in reading])
     ends = sorted(set(our_ends) & set(their_ends))
     if ours != theirs or not ends:
         return None
@@ -146,7 +148,7 @@ def _blocks(words: Sequence[str], reading: Sequence[Surface]) -> tuple[list[int]
     ]
 
 
-def _carried_over(
+def _carry_over(
     heads: Sequence[int], labels: Sequence[str], ours: Sequence[int], theirs: Sequence[int]
 ) -> Parse:
     """Give the text's words heads and labels.
@@ -167,14 +169,14 @@ def _carried_over(
             parse.heads.append(word + 1)
             parse.labels.append(INNER_LABEL)
         else:
-            top = min(members[block], key=lambda member: _depth(heads, member))
+            top = min(members[block], key=lambda member: _measure_depth(heads, member))
             head = heads[top]
             parse.heads.append(last[theirs[head - 1]] if head else 0)
             parse.labels.append(labels[top])
     return parse
 
 
-def _depth(heads: Sequence[int], word: int) -> int:
+def _measure_depth(heads: Sequence[int], word: int) -> int:
     depth = 0
     while heads[word]:
         word = heads[word] - 1

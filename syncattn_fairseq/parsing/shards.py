@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import BadParse, DataError
-from ..base.files import read_lines
+from ..base.files import MAX_LINE, read_lines
 from .parsed_file import EMPTY
-from .parser import Parse, Parser
+from .parser import Parse, Parser, ParserSource
 from .report import Report
 from .writer import open_writer
 
@@ -86,7 +86,8 @@ def plan(text: Path, count: int) -> tuple[list[Shard], str]:
     with text.open("rb") as file:
         for number in range(1, count + 1):
             file.seek(max(begin, size * number // count - 1))
-            file.readline()
+            if len(file.readline(4 * MAX_LINE + 1)) > 4 * MAX_LINE:
+                deque(read_lines(text), maxlen=0)  # names the line
             end = file.tell()
             if end == begin:
                 continue
@@ -115,19 +116,6 @@ def _lines(data: bytes) -> Iterator[str]:
     with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8") as file:
         for line in file:
             yield line.rstrip("\n")
-
-
-class ParserSource(Protocol):
-    """What makes the same parser in every process; can be pickled."""
-
-    def files(self) -> list[Path]:
-        """Return every file that the parses depend on."""
-
-    def describe(self) -> dict[str, str]:
-        """Return what else they depend on."""
-
-    def open(self, worker: int) -> Parser:
-        """Make the parser in the process of this number."""
 
 
 @dataclass(frozen=True)

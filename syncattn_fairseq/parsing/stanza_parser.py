@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import gc
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 from ..base.errors import BadParse, DataError
-from . import arborescence
-from .parser import Morphology, Parse, Parser, Sentences, parse_in_halves
+from .parser import Morphology, Parse, Parser, ParserSource, Sentences, parse_in_halves
 
 # Enough for full batches, few enough for the memory of a small machine.
 _WORDS_AT_ONCE = 20_000
@@ -24,7 +24,7 @@ _NEEDED = (*_PROCESSORS, "pretrain", "forward_charlm", "backward_charlm")
 
 
 @dataclass(frozen=True)
-class StanzaModels:
+class StanzaModels(ParserSource):
     """Where the models of one language are; nothing is downloaded.
 
     Either ``stanza.download`` has filled the directory, or it holds models of one's own,
@@ -38,10 +38,49 @@ class StanzaModels:
         depparse: the same.
     """
 
+    about: ClassVar = "Stanza, on a GPU where there is one"
+    specs: ClassVar[tuple[str, ...]] = ("LANG", "LANG:DIR")
+    needs: ClassVar[tuple[str, ...]] = ("lang",)
+    takes: ClassVar[tuple[str, ...]] = ("stanza_dir", "tagger", "depparse")
+
     language: str
     directory: str | None = None
     tagger: str | None = None
     depparse: str | None = None
+
+    @staticmethod
+    def add_options(group: Any) -> None:
+        """See `ParserSource`."""
+        group.add_argument(
+            "--lang", metavar="LANG", help="Stanza's code of the language, such as de"
+        )
+        group.add_argument(
+            "--stanza-dir",
+            type=Path,
+            metavar="DIR",
+            help="what stanza.download has filled, or with one's own models LANG_tagger.pt and "
+            "LANG_parser.pt (default: Stanza's own folder); nothing is ever downloaded",
+        )
+        group.add_argument("--tagger", type=Path, metavar="FILE", help="one's own Stanza tagger")
+        group.add_argument("--depparse", type=Path, metavar="FILE", help="one's own Stanza parser")
+
+    @classmethod
+    def from_options(cls, options: Namespace) -> StanzaModels:
+        """See `ParserSource`."""
+        folder, tagger, depparse = options.stanza_dir, options.tagger, options.depparse
+        if (tagger is None) != (depparse is None) or (tagger and folder):
+            raise DataError("give --stanza-dir, or both of --tagger and --depparse")
+        for path in (folder, tagger, depparse):
+            if path and not path.exists():
+                raise DataError(f"{path}: no such file or directory")
+        paths = (str(path.resolve()) if path else None for path in (folder, tagger, depparse))
+        return cls(options.lang, *paths)
+
+    @classmethod
+    def from_spec(cls, spec: str) -> StanzaModels | None:
+        """See `ParserSource`."""
+        language, _, directory = spec.partition(":")
+        return cls(language, directory or None) if language else None
 
     @property
     def folder(self) -> Path:
@@ -74,11 +113,7 @@ class StanzaModels:
         )
 
     def files(self) -> list[Path]:
-        """Return every file that the parses may depend on.
-
-        Raises:
-            DataError: there is none.
-        """
+        """See `ParserSource`."""
         if self.own:
             return list(self.own)
         folder = self.folder / self.language
@@ -88,7 +123,7 @@ class StanzaModels:
         return found
 
     def describe(self) -> dict[str, str]:
-        """Return what else the parses depend on."""
+        """See `ParserSource`."""
         import stanza
         import torch
 
@@ -99,18 +134,24 @@ class StanzaModels:
             "torch": str(torch.__version__),
         }
 
-    def open(self, worker: int) -> Parser:
-        """Load the models in one of several processes.
+    def modules(self) -> list[str]:
+        """See `ParserSource`."""
+        return ["stanza.pipeline.core"]
 
-        Each has a thread of its own, as processes scale and threads do not, and shares the GPUs, if
-        there are any, with the others.
+    def open(self, worker: int | None = None) -> Parser:
+        """Load the models.
+
+        Each of several processes has a thread of its own, as processes scale and threads do not,
+        and shares the GPUs, if there are any, with the others.
 
         Args:
-            worker: its number, from 0.
+            worker: see `ParserSource`.
 
         Raises:
             DataError: Stanza is not installed, or models are not there.
         """
+        if worker is None:
+            return StanzaParser(self)
         import torch
 
         torch.set_num_threads(1)
@@ -132,6 +173,8 @@ class StanzaParser(Parser):
     """
 
     def __init__(self, models: StanzaModels, device: str | None = None) -> None:
+        from . import arborescence  # numpy: a command's --help can do without
+
         folder = models.folder
         try:
             self.pipeline = _pipeline(models, folder, device)

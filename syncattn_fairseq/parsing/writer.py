@@ -45,7 +45,7 @@ class ParseWriter:
         self.report.words += len(words)
         lines = {HEADS: "\n", LABELS: "\n", CONLLU: ""}
         try:
-            parse = _checked(words, found)
+            parse = _check(words, found)
         except BadParse as fault:
             self.report.empty[fault.reason] += 1
             if fault.reason == FAILED:
@@ -59,7 +59,7 @@ class ParseWriter:
             file.write(lines[kind])
 
 
-def _checked(words: Sequence[str], found: Parse | BadParse) -> Parse:
+def _check(words: Sequence[str], found: Parse | BadParse) -> Parse:
     if isinstance(found, BadParse):
         raise found
     if not len(found.heads) == len(found.labels) == len(words):

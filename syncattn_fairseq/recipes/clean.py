@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 #: Why pairs are left out, in the order in which they are tried.
-FAULTS = EMPTY, LONG, UNEVEN = (
+FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
     "a side has no words",
     "a side is longer than --max-words",
     "a side is more than --ratio times as long as the other",
+    "a side is one of --exclude",
 )
+
+
+def key(sentence: str) -> str:
+    """Return what two sentences have in common that are cut into words and cased differently."""
+    return "".join(sentence.split()).lower()
+
+
+#: Marks the first piece of a word for sentencepiece, so that no word may hold it.
+MARK, REPLACEMENT = "\u2581", "_"
+
+
+def without_mark(sentence: str) -> str:
+    """Return a sentence with U+2581 replaced."""
+    return sentence.replace(MARK, REPLACEMENT)
 
 
 def find_fault(source: str, target: str, max_words: int | None, ratio: float | None) -> str | None:

@@ -15,9 +15,13 @@ ROLES = ("src", "ref")
 
 
 def collect(
-    archives: Path, format_name: str, place: str, languages: tuple[str, str]
+    archives: Path,
+    format_name: str,
+    place: str,
+    languages: tuple[str, str],
+    keep_empty: bool = False,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of one text, each sentence on one line; not those with two empty sides.
+    """Yield the pairs of one text, each sentence on one line.
 
     Args:
         archives: folder of the archives.
@@ -25,6 +29,7 @@ def collect(
         place: where in it, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
             filled in where each side has a file of its own.
         languages: source and target.
+        keep_empty: whether pairs with two empty sides are yielded as well.
 
     Raises:
         DataError: there are no pairs, or one side has more sentences than the other, or a file
@@ -37,7 +42,7 @@ def collect(
     empty = True
     for pair in pairs:
         empty = False
-        if any(pair):
+        if keep_empty or any(pair):
             yield pair
     if empty:
         raise DataError(

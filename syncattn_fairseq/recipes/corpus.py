@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -13,6 +14,8 @@ import yaml
 from ..base.errors import DataError
 from .systems import load_system
 
+#: Start of the names of environment variables that name another parser of a language.
+PARSER = "PARSER_"
 SPLITS = ("train", "valid", "test")
 
 
@@ -24,6 +27,7 @@ class Archive:
     file: str | None = None
     size: int | None = None
     sha256: str | None = None
+    md5: str | None = None
     licence: str | None = None
 
     @property
@@ -33,18 +37,52 @@ class Archive:
 
 
 @dataclass(frozen=True)
+class Here:
+    """Files that a user may have already, so that nothing is downloaded.
+
+    Attributes:
+        variable: of the environment; it names the folder that they are in.
+        train, valid, test: the text of each split, with ``{language}`` for a language.
+        heads: the heads of its words, with ``{split}`` as well; None: they are parsed.
+    """
+
+    variable: str
+    train: str
+    valid: str
+    test: str
+    heads: str | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder; None: the user has none, and the text is downloaded."""
+        place = os.environ.get(self.variable)
+        return Path(place).absolute() if place else None
+
+
+@dataclass(frozen=True)
 class Subwords:
     """How words are cut.
 
     Attributes:
-        size: of the vocabulary.
+        size: of the vocabulary; None: the text is published in subwords of subword-nmt, and the
+            "tokeniser" of each language makes words of them; or all words are in it.
+        unit: ``subword``, or ``word``: words are not cut, and those beyond the most frequent ones
+            of a side are unknown.
         joint: whether it is learnt from both sides together.
         joined_dictionary: whether fairseq's dictionary is one for both sides; None: as ``joint``.
     """
 
-    size: int
     joint: bool
+    size: int | None = None
+    unit: str = "subword"
     joined_dictionary: bool | None = None
+
+    @property
+    def scheme(self) -> str:
+        """How fairseq calls the marks of subwords."""
+        if self.unit == "word":
+            return "none"
+        return "subword_nmt" if self.size is None else "sentencepiece"
 
     @property
     def joined(self) -> bool:
@@ -62,14 +100,19 @@ class Corpus:
         archives: what the texts are in.
         train, valid, test: the texts, each ``FORMAT=PLACE`` (`syncattn_fairseq.recipes.collect`).
         words: for each language a tokeniser, a command from standard input to standard output.
-            ``{cores}`` in it is the number of processes.
+            ``{cores}`` in it is the number of processes; ``{normalise}`` is ``--normalise`` for
+            the training text and nothing for the others.
         subwords: how words are cut.
+        here: the same texts where a user may have them already.
         first: how many training pairs are taken, from the first on; None: all.
         every: every so manieth training pair is for validation, in the place of ``valid``.
-        clean: options of ``syncattn-clean``, for the training pairs.
-        parses: for each language that is parsed, options of ``syncattn-parse``.
+        last: so many training pairs at the end are.
+        clean: options of ``syncattn-clean``, for the training pairs; None: all are kept.
+            ``exclude`` names a split whose pairs are left out.
+        parses: for each language that is parsed, options of ``syncattn-parse``; the environment's
+            ``PARSER_JA``, say, names another, as ``--parser`` does: ``spacy:ja_ginza``.
         tokenised: splits that are published as words.
-        checkpoint: what is decoded with, ``best`` or ``last``.
+        checkpoint: what is decoded with: ``best``, ``last``, or of so many last epochs the mean.
         score: options of ``syncattn-score``; ``references: words`` takes the tokenised ones.
         gold_alignments: place of those of the test set, counted from 1; systems are then scored
             for their alignments.
@@ -85,12 +128,14 @@ class Corpus:
     words: dict[str, str]
     subwords: Subwords
     valid: list[str] = field(default_factory=list)
+    here: Here | None = None
     first: int | None = None
     every: int | None = None
-    clean: dict[str, Any] = field(default_factory=dict)
+    last: int | None = None
+    clean: dict[str, Any] | None = field(default_factory=dict)
     parses: dict[str, str] = field(default_factory=dict)
     tokenised: list[str] = field(default_factory=list)
-    checkpoint: str = "best"
+    checkpoint: str | int = "best"
     score: dict[str, Any] = field(default_factory=dict)
     gold_alignments: str | None = None
     multi_task: bool = False
@@ -107,10 +152,7 @@ class Corpus:
 
     def baseline(self, system: str) -> str:
         """Return the system that another is compared with: that of its paper."""
-        groups = {"rnn_": "rnn_global", "lpsi_paper_": "lpsi_paper_transformer"}
-        return next(
-            (name for start, name in groups.items() if system.startswith(start)), "transformer"
-        )
+        return "rnn_global" if system.startswith("rnn_") else "transformer"
 
     def system(self, name: str) -> Path:
         """Return the config of a system.
@@ -137,10 +179,14 @@ def load_corpus(folder: Path) -> Corpus:
         raise DataError(f"{path}: no such corpus; choose from {known}")
     facts: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     facts["archives"] = [_make(Archive, path, archive) for archive in facts["archives"]]
-    if "subwords" in facts:
-        facts["subwords"] = _make(Subwords, path, facts["subwords"])
+    for name, kind in (("subwords", Subwords), ("here", Here)):
+        if name in facts:
+            facts[name] = _make(kind, path, facts[name])
     if isinstance(facts.get("valid"), Mapping):
-        facts["every"] = facts.pop("valid")["every"]
+        facts |= facts.pop("valid")
+    for language in facts.get("parses", {}):
+        if spec := os.environ.get(PARSER + language.upper()):
+            facts["parses"][language] = f"--parser {spec}"
     for split in SPLITS:
         if split in facts:
             facts[split] = [f"{k}={v}" for entry in facts[split] for k, v in entry.items()]

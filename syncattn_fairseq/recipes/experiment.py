@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from .corpus import Corpus
+from .fast_align import PROGRAM, WAYS
 from .launch import Machines, job, training
+from .needs import needs_of
 from .prepare import RAW, WORDS, folder, gold
 from .stages import Stage, line, options, written
 from .systems import generation_options, load_system
@@ -47,6 +49,10 @@ class Experiment:
         found.append(Stage("score", logs / "score", self._score(both), once=False))
         return found
 
+    def needs(self) -> set[str]:
+        """Return what the systems need of the corpus beside its texts."""
+        return set().union(*(needs_of(self._config(system)) for system in self.systems))
+
     def output(self, system: str) -> Path:
         """Return where the translations, or alignments, of the test set are."""
         return Path(self._config(system)["checkpoint"]["save_dir"], "test.txt")
@@ -81,44 +87,73 @@ class Experiment:
         for direction in self._directions(system):
             config = self._config(system, *direction)
             task, save_dir = config["task"], Path(config["checkpoint"]["save_dir"])
-            how = ["--remove-bpe", "sentencepiece", *generation_options(config)]
+            beam = ["--remove-bpe", self.corpus.subwords.scheme, *generation_options(config)]
+            ways = {"test.txt": beam}
             if self.corpus.gold_alignments:
-                how = ["--score-reference", "--print-layer-alignments"]
-            command = line(
-                *("fairseq-generate", task["data"], "--user-dir", self.plugin),
-                *("--task", task["_name"], "-s", task["source_lang"], "-t", task["target_lang"]),
-                *("--path", save_dir / f"checkpoint_{self.corpus.checkpoint}.pt"),
-                *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else []), *how),
-            )
-            command = written(command, save_dir / "test.txt")
-            if self.machines.slurm is not None:
-                one = replace(self.machines, processes=1, nodes=1)
-                command = job(one, save_dir, command)
-            commands.append(command)
+                ways["forced.txt"] = ["--score-reference", "--print-layer-alignments"]
+            checkpoint = self.corpus.checkpoint
+            if isinstance(checkpoint, int):
+                last = ("--last", checkpoint, "--dir", save_dir)
+                checkpoint = "average"
+                average = ("--output", save_dir / f"checkpoint_{checkpoint}.pt")
+                commands.append(line("syncattn-average", *last, *average))
+            for name, how in ways.items():
+                command = line(
+                    *("fairseq-generate", task["data"], "--user-dir", self.plugin),
+                    *("--task", task["_name"]),
+                    *("-s", task["source_lang"], "-t", task["target_lang"]),
+                    *("--path", save_dir / f"checkpoint_{checkpoint}.pt"),
+                    *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else []), *how),
+                )
+                command = written(command, save_dir / name)
+                if self.machines.slurm is not None:
+                    one = replace(self.machines, processes=1, nodes=1)
+                    command = job(one, save_dir, command)
+                commands.append(command)
         return commands
 
     def _score(self, systems: Sequence[str]) -> list[str]:
         corpus = self.corpus
         logs = Path("logs", corpus.name)
+        made = {"": [self.output(name) for name in systems]}
+        commands = []
         if corpus.gold_alignments:
-            outputs = []
-            for name in systems:
-                way = self._config(name, *self._reversed(name))["checkpoint"]["save_dir"]
-                outputs += ["--forward", name, str(self.output(name))]
-                outputs += ["--backward", name, f"{way}/test.txt"]
-            links = ("--gold", gold(corpus), "--one-based")
-            return [line("syncattn-align", *links, *outputs, "--json", logs / "align.json")]
-        outputs = [w for name in systems for w in ("--system", name, str(self.output(name)))]
+            reverse = [self._config(name, *self._reversed(name)) for name in systems]
+            made["-reversed"] = [Path(c["checkpoint"]["save_dir"], "test.txt") for c in reverse]
+            commands.append(self._aligned(systems, *made.values()))
         how = dict(corpus.score)
         references = folder(corpus, WORDS if how.pop("references", RAW) == WORDS else RAW)
         baseline = corpus.baseline(self.systems[0])
         more = baseline in systems and len(systems) > 1
-        return [
-            line(
-                *("syncattn-score", "--references", references / f"test.{corpus.target}"),
-                *options(how),
-                *outputs,
-                *(("--baseline", baseline) if more else ()),
-                *("--json", logs / "scores.json"),
+        for (direction, paths), language in zip(made.items(), corpus.languages[::-1], strict=False):
+            outputs = [w for pair in zip(systems, paths, strict=True) for w in ("--system", *pair)]
+            commands.append(
+                line(
+                    *("syncattn-score", "--references", references / f"test.{language}"),
+                    *options(how),
+                    *outputs,
+                    *(("--baseline", baseline) if more else ()),
+                    *("--json", logs / f"scores{direction}.json"),
+                )
             )
-        ]
+        return commands
+
+    def _aligned(
+        self, systems: Sequence[str], forward: Sequence[Path], backward: Sequence[Path]
+    ) -> str:
+        """Score the alignments of both directions, with those of fast_align if they are there."""
+        corpus = self.corpus
+        words = folder(corpus, WORDS)
+        outputs: list[object] = []
+        for name, *ways in zip(systems, forward, backward, strict=True):
+            for way, path in zip(("--forward", "--backward"), ways, strict=True):
+                outputs += [way, name, path.with_name("forced.txt")]
+        links = ("--gold", gold(corpus), "--one-based", "--json", f"logs/{corpus.name}/align.json")
+        score = line("syncattn-align", *links, *outputs)
+        theirs = [w for way in WAYS for w in (f"--{way}", PROGRAM, words / f"{PROGRAM}.{way}")]
+        made = line("test", "-e", words / f"{PROGRAM}.backward")
+        fast_align = line(
+            *("python", "-m", "syncattn_fairseq.recipes.fast_align", "--words", words),
+            *("--languages", *corpus.languages),
+        )
+        return f"{{ {made} || {fast_align}; }} && {score} $({made} && echo {line(*theirs)})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -26,6 +27,9 @@ from ..base.files import checksum, replacing
 #: Environment variable with the base URLs of mirrors, separated by spaces.
 MIRRORS = "SYNCATTN_MIRROR"
 
+#: File with the checksums that files had at first where nobody publishes them.
+SUMS = "SHA256SUMS"
+
 #: Seconds without a byte after which a connection counts as broken.
 SILENCE = 60.0
 
@@ -41,6 +45,7 @@ def fetch(
     name: str | None = None,
     sha256: str | None = None,
     size: int | None = None,
+    md5: str | None = None,
 ) -> Path:
     """Download a file unless it is there.
 
@@ -56,27 +61,40 @@ def fetch(
         name: of the file there; None: the last part of the URL's path.
         sha256: its checksum, in hexadecimal.
         size: how many bytes it has.
+        md5: its MD5 sum, in hexadecimal.
 
     Returns:
-        the file. One that was there before is only compared in size.
+        the file. Where nobody publishes its checksum, that of the first download is noted in
+        ``SHA256SUMS`` beside it, and later ones are compared with it.
 
     Raises:
-        DataError: there is no such file to be had, or another run is downloading it.
+        DataError: there is no such file to be had, it is not the one that is expected, or another
+            run is downloading it.
     """
+    try:
+        path = urlsplit(url).path
+    except ValueError as error:
+        raise DataError(f"{url}: no URL: {error}") from None
     if name is None:
-        name = unquote(urlsplit(url).path).rpartition("/")[2]
-    if name in ("", ".", "..") or "/" in name:
+        name = unquote(path).rpartition("/")[2]
+    if name in ("", ".", "..") or {"/", "\0"} & set(name):
         raise DataError(f"{url}: {name!r} is no name for a file; name it")
     target = directory / name
+    sums = _Sums(directory / SUMS)
+    expected = _Expected(size, sha256 or (None if md5 else sums.of(name)), md5)
     if not target.exists():
         directory.mkdir(parents=True, exist_ok=True)
         with _open_part(target) as part:
             if not target.exists():  # else: another run has ended since
-                _fill(part, url, sha256, size)
+                _fill(part, url, expected)
                 part.publish()
-    found = target.stat().st_size
-    if size not in (None, found):
-        raise DataError(f"{target}: has {found} bytes, not {size}; remove it, then fetch it again")
+    for what, wanted, found in expected.differences(target):
+        first = f" as at first ({sums.path})" if not sha256 and what == "SHA-256" else ""
+        raise DataError(
+            f"{target}: has {what} {found}, not {wanted}{first}; remove it, then fetch it again"
+        )
+    if not sha256 and not md5:
+        sums.note(name, target)
     return target
 
 
@@ -97,6 +115,47 @@ def licensed(name: str, directory: Path, licence: str) -> Path:
             f"{target}: is missing and needs a signed licence; put it there yourself: {licence}"
         )
     return target
+
+
+class _Expected(NamedTuple):
+    """What is known of a file; None: nothing."""
+
+    size: int | None = None
+    sha256: str | None = None
+    md5: str | None = None
+
+    def differences(self, path: Path) -> Iterator[tuple[str, object, object]]:
+        """Yield what is wrong with a file: a name of it, what is expected and what is found."""
+        if self.size is not None and (size := path.stat().st_size) != self.size:
+            yield "size", self.size, size
+        for what, expected, algorithm in (
+            ("SHA-256", self.sha256, "sha256"),
+            ("MD5", self.md5, "md5"),
+        ):
+            if expected and (found := checksum(path, algorithm)) != expected.lower():
+                yield what, expected.lower(), found
+
+
+class _Sums:
+    """Checksums that were found at first, in the format of ``sha256sum``.
+
+    Args:
+        path: the file that they are in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def of(self, name: str) -> str | None:
+        """Return that of a file, None if there is none."""
+        lines = self.path.read_text("utf-8").splitlines() if self.path.exists() else []
+        return {line[66:]: line[:64] for line in lines}.get(name)
+
+    def note(self, name: str, path: Path) -> None:
+        """Add that of a file unless it has one."""
+        if self.of(name) is None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(f"{checksum(path)}  {name}\n")
 
 
 class _Failure(Exception):
@@ -170,20 +229,16 @@ class _Part:
         self._file.truncate(0)
         self.size = 0
 
-    def verify(self, sha256: str | None, size: int | None) -> None:
+    def verify(self, expected: _Expected) -> None:
         """Compare it with what is expected; throw it away if it differs.
 
         Raises:
             _Failure: it differs.
         """
         self._file.flush()
-        for what, expected, found in (
-            ("size", size, self.size),
-            ("SHA-256", sha256 and sha256.lower(), sha256 and checksum(self.path)),
-        ):
-            if expected is not None and found != expected:
-                self.clear()
-                raise _Failure(f"{what} {found}, expected {expected}; has it changed there?")
+        for what, wanted, found in expected.differences(self.path):
+            self.clear()
+            raise _Failure(f"{what} {found}, expected {wanted}; has it changed there?")
 
     def publish(self) -> None:
         """Give it its name."""
@@ -194,7 +249,14 @@ class _Part:
 @contextmanager
 def _open_part(target: Path) -> Iterator[_Part]:
     path = target.with_name(f".{target.name}.part")
-    with path.open("ab") as file:
+    try:
+        # A link that someone has put there would lead the download elsewhere.
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise DataError(f"{path}: is a link; remove it, then fetch again") from None
+        raise
+    with open(descriptor, "ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             running = not os.fstat(file.fileno()).st_nlink  # removed before we had the lock
@@ -210,13 +272,13 @@ def _open_part(target: Path) -> Iterator[_Part]:
                 path.unlink(missing_ok=True)
 
 
-def _fill(part: _Part, url: str, sha256: str | None, size: int | None) -> None:
+def _fill(part: _Part, url: str, expected: _Expected) -> None:
     """Download from the first place that has the file."""
     failures = []
     for place in _places(url):
         try:
-            _download(part, place, size)
-            part.verify(sha256, size)
+            _download(part, place, expected.size)
+            part.verify(expected)
             return
         except _Failure as failure:
             failures.append(f"{place}: {failure}")
@@ -316,8 +378,8 @@ def _described(answer: Any, url: str) -> _Origin:
     tag = answer.headers["ETag"]
     # Only a strong tag says that two files are the same byte for byte.
     version = answer.headers["Last-Modified"] if tag is None or tag.startswith("W/") else tag
-    length = answer.headers["Content-Length"]
-    return _Origin(url, version, None if length is None else int(length))
+    length = answer.headers["Content-Length"] or ""
+    return _Origin(url, version, int(length) if length.isdecimal() else None)
 
 
 def _check(origin: _Origin, size: int | None, target: Path, answer: Any) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..parsing.external import EDA, KYTEA
+from ..base.errors import DataError
+from ..parsing.eda import EDA, KYTEA
 from .corpus import SPLITS, Corpus
+from .needs import MULTI_TASK
 from .stages import Stage, line, options, written
 
 #: Parts of a corpus's folder.
@@ -33,45 +35,94 @@ def gold(corpus: Corpus) -> Path:
     return folder(corpus, RAW) / "test.align"
 
 
-def preparation(corpus: Corpus, cores: int, parsers: int) -> list[Stage]:
+def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> list[Stage]:
     """Return the stages up to the binarised corpus.
+
+    Those of the texts are the same for all systems. Parses have stages for each language and each
+    kind, with marks of their own that they are done, so that a later system adds what it needs.
 
     Args:
         corpus: what to prepare.
         cores: number of processes that work side by side.
         parsers: the same of those that parse, which may share GPUs.
+        needs: of the systems that it is for (`needs_of`).
     """
+    parsed = _parsed(corpus, needs)
     stages = {
+        **{f"download-{language}": _parser(corpus, language) for language in parsed},
         "download": _download(corpus),
         "collect": _collect(corpus),
         "tokenise": _tokenise(corpus, cores),
         "clean": _clean(corpus),
         "subwords": _subwords(corpus),
-        "parse": _parse(corpus, parsers),
+        "parse": _given_heads(corpus) if needs else [],
+        **{f"parse-{language}": _parse(corpus, language, parsers) for language in parsed},
         "binarise": _binarise(corpus, cores),
+        **{
+            f"binarise-{kind.replace('.', '-')}": [_add(corpus, kind)]
+            for kind in sorted(needs - {MULTI_TASK})
+        },
+        f"binarise-{MULTI_TASK}": _mix(corpus, cores) if MULTI_TASK in needs else [],
     }
     logs = Path("logs", corpus.name)
-    return [Stage(name, logs / name, commands) for name, commands in stages.items() if commands]
+    return [
+        Stage(name.partition("-")[0], logs / name, commands)
+        for name, commands in stages.items()
+        if commands
+    ]
 
 
-def _needed(corpus: Corpus) -> list[str]:
+def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
+    """Return the languages that a parser is needed for.
+
+    Raises:
+        DataError: the corpus names none for one of them.
+    """
+    labelled = {f"labels.{corpus.source}", MULTI_TASK}
+    wanted = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}}
+    if needs & labelled:
+        wanted.add(corpus.source)
+    if _heads_are_given(corpus):
+        wanted = {corpus.source} if needs & labelled else set()
+    if missing := sorted(wanted - corpus.parses.keys()):
+        raise DataError(
+            f"{corpus.folder}/_data.yaml: no parser for {missing[0]}; name it in parses"
+        )
+    return [language for language in corpus.languages if language in wanted]
+
+
+def _heads_are_given(corpus: Corpus) -> bool:
+    return corpus.here is not None and corpus.here.folder is not None and bool(corpus.here.heads)
+
+
+def _missing(program: str, place: str) -> str:
     """Return what stops at once where a program is missing that is not ours."""
-    tokenisers, parsers = " ".join(corpus.words.values()), " ".join(corpus.parses.values())
-    programs = {"kytea": KYTEA} if "kytea" in tokenisers else {}
-    commands = []
-    if "--parser eda" in parsers:
-        programs["eda"] = EDA
-        commands = [': "${EDA_MODEL:?set it to the file of the model of EDA}"']
-    for program, place in programs.items():
-        advice = line("echo", f"{program}: no such program; install {place}")
-        commands.append(f"command -v {program} > /dev/null || {{ {advice} >&2; exit 1; }}")
-    return commands
+    advice = line("echo", f"{program}: no such program; install {place}")
+    return f"command -v {program} > /dev/null || {{ {advice} >&2; exit 1; }}"
+
+
+def _parser(corpus: Corpus, language: str) -> list[str]:
+    """Return what sees that a language can be parsed."""
+    parser = corpus.parses[language]
+    if "--parser eda" in parser:
+        return [
+            _missing("kytea", KYTEA),
+            _missing("eda", EDA),
+        ]
+    if STANZA in parser:
+        models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
+        return ['[ -n "${STANZA_DIR:-}" ] || ' + line("python", "-c", models)]
+    return []
 
 
 def _download(corpus: Corpus) -> list[str]:
-    commands = _needed(corpus)
+    kytea = any("kytea" in tokeniser for tokeniser in corpus.words.values())
+    commands = [_missing("kytea", KYTEA)] if kytea else []
+    if corpus.here and corpus.here.folder:
+        return commands
     for archive in corpus.archives:
         facts = {"name": archive.file, "sha256": archive.sha256, "size": archive.size}
+        facts["md5"] = archive.md5
         if archive.licence:
             facts = {"licence": archive.licence}
         given = {name: value for name, value in facts.items() if value is not None}
@@ -79,10 +130,6 @@ def _download(corpus: Corpus) -> list[str]:
         commands.append(
             line("syncattn-fetch", *where, *options(given), archive.url or archive.name)
         )
-    for language, parser in corpus.parses.items():
-        if STANZA in parser:
-            models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
-            commands.append('[ -n "${STANZA_DIR:-}" ] || ' + line("python", "-c", models))
     return commands
 
 
@@ -90,14 +137,11 @@ def _collect(corpus: Corpus) -> list[str]:
     archives, raw = folder(corpus, DOWNLOAD), folder(corpus, RAW)
     commands = [f"mkdir -p {raw}"]
     for split in SPLITS:
-        if places := getattr(corpus, split):
-            first = ("--first", corpus.first) if corpus.first and split == "train" else ()
-            commands.append(
-                line(
-                    *("syncattn-collect", "--archives", archives, "--languages", *corpus.languages),
-                    *("--output", raw / split, *first, *places),
-                )
-            )
+        places = getattr(corpus, split)
+        if corpus.here and corpus.here.folder:
+            archives, places = corpus.here.folder, [f"plain={getattr(corpus.here, split)}"]
+        if places:
+            commands.append(_collected(corpus, archives, raw / split, split, *places))
     if corpus.gold_alignments:
         archive, member = corpus.gold_alignments.split("!")
         links = line("tar", "-xOzf", archives / archive, member)
@@ -105,30 +149,51 @@ def _collect(corpus: Corpus) -> list[str]:
     return commands
 
 
+def _collected(corpus: Corpus, archives: Path, output: Path, split: str, *places: str) -> str:
+    first = ("--first", corpus.first) if corpus.first and split == "train" else ()
+    return line(
+        *("syncattn-collect", "--archives", archives, "--languages", *corpus.languages),
+        *("--output", output, *first, *places),
+    )
+
+
 def _tokenise(corpus: Corpus, cores: int) -> list[str]:
     raw = folder(corpus, RAW)
-    commands = [f"mkdir -p {folder(corpus, TOKENS)} {folder(corpus, WORDS)}"]
+    commands = [
+        f"rm -f logs/{corpus.name}/parse*.done",  # these are of other words
+        f"mkdir -p {folder(corpus, TOKENS)} {folder(corpus, WORDS)}",
+    ]
     for split in SPLITS:
         if not getattr(corpus, split):
             continue
-        part = TOKENS if split == "train" else WORDS
+        part = TOKENS if split == "train" and corpus.clean is not None else WORDS
         for language in corpus.languages:
             name = f"{split}.{language}"
+            normalise = "--normalise" if split == "train" else ""
             tokeniser = corpus.words[language].replace("{cores}", str(cores))
-            tokeniser = f"{'cat' if split in corpus.tokenised else tokeniser} < {raw / name}"
+            tokeniser = tokeniser.replace("{normalise}", normalise)
+            if split in corpus.tokenised:
+                tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
+            tokeniser = f"< {raw / name} {tokeniser}"
             commands.append(written(tokeniser, folder(corpus, part) / name))
     return commands
 
 
 def _clean(corpus: Corpus) -> list[str]:
+    if corpus.clean is None:
+        return []
     words = folder(corpus, WORDS)
-    held_out = ("--every", str(corpus.every), "--held-out", words / "valid")
+    how = "every" if corpus.every else "last"
+    held_out = (f"--{how}", corpus.every or corpus.last, "--held-out", words / "valid")
+    clean = dict(corpus.clean)
+    if "exclude" in clean:
+        clean["exclude"] = words / clean["exclude"]
     return [
         line(
             *("syncattn-clean", "--languages", *corpus.languages),
             *("--input", folder(corpus, TOKENS) / "train", "--output", words / "train"),
-            *options(corpus.clean),
-            *(held_out if corpus.every else ()),
+            *options(clean),
+            *(held_out if corpus.every or corpus.last else ()),
         )
     ]
 
@@ -136,6 +201,10 @@ def _clean(corpus: Corpus) -> list[str]:
 def _subwords(corpus: Corpus) -> list[str]:
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
     commands = [f"mkdir -p {pieces}"]
+    if corpus.subwords.scheme != "sentencepiece":
+        whole = WORDS if corpus.subwords.unit == "word" else RAW
+        names = [f"{split}.{language}" for split in SPLITS for language in corpus.languages]
+        return [*commands, line("cp", *(folder(corpus, whole) / name for name in names), pieces)]
     joint = corpus.subwords.joint
     for languages in [corpus.languages] if joint else [(side,) for side in corpus.languages]:
         model = pieces / ("bpe" if joint else f"bpe.{languages[0]}")
@@ -153,45 +222,70 @@ def _subwords(corpus: Corpus) -> list[str]:
     return commands
 
 
-def _parse(corpus: Corpus, workers: int) -> list[str]:
+def _given_heads(corpus: Corpus) -> list[str]:
+    """Collect the heads that came with the text, line by line as its training pairs were taken."""
+    here = corpus.here
+    if here is None or here.folder is None or here.heads is None:
+        return []
+    return [
+        _collected(
+            corpus,
+            here.folder,
+            folder(corpus, WORDS) / f"{split}.heads",
+            split,
+            "--keep-empty",
+            "plain=" + here.heads.replace("{split}", split),
+        )
+        for split in SPLITS
+    ]
+
+
+def _parse(corpus: Corpus, language: str, workers: int) -> list[str]:
     words = folder(corpus, WORDS)
+    parser = corpus.parses[language]
+    heads = "parsed" if _heads_are_given(corpus) else "heads"
     commands = []
-    for language, parser in corpus.parses.items():
-        for split in SPLITS:
-            labels = ("--labels", words / f"{split}.labels.{language}")
-            texts = line(
-                *("--input", words / f"{split}.{language}"),
-                *("--output", words / f"{split}.heads.{language}"),
-                *(labels if language == corpus.source else ()),
-                *("--workers", str(workers)),
-            )
-            models = f" {MODELS}" if STANZA in parser else ""
-            commands.append(f"syncattn-parse {parser}{models} {texts} $PARSE_OPTIONS")
+    for split in SPLITS:
+        labels = ("--labels", words / f"{split}.labels.{language}")
+        texts = line(
+            *("--input", words / f"{split}.{language}"),
+            *("--output", words / f"{split}.{heads}.{language}"),
+            *(labels if language == corpus.source else ()),
+            *("--workers", str(workers)),
+        )
+        models = f" {MODELS}" if STANZA in parser else ""
+        commands.append(f"syncattn-parse {parser}{models} {texts} $PARSE_OPTIONS")
     return commands
 
 
 def _binarise(corpus: Corpus, cores: int) -> list[str]:
-    words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
-    heads = [word for split in SPLITS for word in (f"--{split}heads", words / split)]
-    command = "syncattn-preprocess" if corpus.parses else "fairseq-preprocess"
-    commands = [
-        _binarised(corpus, command, pieces, data(corpus), cores, *(heads if corpus.parses else ()))
+    return [
+        f"rm -f logs/{corpus.name}/binarise-*.done",  # what has been added is lost
+        _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
     ]
-    if corpus.multi_task:
-        commands += _mix(corpus, cores)
-    return commands
 
 
-def _binarised(
-    corpus: Corpus, command: str, texts: Path, destination: Path, cores: int, *more: str | Path
-) -> str:
+def _add(corpus: Corpus, kind: str) -> str:
+    """Add heads or labels to the binarised texts."""
+    words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
+    return line(
+        *("syncattn-preprocess", "-s", corpus.source, "-t", corpus.target),
+        *("--destdir", data(corpus), "--add", kind),
+        *(word for split in SPLITS for word in (f"--{split}pref", pieces / split)),
+        *(word for split in SPLITS for word in (f"--{split}heads", words / split)),
+    )
+
+
+def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> str:
     joined = ["--joined-dictionary"] if corpus.subwords.joined else []
+    if corpus.subwords.unit == "word" and corpus.subwords.size:
+        joined += [w for s in ("src", "tgt") for w in (f"--nwords{s}", str(corpus.subwords.size))]
     texts_of = [word for split in SPLITS for word in (f"--{split}pref", texts / split)]
     languages = ("-s", corpus.source, "-t", corpus.target)
     binarise = line(
-        *(command, *languages, *joined),
+        *("fairseq-preprocess", *languages, *joined),
         *("--destdir", destination),
-        *("--workers", str(cores), *texts_of, *more),
+        *("--workers", str(cores), *texts_of),
     )
     return f"rm -rf {destination} && {binarise}"
 
@@ -216,10 +310,10 @@ def _mix(corpus: Corpus, cores: int) -> list[str]:
             *("--output", *(mixed / f"{split}.{source}" for split in others)),
         ),
         line("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
-        _binarised(corpus, "fairseq-preprocess", mixed, multi_task_data(corpus), cores),
+        _binarised(corpus, mixed, multi_task_data(corpus), cores),
     ]
 
 
 def multi_task_data(corpus: Corpus) -> Path:
     """Return where the corpus of Multi-Task is, binarised."""
-    return data(corpus).with_name(f"{corpus.name}-multitask")
+    return data(corpus).with_name(f"{corpus.name}-{MULTI_TASK}")

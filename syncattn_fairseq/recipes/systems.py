@@ -23,15 +23,16 @@ def load_system(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
         path: such as ``configs/wmt14_en_de/syncattn.yaml``.
         overrides: ``SECTION.OPTION=VALUE``, as ``fairseq-hydra-train`` takes them.
     """
-    own: Any = OmegaConf.load(path)
-    parts = [
-        own if name == "_self_" else OmegaConf.create(load_system(path.with_name(f"{name}.yaml")))
-        for name in own.get("defaults", ["_self_"])
-    ]
-    merged: Any = OmegaConf.to_container(
-        OmegaConf.merge(*parts, OmegaConf.from_dotlist(list(overrides)))
-    )
+    changes = OmegaConf.from_dotlist(list(overrides))
+    merged: Any = OmegaConf.to_container(OmegaConf.merge(_load(path), changes), resolve=True)
     return merged
+
+
+def _load(path: Path) -> Any:
+    own: Any = OmegaConf.load(path)
+    names = own.get("defaults", ["_self_"])
+    parts = [own if name == "_self_" else _load(path.with_name(f"{name}.yaml")) for name in names]
+    return OmegaConf.merge(*parts)
 
 
 def training_options(config: dict[str, Any]) -> Iterator[str]:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 from torch import Tensor
 
-from ..data.subwords import detect_scheme, word_heads, word_lengths
+from ..base.errors import DataError
+from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
+from ..data.subwords import word_heads
+from ..data.words import detect_scheme, word_lengths
 from .forced import Forced
+
+Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]
+"""What is printed for each sentence, line by line."""
 
 
 @dataclass
 class AnalysisPrinter:
-    """Prints lines for each hypothesis, told apart by the columns behind its number.
-
-    ::
-
-        X-12  source      subword     1 1 1      the subword that each attends to most, from 0
-        X-12  source      word        2 0        the same between words, from 1, 0 = root
-        X-12  hypothesis  subword     0 0 1
-        X-12  hypothesis  word        0 1
-        X-12  source      distance-1  0.2 -0.1   syntactic distances of layer 1, mean over heads
-        L-12  6           0-0 1-0                links of decoder layer 6, source-target, from 0
+    """Prints the lines of :mod:`..data.analysis_lines` for each hypothesis.
 
     A word's head is the word that its final subword attends to (rule ``chain``); a word that
     attends to itself is a root. Nothing keeps the heads from forming a cycle. The distance of a
@@ -36,6 +33,9 @@ class AnalysisPrinter:
         parses: print heads.
         distances: print distances.
         layer_alignments: print links.
+        alignment_head: the head that the decoders show, from 1; 0 for their mean.
+        schemes: how the subwords of the source and of the target are marked; None where only the
+            dictionary can tell.
     """
 
     src_dict: Any
@@ -43,10 +43,14 @@ class AnalysisPrinter:
     parses: bool = False
     distances: bool = False
     layer_alignments: bool = False
+    alignment_head: int = 0
+    schemes: tuple[str | None, str | None] = (None, None)
 
     def __post_init__(self) -> None:
-        self.src_scheme = detect_scheme(self.src_dict.symbols)
-        self.tgt_scheme = detect_scheme(self.tgt_dict.symbols)
+        self.src_scheme, self.tgt_scheme = (
+            scheme or detect_scheme(dictionary.symbols)
+            for scheme, dictionary in zip(self.schemes, (self.src_dict, self.tgt_dict), strict=True)
+        )
 
     def print(
         self,
@@ -66,11 +70,11 @@ class AnalysisPrinter:
             output: where to.
 
         Raises:
-            ValueError: no model has heads of the kind that is asked for.
+            DataError: no model has heads of the kind that is asked for.
         """
         forced = Forced(models, net_input, hypotheses, self.tgt_dict)
         numbers = ids.tolist()
-        lines: list[list[str]] = [[] for _ in numbers]
+        lines: Lines = [[] for _ in numbers]
         if self.parses:
             self._parses(forced, lines)
         if self.distances:
@@ -78,11 +82,10 @@ class AnalysisPrinter:
         if self.layer_alignments:
             self._links(forced, lines)
         for number, found in zip(numbers, lines, strict=True):
-            for line in found:
-                kind, _, rest = line.partition("\t")
-                print(f"{kind}-{number}\t{rest}", file=output)
+            for topic, values in found:
+                print(write_line(number, topic, values), file=output)
 
-    def _parses(self, forced: Forced, lines: list[list[str]]) -> None:
+    def _parses(self, forced: Forced, lines: Lines) -> None:
         found = False
         for side, key, tokens, dictionary, scheme in (
             ("source", "src_dependency", forced.source, self.src_dict, self.src_scheme),
@@ -95,28 +98,24 @@ class AnalysisPrinter:
             for row, heads in enumerate(forced.most_attended(attention, tokens, tokens)):
                 words = [dictionary[token] for token in tokens[row][forced.inside(tokens)[row]]]
                 by_word = word_heads(heads, word_lengths(words, scheme))
-                lines[row].append(f"X\t{side}\tsubword\t{_joined(heads)}")
-                lines[row].append(f"X\t{side}\tword\t{_joined(by_word)}")
+                lines[row].append((HeadsOf(side, "subword"), heads))
+                lines[row].append((HeadsOf(side, "word"), by_word))
         if not found:
-            raise ValueError("--print-parses: the model has no dependency heads")
+            raise DataError("--print-parses: the model has no dependency heads")
 
-    def _distances(self, forced: Forced, lines: list[list[str]]) -> None:
+    def _distances(self, forced: Forced, lines: Lines) -> None:
         for side, key in (("source", "src_distances"), ("hypothesis", "tgt_distances")):
             layers = forced.distances(key)
             if not layers:
-                raise ValueError("--print-distances: the model measures no syntactic distances")
+                raise DataError("--print-distances: the model measures no syntactic distances")
             for layer, rows in layers.items():
                 for row, values in enumerate(rows):
-                    numbers = _joined(f"{value:.4f}" for value in values)
-                    lines[row].append(f"X\t{side}\tdistance-{layer}\t{numbers}")
+                    lines[row].append((DistancesOf(side, layer), values))
 
-    def _links(self, forced: Forced, lines: list[list[str]]) -> None:
+    def _links(self, forced: Forced, lines: Lines) -> None:
         for number, attention in enumerate(forced.cross_attention(), 1):
             attended = forced.most_attended(attention, forced.target, forced.source)
             for row, sources in enumerate(attended):
-                links = (f"{source}-{target}" for target, source in enumerate(sources))
-                lines[row].append(f"L\t{number}\t{_joined(links)}")
-
-
-def _joined(values: Any) -> str:
-    return " ".join(map(str, values))
+                # An empty source has nothing to be linked with.
+                links = [(source, target) for target, source in enumerate(sources) if source >= 0]
+                lines[row].append((LinksOf(number, self.alignment_head), links))

@@ -10,8 +10,10 @@ from torch import Tensor
 
 from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree, read_heads, read_labels
-from ..data.subwords import NO_HEAD, detect_scheme, join_subwords, subword_marks, word_starts
-from ..parsing.parser import Parse, open_parser
+from ..data.subwords import NO_HEAD, subword_marks
+from ..data.words import detect_scheme, join_subwords, word_starts
+from ..parsing.parser import Parse
+from ..parsing.registry import open_parser
 
 T = TypeVar("T", list[int], list[str])
 
@@ -25,7 +27,8 @@ class InputParses:
         heads_file: heads of the input's words, line by line, or None.
         labels_file: their labels, or None.
         parser: what parses the input where there is no file, see
-            :func:`..parsing.parser.open_parser`, or None.
+            :func:`..parsing.registry.open_parser`, or None.
+        scheme: how the subwords are marked; None where only the dictionary can tell.
 
     Raises:
         DataError: the parser cannot be opened.
@@ -38,8 +41,9 @@ class InputParses:
         heads_file: str | None = None,
         labels_file: str | None = None,
         parser: str | None = None,
+        scheme: str | None = None,
     ) -> None:
-        self.scheme = detect_scheme(dictionary.symbols)
+        self.scheme = scheme or detect_scheme(dictionary.symbols)
         self.labels = labels
         self.heads_file, self.labels_file = heads_file, labels_file
         self.heads_lines = read_heads(heads_file) if heads_file else None

@@ -23,6 +23,7 @@ from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed, load_marks
 from ..data.fields import NOTHING
 from ..data.labels import dictionary_path, load_dictionary
+from ..data.schemes import stored_schemes
 from .analysis_printer import AnalysisPrinter
 from .input_parses import InputParses
 
@@ -68,6 +69,13 @@ class TranslationWithSyntaxConfig(TranslationConfig):
         default=False,
         metadata={"help": "print the links of every decoder layer likewise (L- lines)"},
     )
+    alignment_head: int = field(
+        default=0,
+        metadata={
+            "help": "the one head of a decoder layer that --print-alignment and "
+            "--print-layer-alignments read, from 1 (0 = mean of all heads)"
+        },
+    )
     gold_source_heads: bool = field(
         default=False,
         metadata={
@@ -92,7 +100,7 @@ class TranslationWithSyntaxTask(TranslationTask):
     def __init__(self, cfg: TranslationWithSyntaxConfig, src_dict: Any, tgt_dict: Any) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         if cfg.num_batch_buckets > 0 and int(np.__version__.split(".")[0]) >= 2:
-            raise ValueError(
+            raise DataError(
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
         self.fields = NOTHING
@@ -107,6 +115,12 @@ class TranslationWithSyntaxTask(TranslationTask):
         """The source's dependency labels, None if the data has none."""
         path = dictionary_path(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
         return load_dictionary(path) if path.exists() else None
+
+    @cached_property
+    def schemes(self) -> tuple[str | None, str | None]:
+        """How the subwords of both sides are marked; None where it was not stored."""
+        stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
+        return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a model, and note what it reads: data is loaded after models."""
@@ -205,6 +219,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             self.cfg.input_heads,
             self.cfg.input_labels,
             self.cfg.source_parser,
+            self.schemes[0],
         )
 
     def build_dataset_for_inference(
@@ -245,6 +260,10 @@ class TranslationWithSyntaxTask(TranslationTask):
             DataError: the model reads parses, and sentences of the data have none.
         """
         self.nbest = getattr(args, "nbest", 1)
+        for model in models if self.cfg.alignment_head else []:
+            if not hasattr(model.decoder, "show_head"):
+                raise DataError("--alignment-head: the model can show the mean of its heads only")
+            model.decoder.show_head(self.cfg.alignment_head)
         for split, dataset in self.datasets.items():
             if split != self.cfg.train_subset:
                 self._require_parses(
@@ -291,6 +310,8 @@ class TranslationWithSyntaxTask(TranslationTask):
             self.cfg.print_parses,
             self.cfg.print_distances,
             self.cfg.print_layer_alignments,
+            self.cfg.alignment_head,
+            self.schemes,
         )
 
     @contextmanager

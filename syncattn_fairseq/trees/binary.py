@@ -15,7 +15,7 @@ LABEL = "X"
 """Of constituents without category and of words without part of speech."""
 
 
-def tree_from_distances(distances: Sequence[float], words: Sequence[str]) -> Tree:
+def split_by_distances(distances: Sequence[float], words: Sequence[str]) -> Tree:
     """Split the words again and again where the distance is largest, leftmost on ties.
 
     From LPSI (Harada and Watanabe, ACL-IJCNLP SRW 2021).
@@ -32,22 +32,22 @@ def tree_from_distances(distances: Sequence[float], words: Sequence[str]) -> Tre
     return _split(words, lambda start, end: max(range(start + 1, end), key=distances.__getitem__))
 
 
-def left_branching(words: Sequence[str]) -> Tree:
+def branch_left(words: Sequence[str]) -> Tree:
     """Make a tree in which every constituent ends in a single word: ``((a b) c)``."""
     return _split(words, lambda _, end: end - 1)
 
 
-def right_branching(words: Sequence[str]) -> Tree:
+def branch_right(words: Sequence[str]) -> Tree:
     """Make a tree in which every constituent begins with a single word: ``(a (b c))``."""
     return _split(words, lambda start, _: start + 1)
 
 
-def balanced(words: Sequence[str]) -> Tree:
+def split_in_the_middle(words: Sequence[str]) -> Tree:
     """Split in the middle; the right part has one word more where the number of words is odd."""
     return _split(words, lambda start, end: (start + end) // 2)
 
 
-def random_tree(words: Sequence[str], generator: Random) -> Tree:
+def split_at_random(words: Sequence[str], generator: Random) -> Tree:
     """Split anywhere with the same probability, at every node anew.
 
     This draws from all binary trees, but not each with the same probability.

@@ -98,12 +98,12 @@ def parse_tree(line: str) -> Tree | None:
                     opened[-1].children.append(node)
             case kind:
                 what = "closes no bracket" if kind == "close" else "holds no word"
-                raise _fault(f"{token[0]!r} at column {token.start() + 1} {what}")
+                raise _fault(f"{token[0][:60]!r} at column {token.start() + 1} {what}")
     if len(opened) > 1:
         raise _fault(f"brackets left open: {len(opened) - 1}")
     for child in whole.children:
         if isinstance(child, str):
-            raise _fault(f"the word {child!r} is in no bracket")
+            raise _fault(f"the word {child[:60]!r} is in no bracket")
     if len(whole.children) > 1:
         raise _fault(f"{len(whole.children)} trees")
     tree = whole
@@ -118,6 +118,28 @@ def _fault(what: str) -> BadParse:
 
 def _category(label: str) -> str:
     return label if label[:1] in "-=" else re.split("[-=]", label)[0]
+
+
+def remove_binarisation(tree: Tree) -> Tree:
+    """Put the children of each node whose label begins with ``@`` in its place.
+
+    Such nodes were made to leave no node more than two children. The root stays, and so does what
+    has a word alone, which is a part of speech.
+    """
+    whole = Tree(tree.label, [])
+    agenda: list[tuple[Tree, Tree | str]] = [(whole, child) for child in reversed(tree.children)]
+    while agenda:
+        parent, node = agenda.pop()
+        if isinstance(node, str):
+            parent.children.append(node)
+            continue
+        if node.label.startswith("@") and isinstance(node.children[0], Tree):
+            place = parent
+        else:
+            place = Tree(node.label, [])
+            parent.children.append(place)
+        agenda += [(place, child) for child in reversed(node.children)]
+    return whole
 
 
 def read_trees(path: Path | str) -> Iterator[Tree | None]:

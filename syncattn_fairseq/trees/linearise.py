@@ -26,7 +26,7 @@ def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
     """Write a tree as tokens.
 
     Args:
-        tree: phrase structure, or dependencies as `dependency_tree` makes them.
+        tree: phrase structure, or dependencies as `bracket_dependencies` makes them.
         leaves: what to write for each word, in the order of the tree's leaves; None to leave the
             words out.
     """
@@ -47,7 +47,7 @@ def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
     return tokens
 
 
-def dependency_tree(heads: Sequence[int], labels: Sequence[str], words: Sequence[str]) -> Tree:
+def bracket_dependencies(heads: Sequence[int], labels: Sequence[str], words: Sequence[str]) -> Tree:
     """Make a dependency tree a tree of brackets: each word with its dependents around it.
 
     The words of a non-projective tree do not come out in the order of the sentence.

@@ -27,9 +27,6 @@ def test_checkpoints_load_with_torchs_safety_on(tmp_path: Path) -> None:
     assert loaded["args"].arch == "transformer_dbsa"
 
 
-@pytest.mark.skipif(
-    not hasattr(torch.serialization, "add_safe_globals"), reason="this torch has no such check"
-)
 def test_the_safety_stays_on(tmp_path: Path) -> None:
     torch.save({"path": Path("x")}, tmp_path / "other.pt")
     with pytest.raises(Exception, match="Weights only load failed"):

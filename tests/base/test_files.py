@@ -1,15 +1,27 @@
-"""Lines are counted as they are read."""
+"""Text is read line by line, and files are written whole or not at all."""
 
 from __future__ import annotations
 
+import gzip
+import os
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syncattn_fairseq.base import files
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.files import read_lines, same_line_count
+from syncattn_fairseq.base.files import (
+    locked,
+    read_gzipped_lines,
+    read_lines,
+    replacing,
+    same_line_count,
+)
 
 
 @given(st.text(st.sampled_from("aé\n\r\u2028\x0b"), min_size=1, max_size=12))
@@ -26,3 +38,158 @@ def test_what_is_not_utf_8_names_its_line(tmp_path: Path) -> None:
     path.write_bytes(b"a\r\n\xe9\nb\n")
     with pytest.raises(DataError, match="text:2: not UTF-8"):
         same_line_count(path)
+
+
+# ---- reading
+
+
+@pytest.fixture
+def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINE", 10)
+
+
+def test_a_line_is_bounded(tmp_path: Path, short_lines: None) -> None:
+    path = tmp_path / "text"
+    path.write_text("012345678\n012345678\n0123456789\n")
+    with pytest.raises(DataError, match="text:3: a line of more than 10 characters"):
+        list(read_lines(path))
+
+
+def test_a_gzipped_line_is_bounded_before_it_is_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "text.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(600):
+            file.write(bytes(2**20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"text\.gz:1: a line of more than"):
+            list(read_gzipped_lines(path))
+        assert tracemalloc.get_traced_memory()[1] < 2**28
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("damage", ["cut", "header", "body", "crc"])
+def test_a_damaged_gzip_file_is_one_line(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "text.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as text:
+        text.write("".join(f"line {n * n}\n" for n in range(1000)))
+    assert len(list(read_gzipped_lines(path))) == 1000
+    data = bytearray(path.read_bytes())
+    match damage:
+        case "cut":
+            data = data[: len(data) // 2]
+        case "header":
+            data[0] ^= 1
+        case "body":
+            data[len(data) // 2] ^= 255
+        case "crc":
+            data[-6] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"text\.gz(: not a whole gzip file|:\d+: not UTF-8)"):
+        list(read_gzipped_lines(path))
+
+
+# ---- writing
+
+
+def write(path: Path, text: str = "new") -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text)
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise ZeroDivisionError
+    assert path.read_text() == "old"
+    write(path)
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_modes_are_those_of_new_files_or_of_the_old_one(tmp_path: Path) -> None:
+    path, other = tmp_path / "out", tmp_path / "other"
+    other.touch()
+    write(path)
+    assert path.stat().st_mode == other.stat().st_mode
+    path.chmod(0o600)
+    write(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    target, link = tmp_path / "folder" / "file", tmp_path / "link"
+    target.parent.mkdir()
+    link.symlink_to("folder/file")
+    for text in ("made", "made again"):
+        write(link, text)
+        assert link.is_symlink() and target.read_text() == text
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_what_is_no_file_stays_what_it_is(tmp_path: Path) -> None:
+    write(Path("/dev/null"))
+    assert Path("/dev/null").is_char_device()
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    write(link)
+    assert link.is_symlink() and Path("/dev/null").is_char_device()
+
+
+def test_a_pipe_gets_what_is_written(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    write(pipe)
+    assert reader.communicate(timeout=30)[0] == b"new"
+    assert pipe.is_fifo()
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        write(tmp_path)
+
+
+def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    killed = "import sys, os, signal, pathlib; from syncattn_fairseq.base.files import replacing\n"
+    killed += "with replacing(pathlib.Path(sys.argv[1])) as path:\n"
+    killed += "    path.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", killed, path])
+    assert len(list(tmp_path.iterdir())) == 1 and not path.exists()
+    (tmp_path / ".other.1.tmp").touch()
+    write(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.1.tmp", "out"]
+
+
+def test_the_temporary_file_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with replacing(path) as slow:
+        slow.write_text("slow")
+        write(path, "fast")
+    assert path.read_text() == "slow"
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    for path in (Path("/dev/full"), tmp_path / "out"):
+        full = pytest.raises(OSError, match=f"No space left on device: '{path}'")
+        with full, replacing(path), open("/dev/full", "w") as file:
+            file.write("x")
+
+
+# ---- locks
+
+
+def test_only_one_process_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path, "busy"):
+        with pytest.raises(DataError, match="busy"), locked(path, "busy"):
+            pass
+        path.unlink()
+    with locked(path, "busy"):
+        assert path.exists()
+    with pytest.raises(BlockingIOError), locked(path, "busy"):
+        raise BlockingIOError  # of the block

@@ -85,6 +85,33 @@ def test_each_direction_alone(files: Path, capsys: pytest.CaptureFixture[str]) -
     assert list(rows(capsys.readouterr().out)) == ["base backward"]
 
 
+PHARAOH = {"fast": "0-0 1-1 1-2 3-3\n0-0\n", "fast.r": "0-0 1-1 2-2\n\n"}
+
+
+def test_pharaoh_files_are_systems(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in PHARAOH.items():
+        (files / name).write_text(text, encoding="utf-8")
+    fast = ["--forward", "fast", "fast", "--backward", "fast", "fast.r"]
+    for others in ([], BOTH):
+        assert main([*others, *fast, "--gold", "gold"]) == 0
+        found = rows(capsys.readouterr().out)
+        assert found["fast forward"] == ["22.22", "80.00", "75.00", "5"]
+        assert found["fast backward"] == ["14.29", "100.00", "75.00", "3"]
+        assert found["fast grow-diag-lilt"] == ["0.00", "100.00", "100.00", "4"]
+    assert len(found) == 16
+
+
+def test_layers_and_single_heads(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    links = FILES["backward"].replace("A-0\t", "L-0\t2.7\t").replace("A-1\t", "L-1\t2.7\t")
+    assert "A-" not in links
+    means = [line.replace("2.7", "2") for line in links.splitlines(True) if line[0] == "L"]
+    (files / "heads").write_text(links + "".join(means), encoding="utf-8")
+    assert main(["--backward", "base", "heads", "--gold", "gold"]) == 0
+    found = rows(capsys.readouterr().out)
+    assert list(found) == ["base layer 2 backward", "base layer 2 head 7 backward"]
+    assert found["base layer 2 head 7 backward"][0] == "14.29"
+
+
 def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*BOTH, "--gold", "gold", "--json", "scores.json"]) == 0
     assert rows(capsys.readouterr().out)["base union"][0] == "10.00"
@@ -168,6 +195,17 @@ GOLD = ["--gold", "gold"]
             {"forward": FILES["forward"].replace(" sleeps", " s l")},
             [*BOTH, *GOLD],
             "--backward base: sentence 1: (4, 4) source and target words, but (5, 4) in --forward",
+        ),
+        (
+            {"fast": "0-0\n0-1\n"},
+            [*BOTH, "--forward", "fast", "fast", *GOLD],
+            "--forward fast: sentence 2: link 0-1, counted from 0, lies outside the 1 source or "
+            "the 1 target words in --forward base",
+        ),
+        (
+            {"fast": "0-0\n0:1\n"},
+            ["--forward", "fast", "fast", *GOLD],
+            "fast:2: '0:1' is not a link",
         ),
         (
             {},

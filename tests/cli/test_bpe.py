@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces
-from syncattn_fairseq.data.subwords import join_subwords, word_lengths
+from syncattn_fairseq.data.words import join_subwords, word_lengths
 
 NAMES = [a + b + c for a in ("ba", "den", "mu") for b in ("ra", "te", "no") for c in ("l", "um")]
 TEXT = f"{' '.join(NAMES)}\n\nder alte baum steht\na\u3000b c\u00a0d @@ x@@ baum\n" * 9

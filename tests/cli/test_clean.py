@@ -95,8 +95,8 @@ def test_failure_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--every", "2"], "give --every and --held-out together"),
-        (["--held-out", "x"], "give --every and --held-out together"),
+        (["--every", "2"], "give --every or --last together with --held-out"),
+        (["--held-out", "x"], "give --every or --last together with --held-out"),
         (["--max-words", "0"], "argument --max-words: 0 is less than 1"),
         (["--ratio", "0.5"], "argument --ratio: 0.5 is less than 1"),
         (["--ratio", "nan"], "argument --ratio: nan is less than 1"),
@@ -116,3 +116,44 @@ def test_what_is_held_out_has_files_of_its_own(
     with pytest.raises(SystemExit):
         clean(tmp_path, "--every", "2", "--held-out", f"{tmp_path}/out")
     assert "--held-out and --output are the same" in capsys.readouterr().err
+
+
+def test_the_mark_of_subwords_is_replaced_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "in", [("a\u2581b \u2581", "c"), ("d", "e\u2581"), ("f", "g")])
+    assert clean(tmp_path) == 0
+    assert read(tmp_path / "out") == [("a_b _", "c"), ("d", "e_"), ("f", "g")]
+    assert capsys.readouterr().out.splitlines()[-1] == "2 held U+2581, which is _ now"
+
+
+@pytest.mark.parametrize("languages", [("en", "en"), ("../en", "de")])
+def test_languages_that_name_no_two_files_are_refused(
+    tmp_path: Path, languages: tuple[str, str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--languages", *languages, "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/o"])
+    assert not names(tmp_path)
+
+
+def test_the_last_pairs_are_held_out_before_cleaning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [("a", "b"), ("", "c"), ("d", "e"), ("f", ""), ("g", "h")]
+    write(tmp_path / "in", pairs)
+    options = ["--held-out", f"{tmp_path}/held", "--last"]
+    assert clean(tmp_path, *options, "3") == 0
+    assert read(tmp_path / "out") == pairs[:1] and read(tmp_path / "held") == [pairs[2], pairs[4]]
+    assert capsys.readouterr().out.splitlines()[:2] == ["5 pairs, 3 kept", "2 of them held out"]
+    assert clean(tmp_path, *options, "5") == 1
+    assert "choose another --last" in capsys.readouterr().err
+
+
+def test_sentences_of_a_test_set_are_left_out_however_they_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "in", [("The man 's .", "x"), ("a b", "Y z"), ("a", "b"), ("c", "d")])
+    write(tmp_path / "test", [("the man's.", "other"), ("none", "y z"), ("d", "c")])
+    assert clean(tmp_path, "--exclude", f"{tmp_path}/test") == 0
+    assert read(tmp_path / "out") == [("a", "b"), ("c", "d")]
+    assert "2 left out: a side is one of --exclude" in capsys.readouterr().out

@@ -14,7 +14,7 @@ import pytest
 
 from syncattn_fairseq.cli.parse import main
 from syncattn_fairseq.data.parses import check_tree, read_heads
-from syncattn_fairseq.parsing.parser import open_parser
+from syncattn_fairseq.parsing.registry import open_parser
 from tests.parsing.chain import CONLLU
 
 
@@ -79,24 +79,34 @@ def test_heads_labels_and_conllu_of_a_text(
     assert "10 without a parse (" in capsys.readouterr().out
     Path("program.py").write_text(CONLLU)
     program = f"--command={sys.executable} program.py"
-    assert main([*again, "--parser=command", program, "--max-words=30"]) == 0
+    again += ["--parser=command", program, "--max-words=30"]
+    assert main(again) == 1
+    assert "error: again: exists already" in capsys.readouterr().err
+    assert main([*again, "--overwrite"]) == 0
     for heads, found in zip(read_heads("again"), expected, strict=True):
         assert heads == (found and list(range(len(found.heads))))
 
 
+def descendants(pid: int) -> list[int]:
+    """List the processes that a process has started, and those that these have."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [number for child in map(int, children) for number in (child, *descendants(child))]
+
+
 def run_and_be_killed(argv: list[str], finished: int) -> None:
     """Run the command in a process, which is killed when that many shards are finished."""
-    process = multiprocessing.get_context("fork").Process(target=main, args=(argv,))
+    process = multiprocessing.get_context("spawn").Process(target=main, args=(argv,))
     process.start()
     deadline = time.monotonic() + 60
     while len(list(Path("train.heads.en.shards").glob("0*"))) < finished:
         assert process.is_alive() and time.monotonic() < deadline
         time.sleep(0.01)
     assert process.pid is not None
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    started = descendants(process.pid)
+    assert len(started) > 2
     os.kill(process.pid, signal.SIGKILL)
     process.join()
-    while any(Path(f"/proc/{child}").exists() for child in children):
+    while any(Path(f"/proc/{child}").exists() for child in started):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -150,6 +160,11 @@ def test_models_can_be_named_and_missing_ones_are_told(
     assert not list(folder.glob("other*"))
 
 
+def test_a_tagger_needs_its_parser(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--lang=en", "--tagger=file", "--input=text", "--output=heads"]) == 1
+    assert capsys.readouterr().err.startswith("error: give --stanza-dir, or both of --tagger and")
+
+
 def test_options_that_do_not_go_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--parser stanza needs --lang" in refused(capsys)
     assert "--parser eda needs --model" in refused(capsys, "--parser=eda")
@@ -158,5 +173,5 @@ def test_options_that_do_not_go_together_are_refused(capsys: pytest.CaptureFixtu
     assert "--lang does not go with --parsed" in refused(
         capsys, "--parsed=file", "--format=eda", "--lang=ja"
     )
-    assert "--tagger and --depparse" in refused(capsys, "--lang=en", "--tagger=file")
+    assert "--model does not go with --parser stanza" in refused(capsys, "--lang=en", "--model=m")
     assert "--slurm needs --executor slurm" in refused(capsys, "--lang=en", "--slurm", "time=3")

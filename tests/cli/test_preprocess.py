@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from syncattn_fairseq.cli import preprocess
+from syncattn_fairseq.data.schemes import stored_schemes
 
 FILES = {
     "bpe/train.en": "the ob@@ ser@@ ver sleeps\n\nshe r@@ uns\nhe sees\n",
@@ -148,7 +151,10 @@ def test_a_fault_stops_before_anything_is_written(
         (["--validheads", "a"], "--validpref names 2 prefixes, but --validheads 1"),
         (["--testheads", "a"], "--testheads needs --testpref"),
         (["--dataset-impl", "raw"], "--dataset-impl: heads and labels need mmap"),
-        (["--trainheads", "", "--validheads", ""], "no heads or labels found; looked"),
+        (
+            ["--trainheads", "", "--validheads", ""],
+            "; text without parses is binarised by fairseq-preprocess",
+        ),
         (["--srclabeldict", "d"], "--srclabeldict: there are no labels of en"),
         (["--srcdict", "d", "--tgtdict", "d", "--joined-dictionary"], "cannot use both"),
     ],
@@ -250,3 +256,65 @@ def test_labels_are_dropped_apart_from_heads(corpus: Path) -> None:
     assert found["train.heads.en-de.en"] == [[2, 3, -1, -1, 0], [], [-2, -2, -1], [-2, -2]]
     assert found["train.labels.en-de.en"] == [[-2, -2, -1, -1, -2], [], [4, 4, -1], [4, 5]]
     assert (corpus / "bin/dict.labels.en.txt").read_text() == "nsubj 3\nroot 1\n"
+
+
+def test_how_subwords_are_marked_is_stored_for_printers_and_later_texts(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A word may end in @@ where words are whole."""
+    write(corpus, {"bpe/train.en": "a @@ b\n\nc d\ne f\n", "words/train.heads.en": "2 3 0\n" * 4})
+    write(corpus, {"words/train.heads.en": "2 3 0\n\n2 0\n2 0\n"})
+    (corpus / "words/train.en").unlink()
+    for name in ("train.en", "valid.en", "dev.en"):
+        path = corpus / "bpe" / name
+        path.write_text(path.read_text().replace("ob@@ ser@@ ver", "observer"))
+    assert preprocess.main(arguments(corpus, "--subwords=none", "--on-bad-parse=drop")) == 0
+    made = corpus / "bin"
+    assert stored_schemes(made) == {"en": "none", "de": "none"}
+    assert read(made)["train.heads.en-de.en"][0] == [2, 3, 0]
+
+    write(corpus, {"bpe/new.en": "a @@ b\n", "bpe/new.de": "x\n", "words/new.heads.en": "2 3 0\n"})
+    capsys.readouterr()
+    later = [
+        *("--source-lang=en", "--target-lang=de", f"--destdir={made}"),
+        *(f"--testpref={corpus}/bpe/new", f"--testheads={corpus}/words/new"),
+        *(f"--srcdict={made}/dict.en.txt", f"--tgtdict={made}/dict.de.txt"),
+    ]
+    assert preprocess.main(later) == 0
+    assert read(made)["test.heads.en-de.en"] == [[2, 3, 0]]
+    assert stored_schemes(made) == {"en": "none", "de": "none"}
+
+    (made / "subwords.json").write_text('{"en": ["none"]}')
+    assert preprocess.main(later) == 1
+    assert "subwords.json: expected one of subword_nmt, " in capsys.readouterr().err
+
+
+def test_too_few_parses_stop_before_anything_is_written(
+    corpus: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(corpus, {"words/train.heads.en": "\n" * 4})
+    assert preprocess.main(arguments(corpus)) == 1
+    error = capfd.readouterr().err
+    assert "words/train.heads.en: only 0 of 3 sentences have a parse that fits" in error
+    assert "--min-parsed" in error and error.count("\n") == 1
+    assert not (corpus / "bin").exists()
+
+    write(corpus, {"words/train.heads.en": "0\n\n2 0\n0\n"})  # one fits
+    drop = "--on-bad-parse=drop"
+    assert preprocess.main(arguments(corpus, drop, "--min-parsed=0.34")) == 1
+    assert "only 1 of 3 sentences" in capfd.readouterr().err
+    assert preprocess.main(arguments(corpus, drop, "--min-parsed=0.33")) == 0
+
+
+def test_a_killed_run_can_be_run_again(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if os.fork() == 0:
+        monkeypatch.setattr(preprocess, "binarise", die)
+        preprocess.main(arguments(corpus))
+    os.wait()
+    assert [path.name for path in (corpus / "bin").iterdir()] == [".unfinished"]
+    assert preprocess.main(arguments(corpus)) == 0
+    assert read(corpus / "bin") == MARKS
+    assert not (corpus / "bin" / ".unfinished").exists()

@@ -134,6 +134,32 @@ def test_detokenize(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["systems"]["Ours"]["chrf"]["score"] == 100
 
 
+TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja.\n"
+
+
+@pytest.mark.parametrize(
+    ("reference", "output", "warned"),
+    [
+        (TOKENISED, PLAIN_TEXT, True),
+        (TOKENISED, TOKENISED, False),
+        (PLAIN_TEXT, PLAIN_TEXT, False),
+        (PLAIN_TEXT, TOKENISED, False),  # sacreBLEU warns of that where there are enough lines
+        (TOKENISED, "ein Hund\n", False),
+        (TOKENISED, "Hr. Hund , ja\n", False),
+    ],
+)
+def test_tokenised_references_of_plain_text_are_noticed(
+    files: Path, capsys: pytest.CaptureFixture[str], reference: str, output: str, warned: bool
+) -> None:
+    (files / "plain").write_text(output, encoding="utf-8")
+    (files / "ref").write_text(reference, encoding="utf-8")
+    assert main([*PLAIN, "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert "Plain" in json.loads(out)["systems"]
+    assert err.startswith("warning: system Plain: its text is not tokenised") == warned
+    assert (err == "") != warned
+
+
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
@@ -169,3 +195,40 @@ def test_one_line_says_what_is_wrong(
     assert out == "" and err.count("\n") == 1
     assert err.startswith("error: ") and message in err
     assert not (files / "scores.json").exists()
+
+
+def test_bleu_of_several_test_sets_and_their_mean(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("two").write_text("der Hund bellt sehr laut .\nja\nder Hund bellt laut .\n")
+    Path("refs").write_text("der Hund bellt sehr laut .\nja\nder Hund bellt .\n")
+    options = shlex.split("--references refs --system A two --tokenize none --json numbers")
+    assert main([*options, "--parts", "one:2,two:1"]) == 0
+    output = capsys.readouterr().out
+    found = json.loads(Path("numbers").read_text())["systems"]["A"]["bleu_by_part"]
+    assert list(found) == ["one", "two", "mean"]
+    assert found["one"] == pytest.approx(100) and 0 < found["two"] < 100
+    assert found["mean"] == pytest.approx((found["one"] + found["two"]) / 2)
+    assert "BLEU of each test set, and the mean of these" in output
+    assert main([*options, "--parts", "one:2,two:2"]) == 1
+    assert "--parts: 4 sentences, but 3 are here" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*options, "--parts", "one"])
+
+
+def test_words_are_cut_anew_on_both_sides(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("words").write_text("京都 の 寺 です\n")
+    Path("raw").write_text("京 都の 寺です\n")
+    options = shlex.split("--references raw --system A words --tokenize none --json numbers")
+    assert main([*options, "--words-by", "sed 's/./& /g'"]) == 0
+    score = json.loads(Path("numbers").read_text())["systems"]["A"]
+    assert score["bleu"]["score"] == pytest.approx(100)
+    assert score["ribes"]["score"] == pytest.approx(100)
+    for command, message in (
+        ("no-such-program", "--words-by no-such-program: No such file"),
+        ("false", "--words-by false: ended with status 1"),
+        ("sed 1d", "--words-by sed 1d: ended with status 0: 0 lines of 1"),
+    ):
+        capsys.readouterr()
+        assert main([*options, "--words-by", command]) == 1
+        assert message in capsys.readouterr().err

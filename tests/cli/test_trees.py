@@ -51,7 +51,8 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     # 04 02 24 and 06 03 13 36 46: five right of eight; 02, and 03 beside 13.
     assert rows[5] == ["balanced", "62.50", "62.50", "62.50", "83.33"]
     assert rows[6][0] == "random" and len(rows) == 7
-    assert "of 3 sentences" in notes and "the 2 sentences" in notes and "seed 1" in notes
+    assert "of 3 sentences (11 words) together" in notes
+    assert "the 2 sentences" in notes and "seed 1" in notes
     assert notes.splitlines()[-1] == "1 sentences left out, which have no gold tree"
 
 
@@ -72,12 +73,27 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
             "complete_match": 0,
             "average_crossing": 0,
             "sentences": 3,
+            "words": 11,
         },
         "sentence": {"precision": 0, "recall": 0, "f1": 0, "sentences": 2, "too_short": 1},
         "left_out": 1,
     }
     assert main([*ARGUMENTS, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out) == written
+
+
+def test_gold_without_binarisation(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    binarised = "(S (NP (DT the) (NN man)) (@S (VP (VBZ sleeps)) (@S (X (U on) (V on)) (. .))))\n"
+    (files / "gold").write_text(binarised)
+    plain = binarised.replace("(@S ", "").replace("))))\n", "))\n")
+    (files / "plain").write_text(plain)
+    arguments = ["score", "--gold", "gold", "--system", "Plain", "plain", "--json", "-"]
+    recalls = []
+    for options in ([], ["--debinarise"]):
+        assert main([*arguments, *options]) == 0
+        evalb = json.loads(capsys.readouterr().out)["systems"]["Plain"]["evalb"]
+        recalls.append((evalb["matched"], evalb["gold"]))
+    assert recalls == [(4, 6), (4, 4)]
 
 
 def test_the_seed_makes_the_random_trees(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetBuilder
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import BadParse, DataError
@@ -24,11 +24,14 @@ from syncattn_fairseq.data.binarise import (
     AnnotatedText,
     Annotation,
     Counts,
+    _has_words,
     binarise,
 )
 from syncattn_fairseq.data.labels import build_dictionary
 from syncattn_fairseq.data.parses import check_tree
-from syncattn_fairseq.data.subwords import join_subwords, subword_marks, word_starts
+from syncattn_fairseq.data.subwords import subword_marks
+from syncattn_fairseq.data.text_blocks import TextBlock
+from syncattn_fairseq.data.words import join_subwords, word_starts
 
 
 def write(
@@ -235,7 +238,9 @@ def slow_fault(text: str, heads: str, words: str) -> str | None:
     st.lists(
         st.tuples(
             st.sampled_from(["a b", "a@@ b c", "a  b@@", "a@@\u3000b c", "a@@ @@", "▁a b@@ c", ""]),
-            st.sampled_from(["2 0", "0 1", " 0\t1", "0 0", "2 1", "0", "0 +1", "", "1 0 0", "3 0"]),
+            st.sampled_from(
+                ["2 0", "0 1", " 0\t1", "0 0", "2 1", "0", "0\u20031", "", "1 0 0", "3 0"]
+            ),
             st.sampled_from(["a b", "ab c", "a b@@", "a@@\u3000b c", "a  b", "a ", "", "▁a bc"]),
         ),
         min_size=1,
@@ -326,3 +331,14 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0]
+
+
+PIECES = st.lists(st.text(st.sampled_from("ab▁"), min_size=1, max_size=3), max_size=4).map(" ".join)
+
+
+@given(PIECES, PIECES)
+@example("▁a▁", "a▁")  # the mark at the end belongs to no word
+def test_words_that_are_the_same_for_certain_are(pieces: str, words: str) -> None:
+    for line in (words, " ".join(join_subwords(pieces.split(), "sentencepiece"))):
+        if _has_words(TextBlock([pieces], "sentencepiece"), [line])[0]:
+            assert join_subwords(pieces.split(), "sentencepiece") == line.split()

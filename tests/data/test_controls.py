@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.controls import CONTROLS, random_tree, shuffled_parents
+from syncattn_fairseq.data.controls import CONTROLS, draw_heads, shuffle_heads
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD
 
@@ -28,7 +28,7 @@ def words(found: torch.Tensor) -> list[int]:
 @given(lengths, seeds)
 def test_a_random_tree_is_a_tree_over_the_same_words(sizes: list[int], seed: int) -> None:
     plain = marks(sizes, list(range(len(sizes))))  # each word hangs from the one before
-    drawn = random_tree(plain, np.random.default_rng(seed))
+    drawn = draw_heads(plain, np.random.default_rng(seed))
     check_tree(words(drawn))
     assert drawn.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
     assert drawn.dtype == plain.dtype
@@ -37,7 +37,7 @@ def test_a_random_tree_is_a_tree_over_the_same_words(sizes: list[int], seed: int
 @given(lengths, seeds)
 def test_shuffling_keeps_the_heads_and_moves_them(sizes: list[int], seed: int) -> None:
     plain = marks(sizes, list(range(len(sizes))))
-    shuffled = shuffled_parents(plain, np.random.default_rng(seed))
+    shuffled = shuffle_heads(plain, np.random.default_rng(seed))
     assert sorted(words(shuffled)) == words(plain)
     assert shuffled.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
 

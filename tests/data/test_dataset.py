@@ -14,7 +14,7 @@ from fairseq.trainer import Trainer
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_marks
 from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, parent_positions
-from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, parents_from_marks
+from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, find_parents
 from tests.models import build
 
 MARKS = [
@@ -59,7 +59,7 @@ def test_parents_point_at_the_columns_of_their_own_sentence(
         for row, number in enumerate(batch["id"].tolist()):
             length = len(MARKS[number])
             first = tokens.size(1) - length - 1 if left else 0
-            alone = parents_from_marks(MARKS[number].unsqueeze(0), its_rule)[0]
+            alone = find_parents(MARKS[number].unsqueeze(0), its_rule)[0]
             expected = torch.full((tokens.size(1),), -1)
             expected[first : first + length] = torch.where(alone >= 0, alone + first, -1)
             assert batch[field][row].tolist() == expected.tolist()
@@ -174,6 +174,11 @@ def test_truncated_text_keeps_what_is_left_of_its_parse() -> None:
     by_id = dict(zip(batch["id"].tolist(), batch["src_parents"].tolist(), strict=True))
     assert by_id[0] == [1, 1, -1], "word 1 -> word 2, which is the root, cut after one subword"
     assert by_id[3] == [1, -1, -1], "the head, word 2, was cut away"
+    fields = SourceFields(fields=frozenset({LABELS}))
+    dataset = SyntaxPairDataset(short, MARKS, src_labels=MARKS, fields=fields)
+    assert [len(dataset[i]["source_labels"]) for i in (0, 3)] == [2, 2]
+    labels = dataset.collater([dataset[0], dataset[3]])["net_input"]["src_labels"]
+    assert labels.shape == batch["src_parents"].shape
 
 
 def test_a_side_without_heads_adds_no_field() -> None:

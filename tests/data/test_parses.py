@@ -10,15 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import BadParse, DataError
-from syncattn_fairseq.data.parses import (
-    are_trees,
-    check_tree,
-    heads_of_lines,
-    labels_of_lines,
-    parse_heads,
-    read_heads,
-    read_labels,
-)
+from syncattn_fairseq.data.parse_blocks import are_trees, heads_of_lines, labels_of_lines
+from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
 
 
 def slow_fault(heads: list[int]) -> str | None:

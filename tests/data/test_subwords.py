@@ -1,9 +1,8 @@
-"""Words and subwords, against slow loops and the papers' rules written out."""
+"""Parents of subwords, against slow loops and the papers' rules written out."""
 
 from __future__ import annotations
 
 import math
-from random import Random
 
 import pytest
 import torch
@@ -15,10 +14,8 @@ from syncattn_fairseq.data.subwords import (
     NO_HEAD,
     NO_TOKEN,
     RULES,
-    join_subwords,
-    parents_from_marks,
+    find_parents,
     subword_parents,
-    word_lengths,
 )
 
 
@@ -86,7 +83,7 @@ def test_batch_equals_slow_loop(
             if parent is not None:
                 expected[row, offset + column] = offset + parent
     dtype = data.draw(st.sampled_from([torch.int16, torch.int32, torch.int64]))
-    parents = parents_from_marks(marks.to(dtype), rule)
+    parents = find_parents(marks.to(dtype), rule)
     if rule == "middle":
         assert parents.dtype == torch.float32
         torch.testing.assert_close(parents, expected, rtol=0, atol=0, equal_nan=True)
@@ -121,14 +118,14 @@ def test_rules_by_hand(rule: str, expected: list[float]) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_word_without_head_in_a_parsed_row_can_still_be_a_parent(rule: str) -> None:
-    parents = parents_from_marks(torch.tensor([[NO_HEAD, CONTINUATION, 1]]), rule)
+    parents = find_parents(torch.tensor([[NO_HEAD, CONTINUATION, 1]]), rule)
     assert parents.nan_to_num(-1).tolist() == [[-1, -1, 0.5 if rule == "middle" else 0]]
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3)])
 def test_empty_batches(shape: tuple[int, int]) -> None:
     for rule in RULES:
-        assert parents_from_marks(torch.zeros(shape, dtype=torch.long), rule).shape == shape
+        assert find_parents(torch.zeros(shape, dtype=torch.long), rule).shape == shape
 
 
 @pytest.mark.parametrize(
@@ -144,64 +141,3 @@ def test_empty_batches(shape: tuple[int, int]) -> None:
 def test_bad_arguments(heads: list[int], lengths: list[int], rule: str, message: str) -> None:
     with pytest.raises(ValueError, match=message.replace(".", r"\.")):
         subword_parents(heads, lengths, rule)
-
-
-@pytest.mark.parametrize(
-    ("scheme", "text", "lengths", "words"),
-    [
-        ("subword_nmt", "the ob@@ ser@@ ver sleeps", [1, 3, 1], "the observer sleeps"),
-        ("subword_nmt", "cut o@@", [1, 1], "cut o"),
-        ("subword_nmt", "@@@ @", [2], "@@"),
-        ("sentencepiece", "▁the ▁ob ser ver", [1, 3], "the observer"),
-        ("sentencepiece", "ob ser ▁sees", [2, 1], "obser sees"),
-        ("sentencepiece", "▁a ▁ 猫 ▁b", [1, 2, 1], "a 猫 b"),
-        ("sentencepiece", "▁ ▁a b ▁ ▁ ▁c", [3, 3], "ab c"),
-        ("sentencepiece", "▁a ▁ ▁", [3], "a"),
-        ("sentencepiece", "a b ▁ c d", [2, 3], "ab cd"),  # fairseq's characters
-        ("none", "a@@ ▁b", [1, 1], "a@@ ▁b"),
-        ("subword_nmt", "", [], ""),
-        ("sentencepiece", "", [], ""),
-        ("none", "", [], ""),
-    ],
-)
-def test_words_of_subwords(scheme: str, text: str, lengths: list[int], words: str) -> None:
-    assert word_lengths(text.split(), scheme) == lengths
-    assert join_subwords(text.split(), scheme) == words.split()
-
-
-@given(
-    st.lists(st.text(st.sampled_from("abé猫"), min_size=1, max_size=5), max_size=6),
-    st.sampled_from(["subword_nmt", "sentencepiece", "characters"]),
-    st.randoms(use_true_random=False),
-)
-def test_join_undoes_cutting(words: list[str], written: str, random: Random) -> None:
-    tokens: list[str] = []
-    lengths: list[int] = []
-    for word in words:
-        cuts = [index for index in range(1, len(word)) if random.random() < 0.5]
-        if written == "characters":
-            pieces = (["▁"] if lengths else []) + list(word)
-        else:
-            pieces = [word[i:j] for i, j in zip([0, *cuts], [*cuts, None], strict=True)]
-            if written == "subword_nmt":
-                pieces = [piece + "@@" for piece in pieces[:-1]] + pieces[-1:]
-            else:
-                pieces[0] = "▁" + pieces[0]
-        tokens += pieces
-        lengths.append(len(pieces))
-    scheme = "sentencepiece" if written == "characters" else written
-    assert join_subwords(tokens, scheme) == words
-    assert word_lengths(tokens, scheme) == lengths
-
-
-def test_join_agrees_with_fairseq() -> None:
-    from fairseq.data.data_utils import post_process
-
-    for text in ("the ob@@ ser@@ ver x@@", "▁the ▁ob ser ver ▁ 猫"):
-        scheme = "subword_nmt" if "@@" in text else "sentencepiece"
-        assert " ".join(join_subwords(text.split(), scheme)) == post_process(text, scheme)
-
-
-def test_unknown_scheme() -> None:
-    with pytest.raises(ValueError, match="unknown scheme 'wordpiece'; choose one of subword_nmt"):
-        word_lengths(["a"], "wordpiece")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.subwords import SCHEMES, join_subwords, word_starts
 from syncattn_fairseq.data.text_blocks import TextBlock
+from syncattn_fairseq.data.words import SCHEMES, join_subwords, word_starts
 
 # All that str.split takes for white space in one line, a control character that it does not, and
 # characters of one to four bytes.

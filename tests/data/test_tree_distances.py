@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN
-from syncattn_fairseq.data.tree_distances import subword_tree_distances
+from syncattn_fairseq.data.tree_distances import measure_tree_distances
 from tests.functional import reference
 from tests.functional.test_sdatt import random_parents
 
@@ -30,7 +30,7 @@ def test_subwords_are_as_far_apart_as_their_words(
     ends = torch.zeros(len(row), dtype=torch.bool)
     ends[left + len(marks)] = True
     other = torch.full_like(row, NO_TOKEN)  # another sentence of the batch
-    found = subword_tree_distances(torch.stack([other, row]), torch.stack([ends & False, ends]))
+    found = measure_tree_distances(torch.stack([other, row]), torch.stack([ends & False, ends]))
     assert found.dtype == torch.int16
     inside = slice(left, left + len(word_of))
     assert found[1, inside, inside].tolist() == [[expected[a][b] for b in word_of] for a in word_of]
@@ -39,12 +39,12 @@ def test_subwords_are_as_far_apart_as_their_words(
 def test_without_a_parse_nothing_is_near() -> None:
     marks = torch.tensor([[NO_HEAD, CONTINUATION, NO_HEAD, NO_TOKEN], [2, 0, 2, NO_TOKEN]])
     ends = marks == NO_TOKEN
-    found = subword_tree_distances(marks, ends)
+    found = measure_tree_distances(marks, ends)
     assert (found[0] == 0).all()
     assert found[1].tolist() == [[0, 1, 2, 2], [1, 0, 1, 1], [2, 1, 0, 2], [2, 1, 2, 0]]
 
 
 def test_a_word_whose_head_was_cut_off_is_a_tree_of_its_own() -> None:
     marks = torch.tensor([[9, 0, 2, NO_TOKEN]])
-    found = subword_tree_distances(marks, marks == NO_TOKEN)
+    found = measure_tree_distances(marks, marks == NO_TOKEN)
     assert found[0, 1].tolist() == [2, 0, 1, 3]  # the end hangs from the first root

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import syncattn_fairseq
+import syncattn_fairseq.plugin  # and the classes that checkpoints may hold
 
 PLUGIN = str(Path(syncattn_fairseq.__file__).parent)
 BIN = Path(sys.executable).parent

@@ -23,6 +23,8 @@ def rnn(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_learns(rnn: Path) -> None:
     valid = logged((rnn.parent / "log").read_text(), "valid")
     assert valid[-1]["valid_loss"] < valid[0]["valid_loss"]
+    assert valid[-1]["valid_saturated_positions"] < 20
+    assert -1 <= valid[-1]["valid_position_correlation"] <= 1
 
 
 def test_batches_and_single_sentences_give_the_same(data: Path, text: Path, rnn: Path) -> None:

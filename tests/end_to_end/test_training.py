@@ -276,3 +276,40 @@ def test_torchrun_trains_with_two_processes(
     for step, (loss, _) in zip(hydra_steps(output), on_the_command_line, strict=True):
         assert float(step["loss"]) == pytest.approx(loss, rel=0.05)
     assert (tmp_path / "checkpoint_last.pt").exists()
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "user_dir"
+
+
+def test_a_users_own_plugin_adds_a_kind_of_head_and_a_loss(data: Path, tmp_path: Path) -> None:
+    options = (
+        f"--user-dir={EXAMPLE}",
+        "--outward-layers=2",
+        "--src-entropy-weight=0.5",
+        *STRAIGHT,
+    )
+    output = train(data, tmp_path, "transformer_dbsa", *options)
+    steps = logged(output)
+    assert all(step["src_entropy"] > 0 for step in steps)
+    assert all(step["total_loss"] > step["loss"] for step in steps)
+    assert "src_entropy_weight': 0.5" in output and "outward_layers='2'" in output
+    without = train(data, tmp_path / "0", "transformer_dbsa", *options, "--src-entropy-weight=0")
+    assert logged(without)[1]["loss"] != steps[1]["loss"], "it trains"
+    assert "src_entropy" not in logged(without)[0]
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    decoded = commands.generate(data, checkpoint, f"--user-dir={EXAMPLE}", "--gen-subset=valid")
+    assert len(commands.hypotheses(decoded)) == VALID
+
+
+@pytest.mark.parametrize("task", ["translation", "translation_with_syntax"])
+def test_heads_without_their_loss_stop_the_training(data: Path, tmp_path: Path, task: str) -> None:
+    options = (f"--task={task}", "--criterion=label_smoothed_cross_entropy", *STRAIGHT)
+    output = train(data, tmp_path, "transformer_syncattn", *options, fails=True)
+    assert "add --criterion label_smoothed_cross_entropy_with_syntax" in output.splitlines()[-1]
+    assert not list(tmp_path.glob("*.pt"))
+
+
+def test_a_forgotten_task_is_named(data: Path, tmp_path: Path) -> None:
+    options = ("--task=translation", *STRAIGHT)
+    output = train(data, tmp_path, "transformer_syncattn", *options, fails=True)
+    assert "train with --task translation_with_syntax" in output.splitlines()[-1]

@@ -13,11 +13,11 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.bracketing import (
     BracketingScore,
     Brackets,
-    constituents,
+    find_constituents,
     is_punctuation,
     score_trees,
 )
-from syncattn_fairseq.trees.binary import left_branching, right_branching
+from syncattn_fairseq.trees.binary import branch_left, branch_right
 from syncattn_fairseq.trees.brackets import Tree, parse_tree
 
 # Every corner, with what is to be counted: (matched, predicted, gold) and crossing brackets of
@@ -137,6 +137,7 @@ def test_a_corpus_by_hand() -> None:
     assert asdict(score.evalb) == {
         "brackets": {"matched": 12, "predicted": 22, "gold": 21},
         "sentences": 8,
+        "words": 29,
         "complete": 1,
         "crossing": 3,
     }
@@ -152,6 +153,7 @@ def test_a_corpus_by_hand() -> None:
             "complete_match": pytest.approx(1 / 8),
             "average_crossing": pytest.approx(3 / 8),
             "sentences": 8,
+            "words": 29,
         },
         "sentence": {
             # 1, 1, 1/4 (the parentheses), 0 (a flat gold tree), 1 and 1 (nothing left)
@@ -285,13 +287,13 @@ def test_left_branching_is_right_branching_in_the_mirror(gold: Tree) -> None:
     def score(build: Callable[[list[str]], Tree], truth: Tree) -> BracketingScore:
         return score_trees([build(list(truth.leaves()))], [truth])
 
-    assert score(left_branching, gold) == score(right_branching, mirrored(gold))
+    assert score(branch_left, gold) == score(branch_right, mirrored(gold))
 
 
 def test_deep_trees() -> None:
     sentence = [str(word) for word in range(500)]
-    left, right = left_branching(sentence), right_branching(sentence)
-    assert constituents(left) == [(0, end) for end in range(2, 501)]
+    left, right = branch_left(sentence), branch_right(sentence)
+    assert find_constituents(left) == [(0, end) for end in range(2, 501)]
     score = score_trees([left], [right])
     # Nothing but the whole sentence is shared; every other bracket crosses.
     assert score.evalb.brackets == Brackets(1, 499, 499)

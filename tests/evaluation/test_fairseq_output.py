@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.analysis_lines import LinksOf
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence, read_decoded
 
 OUTPUT = """\
@@ -52,12 +53,12 @@ def test_distances_and_links_of_layers(tmp_path: Path) -> None:
         write(
             tmp_path / "out",
             "X-0\tsource\tdistance-1\t0.5 -0.25\nX-0\tsource\tdistance-2\t0 1\n"
-            "X-0\thypothesis\tdistance-2\t1\nL-0\t1\t0-0\nL-0\t3\t1-0\nH-0\t-1\ta\n",
+            "X-0\thypothesis\tdistance-2\t1\nL-0\t1\t0-0\nL-0\t3.2\t1-0\nH-0\t-1\ta\n",
         )
     )
     assert sentence.source_distances == {1: [0.5, -0.25], 2: [0, 1]}
     assert sentence.hypothesis_distances == {2: [1]}
-    assert sentence.layer_links == {1: {(0, 0)}, 3: {(1, 0)}}
+    assert sentence.layer_links == {LinksOf(1): {(0, 0)}, LinksOf(3, 2): {(1, 0)}}
 
 
 def test_plain_text(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_plain_text(tmp_path: Path) -> None:
         ("H-0\t-1\ta\nH-1\t-1\tb\nH-0\t-1\ta\n", "out:3: sentence 0 comes a second time"),
         ("S-0\ta\nH-0\t-1\ta\nS-0\ta\nH-0\t-1\ta\n", "out:3: sentence 0 comes a second time"),
         ("H-0\ta\n", "out:1: expected a score"),
-        ("H-0\t-1\ta\nA-0\t0.1,0.9 0.2,0.8\n", "out:2: expected links like 3-4"),
+        ("H-0\t-1\ta\nA-0\t0.1,0.9 0.2,0.8\n", "out:2: expected links like 3-4.*alignment hard"),
         ("H-0\t-1\ta\nX-0\tsource\tword\t1 x\n", "out:2: expected heads, got '1 x'"),
         ("H-0\t-1\ta\nX-0\tsource\tdistance-1\t1 x\n", "out:2: expected distances, got '1 x'"),
         ("H-0\t-1\ta\nL-0\t1\t1:1\n", "out:2: expected links like 3-4"),

@@ -4,7 +4,7 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
-from syncattn_fairseq.evaluation.induction import induced_tree
+from syncattn_fairseq.evaluation.induction import induce_tree
 from syncattn_fairseq.trees.linearise import linearise
 
 SENTENCE = DecodedSentence(
@@ -17,7 +17,7 @@ SENTENCE = DecodedSentence(
 
 
 def brackets(*args: object, **options: object) -> str:
-    tree = induced_tree(*args, **options)  # type: ignore[arg-type]
+    tree = induce_tree(*args, **options)  # type: ignore[arg-type]
     assert tree is not None
     return " ".join(linearise(tree, tree.leaves()))
 
@@ -37,7 +37,7 @@ def test_words_are_restored_and_parentheses_escaped() -> None:
 
 def test_no_tree_where_an_unknown_subword_hides_the_words() -> None:
     words = ["(the", "small", "dog"]
-    assert induced_tree(SENTENCE, "source", "sentencepiece", words=words) is None
+    assert induce_tree(SENTENCE, "source", "sentencepiece", words=words) is None
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_no_tree_where_an_unknown_subword_hides_the_words() -> None:
 )
 def test_faults(options: dict, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        induced_tree(SENTENCE, "hypothesis", "sentencepiece", **options)
+        induce_tree(SENTENCE, "hypothesis", "sentencepiece", **options)
 
 
 def test_distances_must_be_there_and_of_these_subwords() -> None:
     plain = DecodedSentence(hypothesis="a b", translation="a b")
     with pytest.raises(DataError, match="no distances of the hypothesis; decode with --print-dis"):
-        induced_tree(plain, "hypothesis", "none")
+        induce_tree(plain, "hypothesis", "none")
     short = DecodedSentence(hypothesis="a b", translation="", hypothesis_distances={1: [0.5]})
     with pytest.raises(DataError, match="1 distances for 2 subwords; leave --remove-bpe out"):
-        induced_tree(short, "hypothesis", "none")
+        induce_tree(short, "hypothesis", "none")

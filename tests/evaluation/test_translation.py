@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.subwords import detect_scheme
+from syncattn_fairseq.data.words import detect_scheme
 from syncattn_fairseq.evaluation.translation import (
     bleu,
     chrf,
@@ -111,5 +111,5 @@ def test_references(tmp_path: Path, name: str) -> None:
 def test_references_that_are_not_gzipped(tmp_path: Path) -> None:
     path = tmp_path / "ref.gz"
     path.write_text("ein Hund\n", encoding="utf-8")
-    with pytest.raises(DataError, match="not gzipped"):
+    with pytest.raises(DataError, match="not a whole gzip file"):
         read_references(path)

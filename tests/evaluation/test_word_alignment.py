@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.analysis_lines import LinksOf
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.word_alignment import (
     WordAlignment,
@@ -72,12 +73,16 @@ def test_read(tmp_path: Path) -> None:
 
 
 def test_layers_are_read_one_by_one(tmp_path: Path) -> None:
-    layers = "L-0\t1\t1-0\nL-1\t1\t0-0\nL-0\t2\t0-0\nL-1\t2\t0-0\n"
+    layers = "L-0\t1.2\t1-0\nL-1\t1.2\t0-0\nL-0\t1\t0-0\nL-1\t1\t0-0\n"
     found = read_word_alignments(write(tmp_path, PRINTED + layers), "subword_nmt")
     forward, last = WordAlignment({(0, 0)}, (2, 1)), WordAlignment({(1, 0)}, (2, 1))
-    assert found == {None: [forward, None], 1: [last, None], 2: [forward, None]}
+    expected = {None: [forward, None], LinksOf(1): [forward, None], LinksOf(1, 2): [last, None]}
+    assert found == expected and list(found) == list(expected)
     only = PRINTED.replace("A-", "P-") + layers
-    assert list(read_word_alignments(write(tmp_path, only), "subword_nmt")) == [1, 2]
+    assert list(read_word_alignments(write(tmp_path, only), "subword_nmt")) == [
+        LinksOf(1),
+        LinksOf(1, 2),
+    ]
 
 
 def test_read_names_the_sentence(tmp_path: Path) -> None:

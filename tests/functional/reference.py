@@ -153,14 +153,18 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> list:
     return [[sum(v[n] * math.tanh(qi[n] + kj[n]) for n in range(len(v))) for kj in k] for qi in q]
 
 
-def local_attention(scores: list[float], position: float, half_window: int) -> list[float]:
+def local_attention(
+    scores: list[float], position: float, half_window: int, renormalise: bool = False
+) -> list[float]:
     variance = (half_window / 2) ** 2
-    return [
+    weights = [
         weight * math.exp(-((j - position) ** 2) / (2 * variance))
         if abs(j - position) <= half_window
         else 0.0
         for j, weight in enumerate(softmax(scores))
     ]
+    total = sum(weights) if renormalise else 1.0
+    return [weight / total for weight in weights]
 
 
 def flexible_attention(
@@ -191,11 +195,15 @@ def tree_distances(parents: list[int]) -> list[list[int]]:
     return rows
 
 
+def expected_distances(scores: list[float], distances: list[list[int]]) -> list[float]:
+    weights = softmax(scores)
+    columns = range(len(scores))
+    return [sum(weights[k] * distances[k][j] for k in columns) for j in columns]
+
+
 def syntax_directed_attention(scores: list[float], distances: list[int], n: int) -> list[float]:
-    near = [j for j, distance in enumerate(distances) if distance <= n]
+    near = [j for j, distance in enumerate(distances) if distance <= max(n, min(distances))]
     variance = (n / 2) ** 2
-    if not near:
-        return [0.0] * len(scores)
     weights = softmax([scores[j] * math.exp(-(distances[j] ** 2) / (2 * variance)) for j in near])
     by_word = dict(zip(near, weights, strict=True))
     return [by_word.get(j, 0.0) for j in range(len(scores))]

@@ -68,3 +68,10 @@ def test_gradients() -> None:
     query, key = (torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
     weights = parent_gaussian(torch.tensor([[1.5, 0, 3, float("nan")]] * 2).double(), 4)
     assert torch.autograd.gradcheck(lambda q, k: parent_scaled_scores(q, k, weights), (query, key))
+
+
+def test_a_deviation_of_0_leaves_the_parent_alone() -> None:
+    parents = torch.tensor([[2.0, 0.5, float("nan")]])
+    weights = parent_gaussian(parents, 3, std=0)
+    assert weights.tolist() == [[[0, 0, 1], [0.5, 0.5, 0], [1, 1, 1]]]
+    assert density_peak(0) == 1

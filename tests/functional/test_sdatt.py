@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.functional import (
     additive_scores,
     distances_from,
+    expected_distances,
     flexible_attention,
     local_attention,
     predicted_position,
@@ -48,18 +49,18 @@ def test_additive_scores_equal_the_loop(S: int, a: int, seed: int) -> None:
 def test_a_predicted_position_lies_in_its_sentence() -> None:
     activation = torch.tensor([[-100.0, 0.0, 100.0]] * 2)
     positions = predicted_position(activation, torch.tensor([4, 10]))
-    close(positions, [[0, 2, 4], [0, 5, 10]])
+    close(positions, [[0, 1.5, 3], [0, 4.5, 9]])
 
 
-@given(lengths, windows, seeds)
-def test_local_attention_equals_the_loop(S: int, D: int, seed: int) -> None:
+@given(lengths, windows, seeds, st.booleans())
+def test_local_attention_equals_the_loop(S: int, D: int, seed: int, renormalise: bool) -> None:
     torch.manual_seed(seed)
-    scores, position = torch.randn(2, 3, S), torch.rand(2, 3) * S
-    weights = local_attention(scores, position, D)
+    scores, position = torch.randn(2, 3, S), torch.rand(2, 3) * (S - 1)
+    weights = local_attention(scores, position, D, renormalise)
     for b in range(2):
         for t in range(3):
-            place = position[b, t].item()
-            close(weights[b, t], reference.local_attention(scores[b, t].tolist(), place, D))
+            row = scores[b, t].tolist(), position[b, t].item()
+            close(weights[b, t], reference.local_attention(*row, D, renormalise))
 
 
 def test_local_attention_is_not_normalised_again() -> None:
@@ -106,6 +107,31 @@ def test_words_of_two_trees_meet_above_their_roots() -> None:
     assert distances.tolist() == [[0, 1, 2, 3], [1, 0, 3, 4], [2, 3, 0, 1], [3, 4, 1, 0]]
 
 
+@pytest.mark.parametrize("parents", [[1, 0], [0, 2, 3, 1], [0, 1, 2, 5, 3, 4, 3], [0, 4, 1, 2, 3]])
+def test_a_cycle_is_no_tree(parents: list[int]) -> None:
+    rows = torch.tensor([[0] * len(parents), parents])
+    with pytest.raises(ValueError, match="cycle"):
+        tree_distances(rows)
+
+
+@given(lengths, seeds)
+def test_expected_distances_equal_the_loop(S: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    scores, distances = torch.randn(2, 3, S), torch.randint(0, 7, (2, S, S))
+    expected = expected_distances(scores, distances)
+    for b in range(2):
+        for t in range(3):
+            row = scores[b, t].tolist(), distances[b].tolist()
+            close(expected[b, t], reference.expected_distances(*row))
+
+
+def test_attention_to_one_word_expects_the_distances_of_that_word() -> None:
+    distances = tree_distances(torch.tensor([[1, 1, 1, 2]]))
+    scores = torch.tensor([[[0.0, 0, 100, 0], [-torch.inf, 0, 0, -torch.inf]]])
+    rows = expected_distances(scores, distances)[0]
+    close(rows, [distances[0, 2].tolist(), ((distances[0, 1] + distances[0, 2]) / 2).tolist()])
+
+
 @given(lengths, windows, seeds)
 def test_syntax_directed_attention_equals_the_loop(S: int, n: int, seed: int) -> None:
     torch.manual_seed(seed)
@@ -115,7 +141,7 @@ def test_syntax_directed_attention_equals_the_loop(S: int, n: int, seed: int) ->
         for t in range(3):
             row = scores[b, t].tolist(), distances[b, t].tolist()
             close(weights[b, t], reference.syntax_directed_attention(*row, n))
-    assert (weights[distances > n] == 0).all()
+    assert (weights[distances > distances.amin(-1, keepdim=True).clamp_min(n)] == 0).all()
 
 
 def test_padding_has_no_weight_and_spoils_no_gradient() -> None:
@@ -138,12 +164,24 @@ def test_the_row_of_the_nearest_word_and_the_slope_between_two() -> None:
     assert position.grad is not None and position.grad.tolist() == [[-1, -1, 0]]
 
 
+@given(lengths, seeds)
+def test_every_position_has_the_row_of_its_nearest_word(S: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    distances, position = torch.randint(0, 9, (2, S, S)), torch.rand(2, 5) * (S - 1)
+    rows = distances_from(position, distances)
+    for b in range(2):
+        for t in range(5):
+            assert torch.equal(rows[b, t], distances[b, round(position[b, t].item())].float())
+
+
 def test_half_precision_is_summed_in_float32() -> None:
     scores, place = torch.randn(1, 5).bfloat16(), torch.tensor([2.0])
     for weights in (
         local_attention(scores, place),
+        local_attention(scores, place, renormalise=True),
         flexible_attention(scores, place, torch.tensor([0.5])),
         syntax_directed_attention(scores, torch.zeros(1, 5)),
+        expected_distances(scores, torch.zeros(5, 5)),
     ):
         assert weights.dtype == torch.float32
 
@@ -160,7 +198,12 @@ def test_gradients() -> None:
     near = torch.tensor([[0, 1, 2.5, 5], [1, 0.0, 3, 9]], dtype=torch.float64, requires_grad=True)
     assert check(additive_scores, (inputs(2, 3, 4), inputs(2, 5, 4), inputs(4)))
     assert check(lambda a: predicted_position(a, torch.tensor([3, 5])), inputs(2, 4))
-    assert check(lambda e, p: local_attention(e, p, 2), (inputs(2, 4), position))
+    for renormalise in (False, True):
+        assert check(
+            lambda e, p, renormalise=renormalise: local_attention(e, p, 2, renormalise),
+            (inputs(2, 4), position),
+        )
+    assert check(lambda e: expected_distances(e, torch.arange(16).view(4, 4)), inputs(2, 3, 4))
     assert check(
         lambda e, p, g: flexible_attention(e, p, g, 2), (inputs(2, 4), position, sharpness)
     )

@@ -24,6 +24,13 @@ def dictionary(words: int = 20) -> Dictionary:
     return made
 
 
+def options_of(arch: str, **chosen: Any) -> Namespace:
+    """Return the options of an architecture, those that are chosen and the others."""
+    args = Namespace(arch=arch, **chosen)
+    ARCH_CONFIG_REGISTRY[arch](args)
+    return args
+
+
 def model(arch: str, seed: int = 0, noise: float = 0.3, **options: Any) -> Any:
     """Build a model in evaluation mode, its weights disturbed so that no symmetry hides a fault."""
     shared = dictionary()
@@ -32,10 +39,8 @@ def model(arch: str, seed: int = 0, noise: float = 0.3, **options: Any) -> Any:
         target_dictionary=shared,
         source_label_dictionary=dictionary(LABELS),
     )
-    args = Namespace(arch=arch, **options)
-    ARCH_CONFIG_REGISTRY[arch](args)
     torch.manual_seed(seed)
-    built = ARCH_MODEL_REGISTRY[arch].build_model(args, task)
+    built = ARCH_MODEL_REGISTRY[arch].build_model(options_of(arch, **options), task)
     with torch.no_grad():
         for parameter in built.parameters():
             parameter.add_(noise * torch.randn_like(parameter))
@@ -55,22 +60,26 @@ def net_input(
 ) -> dict[str, Tensor]:
     tokens = data_utils.collate_tokens(source, PAD, left_pad=left_pad_source)
     distances = torch.zeros(*tokens.shape, tokens.size(1), dtype=torch.int16)
+    depths, heights = torch.zeros_like(tokens), torch.full(tokens.shape, float("nan")).double()
     parents, labels = torch.full(tokens.shape, float("nan")).double(), tokens.clone()
     for row, sentence in enumerate(source):
         size = len(sentence)
         first = tokens.size(1) - size if left_pad_source else 0
         # Some parse, the same wherever the sentence stands; the end of sentence is its own parent.
-        middles = sentence * 7 % (2 * size - 2) / 2
+        middles = sentence * 7 % max(2 * size - 2, 1) / 2  # an empty one has none
         middles[-1] = size - 1
         parents[row, first : first + size] = middles + first
         columns = slice(first, first + size)
         distances[row, columns, columns] = (sentence - sentence.unsqueeze(1)).abs().short() % 6
+        depths[row, columns], heights[row, columns] = sentence % 4, (sentence % 5).double()
         labels[row, first : first + size - 1] = 4 + sentence[:-1] % LABELS
     return {
         "src_tokens": tokens,
         "src_parent_positions": parents,
         "src_labels": labels,
         "src_tree_distances": distances,
+        "src_depths": depths,
+        "src_gap_heights": heights,
         "src_lengths": torch.tensor([len(s) for s in source]),
         "prev_output_tokens": data_utils.collate_tokens(
             target, PAD, EOS, move_eos_to_beginning=True

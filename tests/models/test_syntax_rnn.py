@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from fairseq import options
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 
@@ -28,11 +29,16 @@ ARCHITECTURES = [
     "rnn_flexible_double",
     "rnn_syntax_directed_double",
 ]
+OPTIONS: list[dict[str, Any]] = [
+    {"arch": "rnn_local", "renormalise_local": True},
+    {"arch": "rnn_syntax_directed", "tree_position": "expected"},
+    {"arch": "rnn_syntax_directed_double", "tree_position": "expected"},
+]
 
 
-@pytest.fixture(params=ARCHITECTURES)
+@pytest.fixture(params=[*({"arch": arch} for arch in ARCHITECTURES), *OPTIONS], ids=str)
 def model(request: pytest.FixtureRequest) -> Any:
-    return build.model(request.param, half_window=3, tree_window=2, **SIZES).double()
+    return build.model(half_window=3, tree_window=2, **SIZES, **request.param).double()
 
 
 def same(actual: torch.Tensor, expected: torch.Tensor) -> None:
@@ -49,6 +55,9 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(model: Any, left_pad: bool)
         first = max(map(len, source)) - S if left_pad else 0
         same(scores[b, :T], alone[0])
         same(extra["attn"][0][b, :T, first : first + S], alone_extra["attn"][0][0])
+        assert ("positions" in extra) == ("positions" in alone_extra)
+        if "positions" in extra:
+            same(extra["positions"][b, :T], alone_extra["positions"][0])
 
 
 def test_step_by_step_it_is_the_same_as_all_at_once(model: Any) -> None:
@@ -72,7 +81,7 @@ def test_step_by_step_it_is_the_same_as_all_at_once(model: Any) -> None:
 def test_it_computes_the_equations_of_the_paper(model: Any) -> None:
     """One sentence, one step after the other, with PyTorch's own cells."""
     batch = build.net_input(build.sentences([5]), build.sentences([4], seed=1))
-    scores, _ = model(**batch)
+    scores, extra = model(**batch)
     encoder, decoder = model.encoder, model.decoder
     embedded = encoder.embed_tokens(batch["src_tokens"])
     h, last = encoder.gru(embedded)
@@ -82,14 +91,16 @@ def test_it_computes_the_equations_of_the_paper(model: Any) -> None:
         y = decoder.embed_tokens(word).unsqueeze(0)
         middle = decoder.read(y, s)
         e = torch.tanh(decoder.query(middle).unsqueeze(1) + decoder.key(h)) @ decoder.energy
-        weights = decoder.attention(e.unsqueeze(1), middle.unsqueeze(1), source)
+        weights, position = decoder.attention(e.unsqueeze(1), middle.unsqueeze(1), source)
         context = (weights @ h)[:, 0]
         s = decoder.move(context, middle)
         output = decoder.from_word(y) + decoder.from_state(s) + decoder.from_context(context)
         if decoder.second_attention is not None:
-            second = decoder.second_attention(e.unsqueeze(1), middle.unsqueeze(1), source)
+            second, position = decoder.second_attention(e.unsqueeze(1), middle.unsqueeze(1), source)
             output = output + decoder.from_second_context((second @ h)[:, 0])
         same(scores[0, t], decoder.output_projection(torch.tanh(output))[0])
+        if position is not None:
+            same(extra["positions"][0, t], position[0, 0])
 
 
 def test_sizes_of_the_paper() -> None:
@@ -117,6 +128,19 @@ def test_the_expected_position_learns(attention: str) -> None:
     scores.log_softmax(-1)[..., 3].sum().backward()
     for parameter in model.decoder.attention.position.parameters():
         assert parameter.grad.isfinite().all() and parameter.grad.abs().sum() > 0
+
+
+def test_options_of_the_command_line() -> None:
+    line = ["--arch=rnn_local", "--renormalise-local", "--tree-position=expected"]
+    args = options.parse_args_and_arch(options.get_training_parser(), ["data", *line])
+    assert (args.renormalise_local, args.tree_position) == (True, "expected")
+    args = options.parse_args_and_arch(options.get_training_parser(), ["data", "--arch=rnn_local"])
+    assert (args.renormalise_local, args.tree_position) == (False, "predicted")
+
+
+def test_what_is_not_predicted_has_no_parameters() -> None:
+    model = build.model("rnn_syntax_directed", tree_position="expected", **SIZES)
+    assert not list(model.decoder.attention.parameters())
 
 
 def test_shared_embeddings() -> None:
@@ -151,7 +175,7 @@ def test_only_syntax_directed_attention_reads_trees() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("impossible", "message"),
     [
         ({"double_context": True, "source_attention": "global"}, "choose another"),
         ({"share_all_embeddings": True}, "--encoder-embed-dim 12 is not --decoder-embed-dim 14"),
@@ -159,9 +183,9 @@ def test_only_syntax_directed_attention_reads_trees() -> None:
         ({"tree_window": 0}, "--tree-window 0: must be 1 or more"),
     ],
 )
-def test_impossible_options(options: dict[str, Any], message: str) -> None:
+def test_impossible_options(impossible: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        build.model("syntax_rnn", **SIZES, **options)
+        build.model("syntax_rnn", **SIZES, **impossible)
 
 
 def test_shared_embeddings_need_a_joint_dictionary() -> None:

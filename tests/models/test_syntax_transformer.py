@@ -13,6 +13,8 @@ from torch.nn import functional as F
 from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, parent_positions
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
+from syncattn_fairseq.modules.heads.relative_depth import DEPTHS
+from syncattn_fairseq.modules.heads.supervised_gate import GAP_HEIGHTS
 from tests.models import build
 
 SYNC = {"decoder_layers": 3, "encoder_layers": 3}
@@ -52,11 +54,23 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "local": {"arch": "transformer_local_attn_tiny", "local_window": 1},
     "tree window": {"arch": "syntax_transformer_tiny", "cross_attention_tree_window": 3},
+    "tree window, expected": {
+        "arch": "syntax_transformer_tiny",
+        "cross_attention_tree_window": 3,
+        "cross_attention_tree_position": "expected",
+        "decoder_attention_heads": 4,
+    },
     "tree window, lower layer, all heads": {
         "arch": "syntax_transformer_tiny",
         "cross_attention_tree_window": 2,
         "cross_attention_tree_layer": 1,
         "cross_attention_tree_heads": 2,
+    },
+    "supervised gate": {"arch": "syntax_transformer_tiny", "supervised_gate_layers": "1,2"},
+    "relative depth": {
+        "arch": "syntax_transformer_tiny",
+        "relative_depth_layers": "1,2",
+        "relative_depth_limit": 1,
     },
     "all at once": {
         "cross_attention_tree_window": 2,
@@ -246,6 +260,65 @@ def test_layer_drop_keeps_supervised_layers_and_their_numbers() -> None:
     torch.testing.assert_close(whole, plain(**batch)[0])
 
 
+@pytest.mark.parametrize("name", ["syncattn", "lpsi", "lisa", "tree window"])
+def test_layer_drop_drops_no_layer_that_the_criterion_looks_at(name: str) -> None:
+    options = {"encoder_layerdrop": 1.0, "decoder_layerdrop": 1.0, "dropout": 0.0}
+    model = build.model(**{**SYNC, **VARIANTS[name]}, **options).train()
+    kept = {
+        "syncattn": ([1], [1, 2]),
+        "lpsi": ([1, 2], [1, 2, 3]),
+        "lisa": ([1], [2]),
+        "tree window": ([], [2, 3]),
+    }[name]
+    for stack, numbers in zip((model.encoder, model.decoder), kept, strict=True):
+        present = [layer for layer in stack.layers if isinstance(layer, torch.nn.Module)]
+        assert [layer.number for layer in present] == numbers
+
+
+@torch.no_grad()
+def test_one_head_can_be_shown_in_the_place_of_the_mean() -> None:
+    model = build.model("transformer_lpsi_tiny", **SYNC)
+    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
+    for layer in (0, 2):
+        [mean] = model(**batch, alignment_layer=layer)[1]["attn"]
+        heads = []
+        for head in (1, 2):
+            model.decoder.show_head(head)
+            heads += model(**batch, alignment_layer=layer)[1]["attn"]
+        assert not torch.allclose(heads[0], heads[1])
+        torch.testing.assert_close(torch.stack(heads).mean(0), mean)
+        model.decoder.show_head(None)
+        torch.testing.assert_close(model(**batch, alignment_layer=layer)[1]["attn"][0], mean)
+    with pytest.raises(ValueError, match="--alignment-head 3: a decoder layer has heads 1 to 2"):
+        model.decoder.show_head(3)
+
+
+class PlainTask:
+    """A task that builds criterions as fairseq's do."""
+
+    source_dictionary = target_dictionary = build.dictionary()
+
+    def build_criterion(self, cfg: str) -> Any:
+        return SimpleNamespace(terms=[]) if cfg == "with syntax" else SimpleNamespace()
+
+
+@pytest.mark.parametrize("arch", ["transformer_dbsa", "transformer_syncattn", "transformer_lisa"])
+def test_heads_that_need_a_loss_are_not_trained_without(arch: str) -> None:
+    task = PlainTask()
+    ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(build.options_of(f"{arch}_tiny"), task)
+    assert task.build_criterion("with syntax").terms == []
+    advice = "--criterion label_smoothed_cross_entropy_with_syntax and --task translation_with_syn"
+    with pytest.raises(ValueError, match=f"dependency heads.*{advice}"):
+        task.build_criterion("label_smoothed_cross_entropy")
+
+
+@pytest.mark.parametrize("arch", ["transformer_pascal", "transformer_lpsi", "syntax_transformer"])
+def test_other_heads_learn_from_translation(arch: str) -> None:
+    task = PlainTask()
+    ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(build.options_of(f"{arch}_tiny"), task)
+    task.build_criterion("label_smoothed_cross_entropy")
+
+
 @pytest.mark.parametrize("name", ["dbsa", "lisa", "all at once"])
 def test_gold_heads_change_what_the_model_says(name: str) -> None:
     model = build.model(**VARIANTS[name])
@@ -304,6 +377,11 @@ def test_hydras_configuration_builds_the_same_model() -> None:
             "--local-layers 1,2: .* 2 heads, of which 1 are dependency heads and 1 are gated heads",
         ),
         ({"local_window": -1}, "--local-window -1: must be 0 or more"),
+        (
+            {"supervised_gate_temperature": 0.0},
+            "--supervised-gate-temperature 0.0: must be above 0",
+        ),
+        ({"relative_depth_limit": 0}, "--relative-depth-limit 0: must be 1 or more"),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
     ],
 )
@@ -406,6 +484,16 @@ def test_what_a_model_reads_must_be_there() -> None:
         ("transformer_sh", {}, SourceFields(fields=frozenset([LABELS]))),
         (
             "syntax_transformer",
+            {"supervised_gate_layers": "1"},
+            SourceFields(fields=frozenset([GAP_HEIGHTS])),
+        ),
+        (
+            "syntax_transformer",
+            {"relative_depth_layers": "2"},
+            SourceFields(fields=frozenset([DEPTHS])),
+        ),
+        (
+            "syntax_transformer",
             {"cross_attention_tree_window": 4},
             SourceFields(fields=frozenset([TREE_DISTANCES])),
         ),
@@ -415,6 +503,36 @@ def test_a_model_says_what_it_reads(
     arch: str, options: dict[str, str], fields: SourceFields
 ) -> None:
     assert build.model(f"{arch}_tiny", **options).source_fields == fields
+
+
+@torch.no_grad()
+def test_trees_gate_the_attention_of_the_layers_that_want_it() -> None:
+    """With every gap known to be equal, gates only tell near from far; with none, all are open."""
+    options = {"supervised_gate_layers": "1,2"}
+    model = build.model("syntax_transformer_tiny", **options)
+    plain = build.model("syntax_transformer_tiny")
+    plain.load_state_dict(model.state_dict())
+    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
+    heights = batch["src_gap_heights"]
+    unknown = {**batch, "src_gap_heights": torch.full_like(heights, float("nan"))}
+    torch.testing.assert_close(model(**unknown)[0], plain(**batch)[0])
+    level = {**batch, "src_gap_heights": torch.where(heights.isnan(), heights, 1.0)}
+    assert not torch.allclose(model(**level)[0], model(**unknown)[0])
+    assert not torch.allclose(model(**batch)[0], model(**level)[0])
+    shallow = build.model("syntax_transformer_tiny", supervised_gate_layers="2")
+    shallow.load_state_dict(model.state_dict())
+    assert not torch.allclose(shallow(**batch)[0], model(**batch)[0])
+
+
+@torch.no_grad()
+def test_equal_depths_are_no_information() -> None:
+    model = build.model("syntax_transformer_tiny", relative_depth_layers="1,2")
+    plain = build.model("syntax_transformer_tiny")
+    plain.load_state_dict(model.state_dict(), strict=False)
+    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
+    flat = {**batch, "src_depths": torch.zeros_like(batch["src_depths"])}
+    torch.testing.assert_close(model(**flat)[0], plain(**batch)[0])
+    assert not torch.allclose(model(**batch)[0], plain(**batch)[0])
 
 
 def test_half_of_the_top_layers_heads_see_the_tree() -> None:

@@ -5,17 +5,21 @@ import torch
 from fairseq.modules import MultiheadAttention
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
+from syncattn_fairseq.functional import syntax_directed_attention
 from syncattn_fairseq.modules import (
     BatchView,
     FlexibleAttention,
     GlobalAttention,
     LocalAttention,
+    PositionPredictor,
     Source,
     SyntaxDirectedAttention,
     TreeCrossAttention,
     gru_step,
 )
+from syncattn_fairseq.modules.source_attention import TREE_POSITIONS
 
 
 def source(seed: int, left: bool) -> Source:
@@ -34,37 +38,77 @@ def test_weights_of_every_attention(seed: int, left: bool) -> None:
     for attention in (
         GlobalAttention(),
         LocalAttention(5, 2),
+        LocalAttention(5, 2, renormalise=True),
         FlexibleAttention(5, 2),
         SyntaxDirectedAttention(5, 2),
+        SyntaxDirectedAttention(5, 2, "expected"),
     ):
-        weights = attention(scores, state, where)
+        weights, position = attention(scores, state, where)
         assert (weights[padding] == 0).all()
         total = weights.sum(-1)
         if isinstance(attention, LocalAttention):
-            place = attention.position(state, where)
-            outside = (torch.arange(8) - place.unsqueeze(-1)).abs() > 2
+            outside = (torch.arange(8) - where.columns(position).unsqueeze(-1)).abs() > 2
             assert (weights[outside] == 0).all() and (total < 1 + 1e-6).all()
-            continue
+            if not attention.renormalise:
+                continue
         if isinstance(attention, SyntaxDirectedAttention):
-            place = attention.position(state, where).round().long()
-            rows = where.tree_distances.gather(1, place.unsqueeze(-1).expand(3, 4, 8))
-            assert (weights[rows > 2] == 0).all()
+            rows = rows_of(attention, scores, position, where)
             # The random distances may put the expected word itself out of its window.
-            total = total[((rows <= 2) & ~padding).any(-1)]
+            nearest = rows.masked_fill(padding, 99).amin(-1, keepdim=True)
+            assert (weights[rows > nearest.clamp_min(2)] == 0).all()
         torch.testing.assert_close(total, torch.ones_like(total))
+
+
+def rows_of(
+    attention: SyntaxDirectedAttention, scores: Tensor, position: Tensor | None, where: Source
+) -> Tensor:
+    """The distances that the weights of (B, T) states are to be made of."""
+    assert where.tree_distances is not None
+    if position is None:
+        return scores.softmax(-1) @ where.tree_distances.float()
+    place = where.columns(position).round().long()
+    return where.tree_distances.gather(1, place.unsqueeze(-1).expand_as(scores))
 
 
 @pytest.mark.parametrize("left", [False, True])
 def test_a_position_is_a_column_of_its_sentence(left: bool) -> None:
     where = source(3, left)
-    attention = LocalAttention(5)
+    predictor = PositionPredictor(5)
     with torch.no_grad():
         for scale in (-1000.0, 1000.0):  # far to either end
-            attention.position.output.weight.fill_(scale)
-            attention.position.hidden.weight.fill_(1.0)
-            place = attention.position(torch.ones(3, 1, 5), where)[:, 0]
+            predictor.output.weight.fill_(scale)
+            predictor.hidden.weight.fill_(1.0)
+            place = where.columns(predictor(torch.ones(3, 1, 5), where))[:, 0]
             end = where.first if scale < 0 else where.first + where.lengths - 1
             torch.testing.assert_close(place, end.float())
+
+
+@pytest.mark.parametrize("width", [64, 1024])
+def test_a_common_gradient_does_not_throw_every_state_to_an_end(width: int) -> None:
+    """Adam turns the smallest gradient into full steps of all the weights."""
+    torch.manual_seed(0)
+    predictor = PositionPredictor(width)
+    where = Source(torch.zeros(8, 15, dtype=torch.bool))
+    state = torch.rand(8, 1, width)  # alike, as the states of an untrained decoder are
+    optimiser = torch.optim.Adam(predictor.parameters(), lr=1e-3)
+    for _ in range(200):
+        optimiser.zero_grad()
+        (1e-6 * predictor(state, where).sum()).backward()
+        optimiser.step()
+    assert (predictor(state, where) > 0.5).all()
+
+
+def test_it_learns_where_a_state_is() -> None:
+    torch.manual_seed(0)
+    predictor = PositionPredictor(64)
+    where, clock = Source(torch.zeros(1, 15, dtype=torch.bool)), torch.arange(15.0)
+    state = torch.sin(clock[:, None] / 15 * torch.randn(64) + torch.randn(64)).unsqueeze(0)
+    optimiser = torch.optim.Adam(predictor.parameters(), lr=1e-2)
+    for _ in range(200):
+        optimiser.zero_grad()
+        ((predictor(state, where) - clock) ** 2).mean().backward()
+        optimiser.step()
+    assert (predictor(state, where) - clock).abs().mean() < 0.5
 
 
 def test_a_gru_step_is_that_of_pytorchs_cell() -> None:
@@ -76,14 +120,19 @@ def test_a_gru_step_is_that_of_pytorchs_cell() -> None:
     torch.testing.assert_close(gru_step(inputs, recurrent, state), cell(x, state))
 
 
-def show_trees(attention: TreeCrossAttention, distances: torch.Tensor) -> None:
+def show_trees(attention: TreeCrossAttention, distances: Tensor) -> None:
     tokens = torch.zeros_like(distances[:, 0])
     attention.view.fill(tokens, tokens.bool(), {"src_tree_distances": distances})
 
 
-def tree_attention(heads: int) -> TreeCrossAttention:
+def shown_trees(attention: TreeCrossAttention) -> Tensor:
+    return attention.view.require("src_tree_distances", "")
+
+
+def tree_attention(heads: int, tree_position: str = "predicted") -> TreeCrossAttention:
     torch.manual_seed(0)
     options = {"view": BatchView(), "tree_heads": heads, "tree_window": 2}
+    options["tree_position"] = tree_position
     made = TreeCrossAttention(8, 4, encoder_decoder_attention=True, **options)
     distances = torch.randint(0, 5, (2, 6, 6))
     columns = torch.arange(6)
@@ -97,9 +146,10 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
     _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
-    place = attention.position(query.transpose(0, 1), Source(padding)).round().long()
-    distances = attention.view.require("src_tree_distances", "")
-    rows = distances.gather(1, place.unsqueeze(-1).expand(2, 5, 6))
+    assert attention.position is not None
+    where = Source(padding)
+    place = where.columns(attention.position(query.transpose(0, 1), where)).round().long()
+    rows = shown_trees(attention).gather(1, place.unsqueeze(-1).expand(2, 5, 6))
     outside = (rows > 2) | padding.unsqueeze(1)
     for head in range(4):
         zero = weights[head] == 0
@@ -107,9 +157,32 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     torch.testing.assert_close(weights.sum(-1), torch.ones(4, 2, 5))
 
 
-def test_without_a_parse_tree_heads_are_ordinary() -> None:
-    attention = tree_attention(heads=2)
-    show_trees(attention, torch.zeros_like(attention.view.require("src_tree_distances", "")))
+def test_each_tree_head_expects_distances_of_its_own() -> None:
+    attention = tree_attention(heads=3, tree_position="expected")
+    assert attention.position is None
+    query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
+    padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
+    _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
+    q, k = attention.q_proj(query) / 2**0.5, attention.k_proj(key)  # 2 columns a head
+    for b in range(2):
+        seen = ~padding[b]
+        distances = shown_trees(attention)[b][seen][:, seen].double()
+        for head in range(3):
+            columns = slice(2 * head, 2 * head + 2)
+            for t in range(5):
+                scores = (k[:, b][seen][:, columns] @ q[t, b, columns]).double()
+                expected = scores.softmax(0) @ distances
+                row = weights[head, b, t][seen].double()
+                torch.testing.assert_close(
+                    row, syntax_directed_attention(scores, expected, 2), atol=1e-6, rtol=1e-5
+                )
+                assert (weights[head, b, t][~seen] == 0).all()
+
+
+@pytest.mark.parametrize("tree_position", TREE_POSITIONS)
+def test_without_a_parse_tree_heads_are_ordinary(tree_position: str) -> None:
+    attention = tree_attention(2, tree_position)
+    show_trees(attention, torch.zeros_like(shown_trees(attention)))
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()
     theirs.load_state_dict(attention.state_dict(), strict=False)

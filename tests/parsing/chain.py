@@ -27,7 +27,7 @@ for line in sys.stdin:
 
 
 class Chain(Parser):
-    """Fails on sentences with the word "fail"; with "die", the process dies."""
+    """Fails on sentences with the word "fail"; with "die" or "kill", the process dies."""
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """From the last to the first."""
@@ -35,6 +35,8 @@ class Chain(Parser):
             words = sentences[index]
             if "die" in words:
                 os._exit(3)
+            if "kill" in words:
+                os.kill(os.getpid(), 9)
             if "wait" in words:
                 time.sleep(0.1)
             if "fail" in words:
@@ -59,6 +61,10 @@ class ChainSource:
     def describe(self) -> dict[str, str]:
         """See `ParserSource`."""
         return {"parser": "chain", **self.description}
+
+    def modules(self) -> list[str]:
+        """See `ParserSource`."""
+        return []
 
     def open(self, worker: int) -> Parser:
         """See `ParserSource`."""

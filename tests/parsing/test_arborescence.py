@@ -10,7 +10,7 @@ from stanza.models.common.chuliu_edmonds import chuliu_edmonds_one_root
 
 from syncattn_fairseq.base.errors import BadParse
 from syncattn_fairseq.data.parses import check_tree
-from syncattn_fairseq.parsing.arborescence import best_heads
+from syncattn_fairseq.parsing.arborescence import find_best_heads
 
 
 def random_scores(seed: int, size: int, root: float, tree: float) -> np.ndarray:
@@ -44,7 +44,7 @@ def best_of_all(scores: np.ndarray) -> list[int]:
 def test_no_tree_is_better(root: int, size: int) -> None:
     for seed in range(4):
         scores = random_scores(seed, size, root, 0)
-        assert best_heads(scores) == best_of_all(scores)
+        assert find_best_heads(scores) == best_of_all(scores)
 
 
 @pytest.mark.parametrize("root", [-2, 0, 3])
@@ -53,5 +53,5 @@ def test_it_is_the_tree_that_stanza_finds(root: int, tree: int) -> None:
     for seed in range(12):
         scores = random_scores(seed, 3 + 3 * seed, root, tree)
         before = scores.copy()
-        assert best_heads(scores) == chuliu_edmonds_one_root(scores)[1:].tolist()
+        assert find_best_heads(scores) == chuliu_edmonds_one_root(scores)[1:].tolist()
         assert np.array_equal(scores, before)

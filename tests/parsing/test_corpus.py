@@ -30,7 +30,9 @@ class Run:
         self.source = ChainSource({"version": "1"})
         self.said: list[str] = []
 
-    def __call__(self, stop_after: int = 99, count: int = 6, max_words: int = 9) -> list[int]:
+    def __call__(
+        self, stop_after: int = 99, count: int = 6, max_words: int = 9, overwrite: bool = False
+    ) -> list[int]:
         """Parse; return the numbers of the shards that were parsed."""
         parsed: list[int] = []
         self.said = []
@@ -50,10 +52,12 @@ class Run:
                 max_words,
                 execute,
                 count,
+                overwrite,
                 self.said.append,
             )
         except DataError as error:
-            assert str(error) == "stopped"
+            if str(error) != "stopped":
+                raise
         else:
             assert not self.shards.exists()
         return parsed
@@ -154,7 +158,44 @@ def test_shards_without_a_record_are_not_trusted(run: Run) -> None:
     manifest.write_text(manifest.read_text()[:100])
     assert run() == [0, 1, 2, 3, 4, 5]
     shutil.copy(run.text, run.text.with_name("heads.manifest.json"))
-    assert run() == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(DataError, match="exists already"):
+        run()
+    assert run(overwrite=True) == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
+    theirs, ours = run.text.with_name("labels"), run.outputs["heads"]
+    run()
+    theirs.write_text("mine\n")
+    made = ours.read_text()
+    run.outputs["labels"] = theirs
+    message = f"{theirs}: exists already, and was not made by this command.*give --overwrite"
+    with pytest.raises(DataError, match=message):
+        run()
+    assert (theirs.read_text(), ours.read_text()) == ("mine\n", made)
+    assert not run.shards.exists()
+    del run.outputs["labels"]
+    assert run() == []
+    ours.write_text("corrected by hand\n")
+    with pytest.raises(DataError, match="heads: exists already.*was changed since"):
+        run()
+    assert ours.read_text() == "corrected by hand\n"
+    assert run(overwrite=True) == [0, 1, 2, 3, 4, 5]
+    assert ours.read_text() == made
+    parsed = run.text.with_name("parsed")
+    parsed.write_text("")
+    with pytest.raises(DataError, match="heads: exists already"):
+        convert_parsed(run.text, parsed, "conllu", run.outputs)
+    convert_parsed(run.text, parsed, "conllu", run.outputs, overwrite=True)
+    assert ours.read_text() == "\n" * len(LINES)
+
+
+def test_what_was_made_for_another_text_is_made_again(run: Run) -> None:
+    run()
+    run.text.write_text("another text\n")
+    assert run(stop_after=0) == []  # and is at it from here on
+    assert run() == [0]
+    assert run.outputs["heads"].read_text() == "0 1\n"
 
 
 def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) -> None:
@@ -192,3 +233,52 @@ def test_a_file_of_another_text_leaves_nothing_behind(run: Run) -> None:
     with pytest.raises(DataError, match=f"{parsed}: "):
         convert_parsed(run.text, parsed, "conllu", run.outputs)
     assert {path.name for path in run.text.parent.iterdir()} == {"text", "parsed"}
+
+
+def test_two_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    refused = []
+
+    def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+        with pytest.raises(DataError, match="heads: another syncattn-parse is writing it"):
+            parse_corpus(run.text, run.outputs, run.source, 9, execute)
+        refused.append(True)
+        for shard in shards:
+            task.parse(shard, Chain(), progress)
+
+    parse_corpus(run.text, run.outputs, run.source, 9, execute, 6)
+    assert refused == [True]
+    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "heads",
+        "heads.manifest.json",
+        "text",
+    ]
+
+
+def test_parses_of_another_text_are_refused(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    parsed = tmp_path / "parsed"
+    parsed.write_text("".join(f"1\tother{n}\t_\t_\t_\t_\t0\troot\t_\t_\n\n" for n in range(60)))
+    with pytest.raises(DataError, match=r"parsed: only 0 of 60 .*--min-parsed \(the rest: words"):
+        convert_parsed(run.text, parsed, "conllu", run.outputs, min_parsed=0.1)
+    assert not run.outputs["heads"].exists()
+    convert_parsed(run.text, parsed, "conllu", run.outputs)
+    assert run.outputs["heads"].read_text() == "\n" * 60
+
+
+def test_too_few_parses_are_not_written(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+
+    def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+        for shard in shards:
+            task.parse(shard, Chain(), progress)
+
+    with pytest.raises(DataError, match="heads: only 24 of 60 sentences have a parse"):
+        parse_corpus(run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.5)
+    assert not run.outputs["heads"].exists()
+    said: list[str] = []
+    report, _ = parse_corpus(
+        run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.4, say=said.append
+    )
+    assert report.empty.total() == 36 and "6 of 6 shards are finished already" in said[0]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import checksum
 from syncattn_fairseq.parsing import executors
 from syncattn_fairseq.parsing.executors import local, slurm
 from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan
@@ -40,6 +41,14 @@ def test_every_shard_is_parsed_and_every_word_reported(text: Path, workers: int)
     assert sum(words) == 160
 
 
+def test_words_are_reported_once_however_often(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_REPORT", 0.0)
+    task, shards = make(text)
+    words: list[int] = []
+    local(1)(task, shards, words.append)
+    assert len(words) > 8 and sum(words) == 160
+
+
 def test_the_parser_is_in_another_process(text: Path) -> None:
     text.write_text("a\n" * 30 + "b die\n" + "c\n" * 30)
     task, shards = make(text)
@@ -48,9 +57,9 @@ def test_the_parser_is_in_another_process(text: Path) -> None:
     assert finished(task, shards)[:2] == [0, 1] and len(finished(task, shards)) < 8
 
 
-def test_a_killed_worker_is_noticed(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_worker_is_noticed(text: Path) -> None:
+    text.write_text("a kill\n" * 40)
     task, shards = make(text)
-    monkeypatch.setattr(ShardTask, "parse", lambda *_: os.kill(os.getpid(), 9))
     with pytest.raises(DataError, match="signal 9.; if memory ran out, use fewer --workers"):
         local(2)(task, shards, lambda words: None)
 
@@ -146,3 +155,36 @@ def test_jobs_are_cancelled_when_nobody_waits_any_more(text: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         slurm(None, {})(task, shards, stop)
     assert (text.parent / "cancelled").read_text().split() == ["7_0", "7_1", "7_2"]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_jobs_that_still_run_are_not_started_again(text: Path) -> None:
+    task, shards = make(text, 3)
+    manifest = task.shards / "manifest.json"
+    manifest.write_text("1")
+    earlier = {"for": checksum(manifest), "jobs": {0: "7_1", 1: "7_2", 2: "7_3"}}
+    (task.shards / "jobs.json").write_text(json.dumps(earlier))
+    found = executors._running(task.shards, shards)
+    assert {shard.number: job.job_id for shard, job in found.items()} == {0: "7_1", 1: "7_2"}
+    assert not (text.parent / "cancelled").exists()
+    (text.parent / "looks").unlink()
+    for shard in shards:
+        task(shard)
+    words: list[int] = []
+    slurm(None, {})(task, shards, words.append)  # two of them wait, one is started
+    assert "--array" not in (text.parent / "submitted").read_text()
+    assert len(words) == 3
+    now = json.loads((task.shards / "jobs.json").read_text())
+    assert now["jobs"] == {"0": "7_1", "1": "7_2", "2": "7"}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_jobs_for_something_else_are_cancelled(text: Path) -> None:
+    task, shards = make(text, 3)
+    (task.shards / "manifest.json").write_text("1")
+    earlier = {"for": "another", "jobs": {0: "7_1", 2: "7_3"}}
+    (task.shards / "jobs.json").write_text(json.dumps(earlier))
+    assert executors._running(task.shards, shards) == {}
+    assert (text.parent / "cancelled").read_text().split() == ["7_1"]
+    (task.shards / "jobs.json").write_text("[")
+    assert executors._running(task.shards, shards) == {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 from syncattn_fairseq.base.errors import BadParse, DataError
+from syncattn_fairseq.parsing.eda import Eda
 from syncattn_fairseq.parsing.external import Command, ExternalParser
 from syncattn_fairseq.parsing.parsed_file import DROPPED
 from syncattn_fairseq.parsing.parser import FAILED, Parse
@@ -34,12 +36,12 @@ def outcomes(command: Command, sentences: list[list[str]]) -> list[Parse | BadPa
 
 def test_many_sentences_go_through_one_process(program: str) -> None:
     sentences = [["word", str(i), "ä\u200bö", "\x80"] for i in range(5_000)]
-    assert outcomes(Command.of_user(program, "conllu"), sentences) == list(map(chain, sentences))
+    assert outcomes(Command.from_user(program, "conllu"), sentences) == list(map(chain, sentences))
 
 
 def test_where_the_command_breaks_off_only_that_sentence_is_lost(program: str) -> None:
     sentences = [["a"], ["b", "crash", "here"], ["c", "d"], ["crash", "there"], ["e"]]
-    found = outcomes(Command.of_user(program, "conllu"), sentences)
+    found = outcomes(Command.from_user(program, "conllu"), sentences)
     for index, name in ((1, "here"), (3, "there")):
         fault = found[index]
         assert isinstance(fault, BadParse) and fault.reason == FAILED
@@ -47,31 +49,60 @@ def test_where_the_command_breaks_off_only_that_sentence_is_lost(program: str) -
     assert [found[i] for i in (0, 2, 4)] == [chain(sentences[i]) for i in (0, 2, 4)]
 
 
+def test_half_a_line_of_a_command_that_fails_is_no_wrong_format(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(CONLLU.replace("sys.exit", "print('1\\tcra'), sys.stdout.flush(), sys.exit"))
+    assert "cra" in script.read_text()
+    sentences = [["a"], ["crash", "here"], ["c", "d"]]
+    command = Command.from_user(f"{sys.executable} {script}", "conllu")
+    found = outcomes(command, sentences)
+    assert isinstance(found[1], BadParse) and found[1].reason == FAILED
+    assert "cannot parse here" in str(found[1])
+    assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
+
+
+def test_a_command_that_has_more_to_say_is_not_waited_for() -> None:
+    """What it writes after the fault does not fit into a pipe."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    program = "echo no columns; echo; yes | head -c 1000000"
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(30)
+    try:
+        with pytest.raises(DataError, match="output of the parser:1: "):
+            outcomes(Command.from_user(program, "conllu"), [["word"]])
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_sentence_that_is_left_out_gets_no_other_s_parse(program: str) -> None:
     sentences = [["a"], ["silence", "b"], ["c", "d"]]
-    found = outcomes(Command.of_user(program, "conllu"), sentences)
+    found = outcomes(Command.from_user(program, "conllu"), sentences)
     assert isinstance(found[1], BadParse) and found[1].reason == DROPPED
     assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
 
 
 def test_a_command_that_does_not_work_says_what_it_said() -> None:
-    command = Command.of_user("cat /no/such/file", "conllu")
+    command = Command.from_user("cat /no/such/file", "conllu")
     with pytest.raises(DataError, match="status 1: cat: /no/such/file: No such file"):
         outcomes(command, [["word"]] * 200)
 
 
 def test_another_format_is_noticed() -> None:
     with pytest.raises(DataError, match="output of the parser:1: "):
-        outcomes(Command.of_user("cat", "conllu"), [["not", "parsed"]] * 20_000)
+        outcomes(Command.from_user("cat", "conllu"), [["not", "parsed"]] * 20_000)
 
 
 def test_program_and_files_of_a_command_are_known(program: str, tmp_path: Path) -> None:
-    files = Command.of_user(program, "conllu").files()
+    files = Command.from_user(program, "conllu").files()
     assert files == [Path(sys.executable), tmp_path / "chain's program.py"]
     with pytest.raises(DataError, match="udpipe-2000: no such program"):
-        Command.of_user("udpipe-2000 --parse", "conllu").files()
+        Command.from_user("udpipe-2000 --parse", "conllu").files()
     with pytest.raises(DataError, match="No closing quotation"):
-        Command.of_user("udpipe 'model", "conllu")
+        Command.from_user("udpipe 'model", "conllu")
 
 
 def test_eda_gets_the_words_with_the_tags_of_kytea(
@@ -79,8 +110,8 @@ def test_eda_gets_the_words_with_the_tags_of_kytea(
 ) -> None:
     model = japanese.install(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    command = Command.eda(str(model))
-    assert [path.name for path in command.files()] == ["kytea", "eda", "the model.etm"]
+    command = Eda.from_model(str(model))
+    assert [path.name for path in command.files()] == ["kytea", "eda", "model.etm"]
     sentences = [["猫", "が", "いる"], ["はい"]]
     found = outcomes(command, sentences)
     assert [parse.heads for parse in found if isinstance(parse, Parse)] == [[2, 3, 0], [0]]
@@ -91,7 +122,7 @@ def test_missing_programs_say_where_they_are_from(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DataError, match="kytea: no such program; install KyTea, http://www.phon"):
-        Command.eda("model").files()
+        Eda.from_model("model").files()
     (tmp_path / "kytea").touch(0o755)
     with pytest.raises(DataError, match="eda: no such program; install EDA, http://plata"):
-        Command.eda("model").files()
+        Eda.from_model("model").files()

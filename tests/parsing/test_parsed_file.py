@@ -113,6 +113,11 @@ def test_a_line_with_other_words_costs_only_itself() -> None:
     assert reasons(["a", "b"], [chain("x"), chain("y")]) == [DIFFERENT, DIFFERENT]
 
 
+def test_each_of_several_lines_with_other_words_costs_only_itself() -> None:
+    sentences = [chain("x"), chain("y"), chain("z", "z"), chain("e", "f")]
+    assert reasons(["a b", "c d", "z", "e f"], sentences) == [DIFFERENT, DIFFERENT, DIFFERENT, None]
+
+
 def test_lines_after_the_last_sentence_have_no_parse() -> None:
     assert reasons(["a", "b", "", "c"], [chain("a")]) == [None, STOPPED, EMPTY, STOPPED]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -128,3 +129,15 @@ def test_a_preempted_job_is_submitted_again_as_it_was(tmp_path: Path) -> None:
     again.dump(tmp_path / "again.pkl")
     type(again).load(tmp_path / "again.pkl").result()
     assert (shard.folder(tmp_path) / "heads").read_text() == "0 1\n0\n"
+
+
+def test_a_job_that_starts_again_when_all_is_done_does_nothing(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("a b\nc\n")
+    [shard], _ = plan(text, 1)
+    task = ShardTask(text, tmp_path, ChainSource(), 5, ("heads",))
+    task(shard)
+    before = (shard.folder(tmp_path) / "heads").stat()
+    no_parser = replace(task, source=None)
+    no_parser(shard)
+    assert (shard.folder(tmp_path) / "heads").stat() == before

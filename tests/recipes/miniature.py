@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import html
 import io
+import re
 import tarfile
 import zipfile
 import zlib
@@ -17,6 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from sacrebleu.dataset import DATASETS
 
 from syncattn_fairseq.synthetic.corpus import generate
 
@@ -39,7 +42,7 @@ class Miniature:
     """What was made.
 
     Attributes:
-        sha256: of each file, by its name.
+        sha256: of each file, by ``HOST/PATH``.
         texts: what is in it, by split: pairs of source and target, in order, as they should be
             collected. ``train`` has `DIRTY` pairs.
     """
@@ -62,7 +65,7 @@ def make(corpus: str, published: Path, licensed: Path) -> Miniature:
         target = licensed / path if host == LICENSED else published / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-    return Miniature({Path(n).name: hashlib.sha256(c).hexdigest() for n, c in files.items()}, texts)
+    return Miniature({name: hashlib.sha256(c).hexdigest() for name, c in files.items()}, texts)
 
 
 # Sentences.
@@ -193,23 +196,6 @@ def sgm(texts: Sequence[str], name: str, source: str, target: str | None) -> byt
     return lines([*rows, "</refset>" if target else "</srcset>"])
 
 
-def test_set(name: str, source: str, target: str) -> Files:
-    """Return both sides of a test set of WMT, ``newstest2015-ende-src.en.sgm``, and its reverse.
-
-    Both directions have the same sentences, which have an ampersand each.
-    """
-    files = {}
-    pairs = [(html_text(a), html_text(b)) for a, b in news(name, f"{source} {target}")]
-    forward, backward = zip(*pairs, strict=True)
-    for src, trg, texts, others in (
-        (source, target, forward, backward),
-        (target, source, backward, forward),
-    ):
-        files[f"{name}-{src}{trg}-src.{src}.sgm"] = sgm(texts, name, src, None)
-        files[f"{name}-{src}{trg}-ref.{trg}.sgm"] = sgm(others, name, src, trg)
-    return files
-
-
 def news(name: str, languages: str) -> Pairs:
     """Return the pairs of a test set."""
     pairs = sentences(name, languages, HELD_OUT)
@@ -269,15 +255,28 @@ def common_crawl(pairs: Pairs) -> bytes:
     return tgz(other | notes | sides("commoncrawl.de-en", "en de", pairs))
 
 
-def dev_2019() -> bytes:
-    """Return development and test sets up to 2018, as WMT19 packed them."""
-    files = sides("newstest2013", "en de", news("newstest2013", "en de"))
-    files |= {"newstest2013.cs": lines(["klam"] * HELD_OUT)}
-    files |= test_set("newsdev2016", "en", "ro") | test_set("newstest2016", "en", "ro")
-    files |= test_set("newstest2016", "en", "tr") | test_set("newstest2017", "en", "tr")
-    for year in (2015, 2016, 2017, 2018):
-        files |= test_set(f"newstest{year}", "en", "de")
-    return tgz({f"dev/{name}": content for name, content in files.items()})
+def sacrebleu_set(name: str, *pairs: str) -> Files:
+    """Return a test set of WMT as sacreBLEU downloads it, and the one of another direction.
+
+    Args:
+        name: by which sacreBLEU knows it.
+        pairs: of languages, such as ``en-de``.
+    """
+    dataset = DATASETS[name]
+    members: Files = {}
+    for pair in pairs:
+        languages = pair.split("-")
+        for way in (languages, languages[::-1]):
+            places = dataset.langpairs["-".join(way)]
+            title = re.search(r"news[a-z]+\d+", places[0])
+            assert title is not None
+            order = sorted(way, key=lambda language: language != "en")
+            texts = zip(*news(title[0], " ".join(order)), strict=True)
+            by_language = dict(zip(order, texts, strict=True))
+            for place, language, target in zip(places, way, (None, way[1]), strict=True):
+                sentences_ = [html_text(text) for text in by_language[language]]
+                members[place] = sgm(sentences_, title[0], way[0], target)
+    return {dataset.data[0].removeprefix("https://"): tgz(members)}
 
 
 def setimes(languages: str, pairs: Pairs) -> bytes:
@@ -289,8 +288,6 @@ def setimes(languages: str, pairs: Pairs) -> bytes:
 
 
 # Corpora.
-
-WMT_DEV = f"{DATA}/wmt19/translation-task/dev.tgz"
 
 
 def wmt_en_de(commentary: Callable[[Pairs], Files], *more: str) -> tuple[Files, Pairs]:
@@ -318,16 +315,21 @@ def wmt14_en_de() -> tuple[Files, Texts]:
         return {f"{STATMT}/wmt14/training-parallel-nc-v9.tgz": tgz(members)}
 
     files, train = wmt_en_de(commentary)
-    # Only this archive has references and sources in both languages under one name.
-    name, pairs = "newstest2014", news("newstest2014", "en de")
-    english, german = zip(*[(html_text(a), html_text(b)) for a, b in pairs], strict=True)
-    members = {"newstest2014-fren-src.fr.sgm": sgm(["leurre"] * HELD_OUT, name, "fr", None)}
-    for language, texts in (("en", english), ("de", german)):
-        members[f"{name}-deen-src.{language}.sgm"] = sgm(texts, name, language, None)
-        members[f"{name}-deen-ref.{language}.sgm"] = sgm(texts, name, language, language)
-    full = tgz({f"test-full/{member}": content for member, content in members.items()})
-    files |= {WMT_DEV: dev_2019(), f"{STATMT}/wmt14/test-full.tgz": full}
+    for name in ("wmt13", "wmt14/full"):
+        files |= sacrebleu_set(name, "en-de")
+    pairs = news("newstest2014", "en de")
     return files, {"train": train, "valid": news("newstest2013", "en de"), "test": pairs}
+
+
+def wmt14_en_de_words() -> tuple[Files, Texts]:
+    """The same archives, other test sets."""
+    files, texts = wmt14_en_de()
+    files |= sacrebleu_set("wmt12", "en-de") | sacrebleu_set("wmt15", "en-de")
+    sets = [texts["valid"], texts["test"], news("newstest2015", "en de")]
+    return files, texts | {
+        "valid": news("newstest2012", "en de"),
+        "test": [pair for pairs in sets for pair in pairs],
+    }
 
 
 def news_commentary_v11(pairs: Pairs) -> Files:
@@ -342,7 +344,8 @@ def wmt16_en_de() -> tuple[Files, Texts]:
     """Europarl v7, Common Crawl, News Commentary v11."""
     files, train = wmt_en_de(news_commentary_v11)
     valid, test = news("newstest2015", "en de"), news("newstest2016", "en de")
-    return files | {WMT_DEV: dev_2019()}, {"train": train, "valid": valid, "test": test}
+    files |= sacrebleu_set("wmt15", "en-de") | sacrebleu_set("wmt16", "en-de", "en-tr")
+    return files, {"train": train, "valid": valid, "test": test}
 
 
 def wmt17_en_de() -> tuple[Files, Texts]:
@@ -354,7 +357,8 @@ def wmt17_en_de() -> tuple[Files, Texts]:
 
     files, train = wmt_en_de(commentary, "rapid")
     valid, test = news("newstest2016", "en de"), news("newstest2017", "en de")
-    return files | {WMT_DEV: dev_2019()}, {"train": train, "valid": valid, "test": test}
+    files |= sacrebleu_set("wmt16", "en-de", "en-ro") | sacrebleu_set("wmt17", "en-de", "en-tr")
+    return files, {"train": train, "valid": valid, "test": test}
 
 
 def nc11_en_de() -> tuple[Files, Texts]:
@@ -362,7 +366,8 @@ def nc11_en_de() -> tuple[Files, Texts]:
     found, train = training("commentary", "en de")
     valid, test = news("newstest2015", "en de"), news("newstest2016", "en de")
     texts = {"train": train, "valid": valid, "test": test}
-    return news_commentary_v11(found) | {WMT_DEV: dev_2019()}, texts
+    tests = sacrebleu_set("wmt15", "en-de") | sacrebleu_set("wmt16", "en-de")
+    return news_commentary_v11(found) | tests, texts
 
 
 def nc11_de_en() -> tuple[Files, Texts]:
@@ -381,7 +386,8 @@ def wmt16_en_ro() -> tuple[Files, Texts]:
     files = {
         f"{DATA}/wmt16/translation-task/training-parallel-ep-v8.tgz": tgz(members),
         f"{OPUS}/en-ro.txt.zip": setimes("en ro", balkans),
-        WMT_DEV: dev_2019(),
+        **sacrebleu_set("wmt16/dev", "en-ro", "en-tr"),
+        **sacrebleu_set("wmt16", "en-ro", "en-de"),
     }
     valid, test = news("newsdev2016", "en ro"), news("newstest2016", "en ro")
     return files, {"train": first + second, "valid": valid, "test": test}
@@ -390,7 +396,8 @@ def wmt16_en_ro() -> tuple[Files, Texts]:
 def wmt18_en_tr() -> tuple[Files, Texts]:
     """SETIMES2."""
     found, train = training("setimes", "en tr")
-    files = {f"{OPUS}/en-tr.txt.zip": setimes("en tr", found), WMT_DEV: dev_2019()}
+    files = {f"{OPUS}/en-tr.txt.zip": setimes("en tr", found)}
+    files |= sacrebleu_set("wmt16", "en-tr", "en-de") | sacrebleu_set("wmt17", "en-tr")
     valid, test = news("newstest2016", "en tr"), news("newstest2017", "en tr")
     return files, {"train": train, "valid": valid, "test": test}
 
@@ -423,6 +430,11 @@ def iwslt14_de_en() -> tuple[Files, Texts]:
         "train": train,
         "test": test,
     }
+
+
+def iwslt14_de_en_words() -> tuple[Files, Texts]:
+    """The same text."""
+    return iwslt14_de_en()
 
 
 def europarl_de_en_align() -> tuple[Files, Texts]:
@@ -466,14 +478,15 @@ def aspec_ja_en() -> tuple[Files, Texts]:
 
     first, wanted = (list(filter(fits, p)) for p in training("first", "ja en", TRAIN // 2))
     second = sentences("second", "ja en", TRAIN // 2)
+    third = sentences("third", "ja en", TRAIN // 2)
     texts = {"train": wanted + second}
-    texts |= {split: sentences(split, "ja en", HELD_OUT) for split in ("valid", "test")}
+    texts |= {split: dated(sentences(split, "ja en", HELD_OUT)) for split in ("valid", "test")}
     members = {
         "ASPEC-JE/README": b"ASPEC-JE\n",
         "ASPEC-JE/README-j": "科学技術論文\n".encode(),
         "ASPEC-JE/train/train-1.txt": table(first, True),
         "ASPEC-JE/train/train-2.txt": table(second, True),
-        "ASPEC-JE/train/train-3.txt": table([("囮", "a decoy")], True),
+        "ASPEC-JE/train/train-3.txt": table(third, True),
         "ASPEC-JE/dev/dev.txt": table(texts["valid"], False),
         "ASPEC-JE/devtest/devtest.txt": table([("囮", "a decoy")], False),
         "ASPEC-JE/test/test.txt": table(texts["test"], False),
@@ -481,6 +494,33 @@ def aspec_ja_en() -> tuple[Files, Texts]:
     }
     archive = tgz({f"ASPEC/{name}": content for name, content in members.items()})
     return {f"{LICENSED}/ASPEC.tar.gz": archive}, texts
+
+
+def dated(pairs: Pairs) -> Pairs:
+    """Return Japanese-English pairs, some with a date at the end of the Japanese side."""
+    dates = ("", "［１．２］", "［注］", "［２０１８］［３］")
+    return [(ja + dates[n % 4], en) for n, (ja, en) in enumerate(pairs)]
+
+
+def undated(pairs: Pairs) -> Pairs:
+    """Return `dated` pairs without what is a date."""
+    dates = {n: date for n, date in enumerate(("", "［１．２］", "", "［３］"))}
+    return [(ja.removesuffix(dates[n % 4]), en) for n, (ja, en) in enumerate(pairs)]
+
+
+def aspec_ja_en_lpsi() -> tuple[Files, Texts]:
+    """The first part of ASPEC, without dates."""
+    files, texts = aspec_ja_en()
+    half = len(texts["train"]) - TRAIN // 2
+    return files, texts | {"train": texts["train"][:half], "valid": undated(texts["valid"])}
+
+
+def aspec_en_ja() -> tuple[Files, Texts]:
+    """All of ASPEC the other way round, without dates."""
+    files, texts = aspec_ja_en()
+    third = sentences("third", "ja en", TRAIN // 2)
+    texts |= {"train": texts["train"] + third, "valid": undated(texts["valid"])}
+    return files, {split: [(b, a) for a, b in pairs] for split, pairs in texts.items()}
 
 
 def kftt_ja_en() -> tuple[Files, Texts]:
@@ -516,9 +556,13 @@ CORPORA: dict[str, Callable[[], tuple[Files, Texts]]] = {
     corpus.__name__: corpus
     for corpus in (
         wmt14_en_de,
+        wmt14_en_de_words,
         wmt16_en_ro,
         aspec_ja_en,
+        aspec_ja_en_lpsi,
+        aspec_en_ja,
         iwslt14_de_en,
+        iwslt14_de_en_words,
         europarl_de_en_align,
         nc11_en_de,
         nc11_de_en,

@@ -84,14 +84,6 @@ def test_members_are_read(tmp_path: Path, outer: str) -> None:
         assert list(text) == TEXT.decode().splitlines(keepends=True)
 
 
-@pytest.mark.parametrize("outer", KINDS)
-@pytest.mark.parametrize("inner", KINDS)
-def test_archives_in_archives_are_read(tmp_path: Path, outer: str, inner: str) -> None:
-    middle = packed("y.tar", {f"y/{inner}": packed(inner, {"a": NOISE[:9000], "b": TEXT})})
-    (tmp_path / outer).write_bytes(packed(outer, {"before": NOISE[:9000], "z/y.tar": middle}))
-    assert content(tmp_path, f"{outer}!z/y.tar!y/{inner}!b") == TEXT
-
-
 @pytest.mark.parametrize(
     ("name", "held"),
     [("a.gz", gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:])), ("a.bz2", bz2.compress(TEXT))],
@@ -99,8 +91,7 @@ def test_archives_in_archives_are_read(tmp_path: Path, outer: str, inner: str) -
 )
 def test_a_compressed_file_is_decompressed(tmp_path: Path, name: str, held: bytes) -> None:
     (tmp_path / name).write_bytes(held)
-    (tmp_path / "x.zip").write_bytes(zipped({f"in/{name}": held}))
-    assert content(tmp_path, name) == content(tmp_path, f"x.zip!in/{name}") == TEXT
+    assert content(tmp_path, name) == TEXT
 
 
 def test_a_plain_file_is_read(tmp_path: Path) -> None:
@@ -179,6 +170,7 @@ def test_a_member_outside_refuses_the_zip(tmp_path: Path, name: str, link: bytes
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *INSIDE))
     (tmp_path / "x.zip").write_bytes(zipped({"dir/": b"", "dir/link": b"../a"}, "dir/link"))
+    (tmp_path / "x.txt").write_bytes(TEXT)
     for place, what in {
         "x.tgz!a": "a is a folder; name a file",
         "x.tgz!a/link": "a/link is a link to a/../training/b.de; name a file",
@@ -186,7 +178,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         "x.zip!dir": "dir is a folder; name a file",
         "x.zip!dir/link": "dir/link is a link to dir/../a; name a file",
         "x.tgz": "is an archive; name a member: ",
-        "x.tgz!training/b.de!c": "training/b.de: is no archive (one of .tar, .tar.gz, ",
+        "x.txt!a": "x.txt: is no archive (one of .tar, .tar.gz, ",
         "y.tgz!a": "y.tgz: is missing; fetch it first",
     }.items():
         assert what in refused(tmp_path, place)
@@ -218,15 +210,9 @@ def test_a_web_page_is_no_archive(tmp_path: Path, outer: str) -> None:
     assert f"{outer}: is truncated or damaged (" in refused(tmp_path, f"{outer}!noise")
 
 
-def test_the_archive_that_is_damaged_is_named(tmp_path: Path) -> None:
-    inner = packed("y.tgz", MEMBERS)
-    (tmp_path / "x.tar").write_bytes(
-        tar({"y.tgz": inner[:100_000], "z.gz": gzip.compress(b"")[:9]})
-    )
-    assert "/x.tar!y.tgz: is truncated" in refused(tmp_path, "x.tar!y.tgz!noise")
-    assert "/x.tar!z.gz: is truncated" in refused(tmp_path, "x.tar!z.gz")
-    (tmp_path / "x.tgz").write_bytes(packed("x.tgz", {"y.tgz": inner})[:100_000])
-    assert "/x.tgz: is truncated" in refused(tmp_path, "x.tgz!y.tgz!noise")
+def test_a_compressed_file_that_is_truncated_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.gz").write_bytes(gzip.compress(TEXT)[:-4])
+    assert "/x.gz: is truncated" in refused(tmp_path, "x.gz")
 
 
 @given(st.sampled_from(KINDS), st.data())

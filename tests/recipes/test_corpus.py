@@ -18,7 +18,7 @@ def test_every_corpus_has_its_facts(folder: Path) -> None:
     names = [archive.name for archive in corpus.archives]
     assert len({*names}) == len(names)
     assert all(bool(a.licence) != bool(a.url) for a in corpus.archives)
-    assert bool(corpus.valid) != bool(corpus.every)
+    assert [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) == 1
     assert {*corpus.words} == {*corpus.languages} and {*corpus.parses} <= {*corpus.languages}
     assert corpus.multi_task == (folder / "multi_task.yaml").exists()
     for text in (*corpus.train, *corpus.valid, *corpus.test):
@@ -53,8 +53,8 @@ def test_held_out_validation(tmp_path: Path) -> None:
 def test_faults_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'word'; known are folder, "):
         made(tmp_path, word={})
-    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'md5'; known are url, "):
-        made(tmp_path, archives=[{"url": "http://x/y", "md5": "1"}])
+    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'crc'; known are url, "):
+        made(tmp_path, archives=[{"url": "http://x/y", "crc": "1"}])
     with pytest.raises(DataError, match=r"_data\.yaml: the key 'joint' is missing"):
         made(tmp_path, subwords={"size": 8000})
     with pytest.raises(DataError, match=r"_data\.yaml: the key 'words' is missing"):

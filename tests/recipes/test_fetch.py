@@ -87,10 +87,10 @@ def test_the_name_is_the_last_part_of_the_path(server: Server, here: Path) -> No
     (server.folder / "a b.txt").write_bytes(b"")
     assert fetch(f"{server.url}/a%20b.txt?download=1", here) == here / "a b.txt"
     assert fetch(f"{server.url}/a%20b.txt", here, name="c") == here / "c"
-    assert names(here) == ["a b.txt", "c"]
+    assert names(here) == ["SHA256SUMS", "a b.txt", "c"]
 
 
-@pytest.mark.parametrize("path", ["", "/", "/data/", "/..", "/data/%2e%2e"])
+@pytest.mark.parametrize("path", ["", "/", "/data/", "/..", "/data/%2e%2e", "/a%00b"])
 def test_a_url_without_a_name_is_refused(here: Path, path: str) -> None:
     with pytest.raises(DataError, match="is no name for a file; name it"):
         fetch(f"http://127.0.0.1{path}", here)
@@ -104,8 +104,8 @@ def test_files_of_this_machine_are_copied(server: Server, here: Path) -> None:
 def test_what_is_there_is_kept(server: Server, url: str, here: Path) -> None:
     here.mkdir(parents=True)
     (here / "file.tgz").write_bytes(b"mine")
-    assert fetch(url, here, sha256=SHA256, size=4).read_bytes() == b"mine"
-    with pytest.raises(DataError, match=r"file\.tgz: has 4 bytes, not 200000; remove it"):
+    assert fetch(url, here, size=4).read_bytes() == b"mine"
+    with pytest.raises(DataError, match=r"file\.tgz: has size 4, not 200000; remove it"):
         fetch(url, here, size=len(CONTENT))
     assert (here / "file.tgz").read_bytes() == b"mine" and not server.requests
 
@@ -345,3 +345,59 @@ def test_a_licensed_file_is_asked_for(here: Path) -> None:
     here.mkdir(parents=True)
     (here / "ASPEC.tar.gz").write_bytes(b"x")
     assert licensed("ASPEC.tar.gz", here, "write to them.") == here / "ASPEC.tar.gz"
+
+
+# ---- what is known of a file
+
+
+def test_a_file_that_was_there_before_must_be_the_one_that_is_expected(
+    url: str, here: Path
+) -> None:
+    here.mkdir(parents=True)
+    (here / "file.tgz").write_bytes(b"something else")
+    with pytest.raises(DataError, match=f"has SHA-256 [0-9a-f]+, not {SHA256}; remove it"):
+        fetch(url, here, sha256=SHA256)
+    with pytest.raises(DataError, match="has MD5 [0-9a-f]+, not 0{32}; remove it"):
+        fetch(url, here, md5="0" * 32)
+    assert (here / "file.tgz").read_bytes() == b"something else"
+
+
+def test_a_download_has_its_md5_sum(url: str, here: Path) -> None:
+    md5 = hashlib.md5(CONTENT).hexdigest()
+    with pytest.raises(DataError, match=f"MD5 {md5}, expected 1{{32}}"):
+        fetch(url, here, md5="1" * 32)
+    assert fetch(url, here, md5=md5.upper()).read_bytes() == CONTENT
+    assert names(here) == ["file.tgz"]
+
+
+def test_the_first_download_is_trusted_and_no_other(
+    server: Server, url: str, here: Path, tmp_path: Path
+) -> None:
+    path = fetch(url, here)
+    assert (here / "SHA256SUMS").read_text() == f"{SHA256}  file.tgz\n"
+    path.unlink()
+    assert fetch(url, here) == path  # the same again
+    path.write_bytes(b"changed here")
+    with pytest.raises(DataError, match=r"not [0-9a-f]+ as at first \(.*SHA256SUMS\)"):
+        fetch(url, here)
+    path.unlink()
+    (tmp_path / "web" / "data" / "file.tgz").write_bytes(b"changed there")
+    with pytest.raises(DataError, match=f"expected {SHA256}; has it changed there"):
+        fetch(url, here)
+    assert (here / "SHA256SUMS").read_text() == f"{SHA256}  file.tgz\n"
+    assert names(here) == ["SHA256SUMS"]
+
+
+def test_a_planted_link_is_not_followed(url: str, here: Path, tmp_path: Path) -> None:
+    here.mkdir(parents=True)
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (here / ".file.tgz.part").symlink_to(victim)
+    with pytest.raises(DataError, match="part: is a link; remove it"):
+        fetch(url, here)
+    assert victim.read_text() == "mine"
+
+
+def test_what_is_no_url_is_refused(here: Path) -> None:
+    with pytest.raises(DataError, match=r"http://\[::1/x: no URL: Invalid IPv6 URL"):
+        fetch("http://[::1/x", here)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from sacrebleu.dataset import DATASETS
 
 from syncattn_fairseq.evaluation.alignment import read_alignments
 from syncattn_fairseq.recipes.archives import open_member
@@ -14,7 +16,10 @@ from syncattn_fairseq.recipes.collect import collect
 from tests.recipes.miniature import CORPORA, DIRTY, HELD_OUT, TRAIN, make
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-SHA256 = 64
+
+# What needs parses of the source's training text, and of both sides'.
+READ_SOURCE = {"lisa", "multi_task", "pascal", "rnn_syntax_directed", "sh"}
+LEARN_BOTH = {"dbsa", "syncattn"}
 
 
 @pytest.fixture
@@ -51,8 +56,8 @@ def test_the_texts_of_every_split_are_found_in_the_archives(made: Any) -> None:
         assert [pair for pair in found if any(pair)] == [
             tuple(" ".join(side.split()) for side in pair) for pair in wanted
         ]
-    assert "valid" in miniature.texts or facts["valid"]["every"] > 1
-    assert set(miniature.sha256) == {path.name for path in download.iterdir()}
+    assert "valid" in miniature.texts or {"every", "last"} & set(facts["valid"])
+    assert len(miniature.sha256) == len(list(download.iterdir())) == len(facts["archives"])
 
 
 @pytest.mark.parametrize("made", ["europarl_de_en_align"], indirect=True)
@@ -73,14 +78,17 @@ def test_gold_alignments_have_a_line_for_each_sentence_and_count_from_1(made: An
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_facts_are_complete(corpus: str) -> None:
     facts = yaml.safe_load((CONFIGS / corpus / "_data.yaml").read_text(encoding="utf-8"))
-    assert set(facts["words"]) == set(corpus.split("_")[1:3])
-    assert facts["parses"].keys() <= facts["words"].keys() if "parses" in facts else True
+    source, target = corpus.split("_")[1:3]
+    assert set(facts["words"]) == {source, target}
+    systems = {path.stem for path in (CONFIGS / corpus).glob("[!_]*.yaml")}
+    parsed = {source} if systems & READ_SOURCE else set()
+    parsed |= {source, target} if systems & LEARN_BOTH else set()
+    assert parsed <= set(facts.get("parses", ())) <= {source, target}
     assert ("multi_task" in facts) == (CONFIGS / corpus / "multi_task.yaml").exists()
     for archive in facts["archives"]:
         assert archive.get("url", "https://").startswith("https://")
         assert ("url" in archive) != ("licence" in archive)
-        assert len(archive.get("sha256", "0" * SHA256)) == SHA256
-        assert int(archive.get("sha256", "0"), 16) >= 0
+        assert re.fullmatch("[0-9a-f]{64}", archive.get("sha256", "0" * 64))
 
 
 def test_checksums_and_sizes_of_one_address_are_the_same_everywhere() -> None:
@@ -90,6 +98,32 @@ def test_checksums_and_sizes_of_one_address_are_the_same_everywhere() -> None:
             if "url" in archive:
                 assert known.setdefault(archive["url"], archive) == archive
     assert len(known) > len(CORPORA)
+
+
+def test_test_sets_of_wmt_are_those_of_sacrebleu() -> None:
+    known: dict[str, list[Any]] = {}  # several test sets are in one file
+    for dataset in DATASETS.values():
+        known.setdefault(dataset.data[0], []).append(dataset)
+    found = 0
+    for path in CONFIGS.glob("*/_data.yaml"):
+        facts = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tests = {a["file"]: a for a in facts["archives"] if a.get("url") in known}
+        languages = path.parent.name.split("_")[1:3]
+        for archive in tests.values():
+            assert {archive["md5"]} == {d.md5[0] for d in known[archive["url"]] if d.md5}
+        for split in ("valid", "test"):
+            for entry in facts.get(split, ()) if isinstance(facts.get(split), list) else ():
+                file, _, member = next(iter(entry.values())).partition("!")
+                if file in tests:
+                    roles = zip(languages, ("src", "ref"), strict=True)
+                    members = [
+                        member.replace("{language}", language).replace("{role}", role)
+                        for language, role in roles
+                    ]
+                    sets = known[tests[file]["url"]]
+                    assert members in [d.langpairs.get("-".join(languages)) for d in sets]
+                    found += 1
+    assert found > 2 * 8
 
 
 def test_training_text_is_small_and_has_dirt(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
 from tests.models import build
 
 
-def printed(arch: str, **kinds: bool) -> list[list[str]]:
+def printed(arch: str, **kinds: Any) -> list[list[str]]:
     words = build.dictionary()
     source, target = build.sentences([3, 2]), build.sentences([2, 4], seed=1)
     batch, output = build.net_input(source, target), io.StringIO()
@@ -39,6 +40,49 @@ def test_every_layer_has_its_links() -> None:
     lines = printed("syntax_transformer_tiny", layer_alignments=True)
     assert [line[:2] for line in lines] == [["L-5", "1"], ["L-5", "2"], ["L-7", "1"], ["L-7", "2"]]
     assert [link.split("-")[1] for link in lines[2][2].split()] == ["0", "1", "2", "3"]
+
+
+def test_links_of_one_head_say_so() -> None:
+    lines = printed("syntax_transformer_tiny", layer_alignments=True, alignment_head=2)
+    assert [line[1] for line in lines] == ["1.2", "2.2"] * 2
+
+
+def test_links_lead_from_words_to_words() -> None:
+    lines = printed("syntax_transformer_tiny", layer_alignments=True)
+    model = build.model("syntax_transformer_tiny")
+    words, source = build.dictionary(), build.sentences([3, 2])
+    batch = build.net_input(source, build.sentences([2, 4], seed=1))
+    encoded = model.encoder(batch["src_tokens"], batch["src_lengths"])
+    for layer in (0, 1):
+        _, extra = model.decoder(
+            batch["prev_output_tokens"], encoded, features_only=True, alignment_layer=layer
+        )
+        for row, length in enumerate((2, 4)):
+            tokens = batch["src_tokens"][row]
+            inside = tokens.ne(words.pad()) & tokens.ne(words.eos())
+            attended = extra["attn"][0][row][:length, inside].argmax(-1).tolist()
+            links = [f"{source}-{target}" for target, source in enumerate(attended)]
+            assert lines[2 * row + layer][2].split() == links
+
+
+def test_an_empty_source_has_no_links() -> None:
+    words = build.dictionary()
+    source, target = build.sentences([3, 0]), build.sentences([2, 2], seed=1)
+    batch, output = build.net_input(source, target), io.StringIO()
+    printer = AnalysisPrinter(words, words, layer_alignments=True)
+    model = build.model("syntax_transformer_tiny")
+    printer.print([model], batch, torch.tensor([0, 1]), target, output)
+    lines = [line.split("\t") for line in output.getvalue().splitlines()]
+    assert [line[2] for line in lines if line[0] == "L-1"] == ["", ""]
+    assert all(len(line[2].split()) == 2 for line in lines if line[0] == "L-0")
+
+
+def test_a_stored_scheme_goes_before_what_the_dictionary_looks_like() -> None:
+    words = build.dictionary()
+    words.add_symbol("@@")
+    assert AnalysisPrinter(words, words).src_scheme == "subword_nmt"
+    printer = AnalysisPrinter(words, words, schemes=("none", None))
+    assert (printer.src_scheme, printer.tgt_scheme) == ("none", "subword_nmt")
 
 
 @pytest.mark.parametrize(

@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.trees.binary import (
-    balanced,
-    left_branching,
-    random_tree,
-    right_branching,
-    tree_from_distances,
+    branch_left,
+    branch_right,
+    split_at_random,
+    split_by_distances,
+    split_in_the_middle,
 )
 from syncattn_fairseq.trees.brackets import Tree, parse_tree
 from syncattn_fairseq.trees.linearise import linearise
 
 sentences = st.lists(st.text("ab|", min_size=1, max_size=2) | st.sampled_from("()"), min_size=1)
 BASELINES: dict[str, Callable[[Sequence[str]], Tree]] = {
-    "left": left_branching,
-    "right": right_branching,
-    "balanced": balanced,
-    "random": lambda words: random_tree(words, Random(1)),
+    "left": branch_left,
+    "right": branch_right,
+    "balanced": split_in_the_middle,
+    "random": lambda words: split_at_random(words, Random(1)),
 }
 
 
@@ -65,7 +65,7 @@ def test_distances_split_top_down_at_the_largest(words: list[str], data: st.Data
         st.lists(few_values, min_size=size, max_size=size)
         | st.lists(st.floats(-1, 1), min_size=size, max_size=size)
     )
-    assert draw(tree_from_distances(distances, words)) == slow(distances, words)
+    assert draw(split_by_distances(distances, words)) == slow(distances, words)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_distances_split_top_down_at_the_largest(words: list[str], data: st.Data
     ],
 )
 def test_distances_by_hand(distances: list[float], tree: str) -> None:
-    assert draw(tree_from_distances(distances, "abcd")) == tree
+    assert draw(split_by_distances(distances, "abcd")) == tree
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_every_tree_is_binary_and_read_back_from_its_brackets(words: list[str], 
 
 @given(sentences)
 def test_left_branching_is_right_branching_in_the_mirror(words: list[str]) -> None:
-    assert draw(left_branching(words)) == mirrored(right_branching(words[::-1]))
+    assert draw(branch_left(words)) == mirrored(branch_right(words[::-1]))
 
 
 def test_every_split_of_a_random_tree_has_the_same_chance() -> None:
     generator = Random(1)
-    drawn = Counter(draw(random_tree("abcd", generator)) for _ in range(6000))
+    drawn = Counter(draw(split_at_random("abcd", generator)) for _ in range(6000))
     # The first split is one of three; those off the middle leave two more ways each.
     expected = {
         "(a (b (c d)))": 1000,
@@ -123,19 +123,19 @@ def test_every_split_of_a_random_tree_has_the_same_chance() -> None:
 
 
 def test_the_seed_makes_the_tree() -> None:
-    draws = {draw(random_tree("x" * 40, Random(seed))) for seed in (1, 1, 2)}
+    draws = {draw(split_at_random("x" * 40, Random(seed))) for seed in (1, 1, 2)}
     assert len(draws) == 2
 
 
 def test_long_sentences() -> None:
     words = [str(word) for word in range(2000)]
     for distances in (range(2000), range(2000, 0, -1)):
-        assert list(tree_from_distances(distances, words).leaves()) == words
-    assert list(left_branching(words).leaves()) == list(right_branching(words).leaves()) == words
+        assert list(split_by_distances(distances, words).leaves()) == words
+    assert list(branch_left(words).leaves()) == list(branch_right(words).leaves()) == words
 
 
 def test_distances_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DataError, match="3 distances for 2 words"):
-        tree_from_distances([1, 2, 3], ["a", "b"])
+        split_by_distances([1, 2, 3], ["a", "b"])
     with pytest.raises(DataError, match="no words"):
-        tree_from_distances([], [])
+        split_by_distances([], [])

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.trees.brackets import Tree, parse_tree
-from syncattn_fairseq.trees.linearise import dependency_tree, linearise
+from syncattn_fairseq.trees.linearise import bracket_dependencies, linearise
 
 words = st.text("ab▁@|", min_size=1, max_size=3)
 trees = st.recursive(
@@ -49,16 +49,18 @@ def test_what_is_written_for_a_word() -> None:
 
 def test_dependencies_in_brackets() -> None:
     heads, labels = [2, 3, 0, 3], ["det", "nsubj", "root", "punct"]
-    tree = dependency_tree(heads, labels, ["the", "man", "sleeps", "."])
+    tree = bracket_dependencies(heads, labels, ["the", "man", "sleeps", "."])
     assert " ".join(linearise(tree)) == "(root (nsubj (det) XX ) XX (punct) )"
     assert " ".join(linearise(tree, tree.leaves())) == (
         "(root (nsubj (det the ) man ) sleeps (punct . ) )"
     )
-    assert " ".join(linearise(dependency_tree(heads, [""] * 4, "tms."))) == "( ( () XX ) XX () )"
+    assert (
+        " ".join(linearise(bracket_dependencies(heads, [""] * 4, "tms."))) == "( ( () XX ) XX () )"
+    )
 
 
 def test_a_non_projective_tree_changes_the_order() -> None:
-    tree = dependency_tree([3, 0, 2, 1], list("abcd"), list("1234"))
+    tree = bracket_dependencies([3, 0, 2, 1], list("abcd"), list("1234"))
     assert " ".join(linearise(tree, tree.leaves())) == "(b 2 (c (a 1 (d 4 ) ) 3 ) )"
 
 
@@ -90,7 +92,7 @@ def read_back(tree: Tree) -> dict[int, tuple[str, int]]:
 @example([3, 0, 2, 1], None)
 def test_heads_and_labels_are_read_back(heads: list[int], data: st.DataObject | None) -> None:
     labels = [data.draw(st.sampled_from("abc")) if data else "x" for _ in heads]
-    tree = dependency_tree(heads, labels, [str(word) for word in range(1, len(heads) + 1)])
+    tree = bracket_dependencies(heads, labels, [str(word) for word in range(1, len(heads) + 1)])
     again = parse_tree(" ".join(linearise(tree, tree.leaves())))
     assert again is not None
     found = read_back(again)
@@ -114,5 +116,5 @@ def _own(node: Tree | str) -> list[str]:
 
 def test_deep_trees() -> None:
     depth = 20_000
-    tree = dependency_tree([*range(depth)], [""] * depth, ["x"] * depth)
+    tree = bracket_dependencies([*range(depth)], [""] * depth, ["x"] * depth)
     assert linearise(tree) == ["(", "XX"] * (depth - 1) + ["()"] + [")"] * (depth - 1)

@@ -7,6 +7,7 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
+from ...base.errors import DataError
 from ...functional.dbsa import label_surprisals, labels_in_view
 from .term import Log, Term, log_ratio, log_sums, register_term
 
@@ -63,7 +64,7 @@ class DependencyTerm(Term):
         """Say whether this side has dependency heads, and the data parses for them.
 
         Raises:
-            ValueError: heads are to be trained, and the training data has no parses.
+            DataError: heads are to be trained, and the training data has no parses.
         """
         if f"{self.side}_dependency" not in extra:
             return False
@@ -71,7 +72,7 @@ class DependencyTerm(Term):
             return True
         if torch.is_grad_enabled() and self.weight > 0:
             side = {"src": "source", "tgt": "target"}[self.side]
-            raise ValueError(
+            raise DataError(
                 f"the batches hold no parses of the {side} side for the model's dependency heads: "
                 "train with --task translation_with_syntax on data that was binarised with its "
                 f"heads by syncattn-preprocess, or without them (--{self.side}-dep-weight 0)"

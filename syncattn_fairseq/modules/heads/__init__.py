@@ -8,6 +8,8 @@ from .dependency import DependencyHeads
 from .gated import GatedHeads
 from .heads import Heads, Scope, States
 from .parent_scaled import ParentScaledHeads
+from .relative_depth import RelativeDepthHeads
+from .supervised_gate import SupervisedGateHeads
 from .window import WindowHeads
 
 __all__ = [
@@ -15,7 +17,9 @@ __all__ = [
     "GatedHeads",
     "Heads",
     "ParentScaledHeads",
+    "RelativeDepthHeads",
     "Scope",
     "States",
+    "SupervisedGateHeads",
     "WindowHeads",
 ]

@@ -85,6 +85,7 @@ class DependencyHeads(Heads):
     place = "first"
     option = "dependency_heads"
     shown = "dependency"
+    supervised = True
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ import torch
 from fairseq.dataclass import FairseqDataclass
 from torch import Tensor, nn
 
+from ...base.errors import DataError
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
@@ -90,7 +91,7 @@ class GatedHeads(Heads):
         """Check that there is a layer to tie each gated layer at."""
         synchronised = read_layers(cfg, "distance_sync_layers", "decoder")
         if synchronised and len(synchronised) != len(cls.list_layers(cfg, "decoder")):
-            raise ValueError(
+            raise DataError(
                 f"--distance-sync-layers {cfg.distance_sync_layers}: one is needed for each of "
                 f"--distance-layers {cfg.distance_layers}"
             )

@@ -101,6 +101,8 @@ class Heads(Part, nn.Module):
     #: The name of what they show, None for nothing; the model returns it as ``src_NAME`` and
     #: ``tgt_NAME``.
     shown: ClassVar[str | None] = None
+    #: Whether nothing but a syntactic loss trains them as what they are.
+    supervised: ClassVar[bool] = False
     #: Whether they are ordinary heads but for :meth:`rewrite_query`, and can leave fairseq as such.
     folds: bool = True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.errors import DataError
 from ..options import SIDES, flag
 from ..registry import PARTS
 from .heads import Heads
@@ -33,7 +34,7 @@ def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
         wants any.
 
     Raises:
-        ValueError: kinds want more heads than there are, or layers that do not exist.
+        DataError: kinds want more heads than there are, or layers that do not exist.
     """
     total: int = getattr(cfg, side).attention_heads
     free = total
@@ -44,7 +45,7 @@ def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
         wanted = kind.count_wanted(cfg, side, free)
         if not 1 <= wanted <= free:
             others = " and ".join(f"{n} are {other.title} heads" for other, n in counts.items())
-            raise ValueError(
+            raise DataError(
                 f"{flag(kind.option)} {getattr(cfg, kind.option)}: "
                 f"{side} layer {layer} has {total} heads" + (others and f", of which {others}")
             )
@@ -79,3 +80,9 @@ def layers_that_show(cfg: Any, side: str, name: str) -> list[int]:
 def is_shown_in_training(cfg: Any, name: str) -> bool:
     """Say whether a loss looks at what heads show under this name."""
     return any(kind.is_shown_in_training(cfg) for kind in list_kinds() if kind.shown == name)
+
+
+def list_supervised(cfg: Any) -> list[type[Heads]]:
+    """List the kinds in use that a syntactic loss has to train."""
+    supervised = [kind for kind in list_kinds() if kind.supervised]
+    return [kind for kind in supervised if any(kind.list_layers(cfg, side) for side in SIDES)]

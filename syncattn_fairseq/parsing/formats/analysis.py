@@ -37,7 +37,7 @@ class Analysis:
     labels: list[str] = field(default_factory=list)
     surface: list[Surface] = field(default_factory=list)
 
-    def readings(self) -> list[list[Surface]]:
+    def list_readings(self) -> list[list[Surface]]:
         """Return the ways to write the sentence: surface forms where there are any, then words."""
         words = [Surface(word, index, index + 1) for index, word in enumerate(self.words)]
         if not self.surface:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...base.errors import DataError
+from ...base.files import MAX_LINE
 from .analysis import Analysis
 from .table import Table
 
@@ -39,27 +40,56 @@ def read_corenlp_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
             item = json.loads(text, strict=False)
             if "tokens" in item:
                 yield _analysis(item)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
-                f"{name}:{number}: not a sentence of CoreNLP's ({type(error).__name__}: {error}); "
+                f"{name}:{number}: not a sentence of CoreNLP's ({_cause(error)}); "
                 "write it with -outputFormat json"
             ) from None
 
 
+def _cause(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+
+
 def _analysis(sentence: dict[str, Any]) -> Analysis:
-    words = [token.get("originalText") or token["word"] for token in sentence["tokens"]]
+    words = [
+        _text(token.get("originalText") or token["word"]) for token in _items(sentence, "tokens")
+    ]
     heads: list[int | None] = [None] * len(words)
     labels = ["_"] * len(words)
-    for link in sentence.get("basicDependencies", ()):
-        heads[link["dependent"] - 1] = int(link["governor"])
-        labels[link["dependent"] - 1] = link["dep"]
+    for link in _items(sentence, "basicDependencies"):
+        word = _number(link["dependent"], 1, len(words))
+        if heads[word - 1] is not None:
+            raise ValueError(f"two heads for word {word}")
+        heads[word - 1] = _number(link["governor"], 0, len(words))
+        labels[word - 1] = "_".join(_text(link["dep"]).split()) or "_"
     known = [head for head in heads if head is not None]
     return Analysis(words, known, labels) if len(known) == len(words) else Analysis(words)
 
 
+def _items(sentence: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    found = sentence.get(key, [])
+    if not (isinstance(found, list) and all(isinstance(item, dict) for item in found)):
+        raise TypeError(f"{key} is no list of objects")
+    return found
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{str(value)[:60]!r} is no text")
+    return value
+
+
+def _number(value: Any, first: int, last: int) -> int:
+    """Return a word's number; what is true, 2.0 or "2" is none."""
+    if type(value) is not int or not first <= value <= last:
+        raise ValueError(f"{str(value)[:60]!r} is no word from {first} to {last}")
+    return value
+
+
 def _sentences(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
     """Yield what may be a sentence, the objects inside the outermost ones, with their lines."""
-    depth = number = 0
+    depth = number = size = 0
     documents = False
     held: list[str] = []
     for number, line in enumerate(lines, 1):
@@ -70,7 +100,7 @@ def _sentences(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
             if token[0] == "{":
                 depth += 1
                 if depth == 2:
-                    first, begin, held = number, token.start(), []
+                    first, begin, held, size = number, token.start(), [], 0
             elif token[0] == "}":
                 depth -= 1
                 if depth == 1:
@@ -78,6 +108,12 @@ def _sentences(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
             documents |= depth > 0
         if depth > 1:
             held.append(line[begin:])
+            size += len(line) - begin
+            if size > MAX_LINE:
+                raise DataError(
+                    f"{name}:{first}: a sentence of more than {MAX_LINE:,} characters; is the file "
+                    "CoreNLP's?"
+                )
     if depth or not documents:
         raise DataError(
             f"{name}:{max(number, 1)}: the file ends here, but holds no whole JSON document; "

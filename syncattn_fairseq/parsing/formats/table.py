@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...base.errors import DataError
+from ...base.numbers import read_whole
 from .analysis import Analysis, Surface
 
-_RANGE = re.compile(r"([0-9]+)-([0-9]+)")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _EMPTY_NODE = re.compile(r"[0-9]+\.[0-9]+")
 
 
@@ -75,7 +77,7 @@ class Table:
                     raise _out_of_order(place, index, words)
                 surface.append(Surface(fields[self.form], first, past))
             elif not (self.multiword and _EMPTY_NODE.fullmatch(index)):
-                if not index.isdecimal() or int(index) != len(words) + 1:
+                if not _NUMBER.fullmatch(index) or int(index) != len(words) + 1:
                     raise _out_of_order(place, index, words)
                 words.append(fields[self.form])
                 heads.append(_head(place, fields[self.head]))
@@ -94,8 +96,8 @@ class Table:
 
 def _out_of_order(place: str, index: str, words: list[str]) -> DataError:
     return DataError(
-        f"{place}: expected word {len(words) + 1} of the sentence, got {index!r}; number the words "
-        "from 1 and put a blank line after each sentence"
+        f"{place}: expected word {len(words) + 1} of the sentence, got {index[:60]!r}; number "
+        "the words from 1 and put a blank line after each sentence"
     )
 
 
@@ -103,10 +105,10 @@ def _head(place: str, text: str) -> int | None:
     if text in ("", "_"):
         return None
     try:
-        return max(int(text), 0)
+        return max(read_whole(text), 0)
     except ValueError:
         raise DataError(
-            f"{place}: the head {text!r} is not a number; write 0 for the root, _ for no head"
+            f"{place}: the head {text[:60]!r} is not a number; write 0 for the root, _ for no head"
         ) from None
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from ...base.errors import DataError
 from .lines import decoded_lines, one_line
+
+#: A number or date in full-width brackets at the end of a Japanese sentence: noise of the source.
+_DATE = re.compile("(?<=.)［[０-９．]+］$")
 
 
 def read_aspec(file: BinaryIO, name: str, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
@@ -25,3 +29,18 @@ def read_aspec(file: BinaryIO, name: str, languages: tuple[str, str]) -> Iterato
             raise DataError(f"{name}:{number}: there is no ||| between Japanese and English")
         pair = one_line(columns[-2]), one_line(columns[-1])
         yield pair if languages[0] == "ja" else pair[::-1]
+
+
+def read_aspec_undated(
+    file: BinaryIO, name: str, languages: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Read as `read_aspec`, without dates at the end of Japanese sentences, as WAT's baseline does.
+
+    Raises:
+        DataError: as `read_aspec`.
+    """
+    japanese = languages.index("ja") if "ja" in languages else 0
+    for pair in read_aspec(file, name, languages):
+        sides = list(pair)
+        sides[japanese] = _DATE.sub("", sides[japanese])
+        yield sides[0], sides[1]

@@ -1,0 +1,83 @@
+"""A user's own plugin: a kind of attention head and a loss that syncattn-fairseq does not have.
+
+    fairseq-train DATA --user-dir examples/user_dir --task translation_with_syntax \
+        --arch transformer_dbsa --outward-layers 2 \
+        --criterion label_smoothed_cross_entropy_with_syntax --src-entropy-weight 0.1 ...
+
+Importing syncattn_fairseq.plugin registers everything that the library has; what is registered
+below comes on top, with its options.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor
+
+import syncattn_fairseq.plugin  # noqa: F401
+from syncattn_fairseq.criterions.terms import Term, register_term
+from syncattn_fairseq.modules import register_part
+from syncattn_fairseq.modules.heads import Heads, Scope
+from syncattn_fairseq.modules.options import read_layers
+
+
+@dataclass
+class OutwardOptions(FairseqDataclass):
+    """Where outward heads are."""
+
+    outward_layers: str = field(
+        default="",
+        metadata={"help": "encoder layers whose heads do not see themselves (none)"},
+    )
+
+
+@register_part("outward")
+class OutwardHeads(Heads):
+    """Heads that look at every token but their own."""
+
+    Options = OutwardOptions
+    title = "outward"
+    option = "outward_layers"
+    folds = False
+
+    @classmethod
+    def list_layers(cls, cfg: Any, side: str) -> list[int]:
+        """List ``--outward-layers``, of the encoder."""
+        return read_layers(cfg, cls.option, "encoder") if side == "encoder" else []
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return a large negative number on the diagonal."""
+        return -1e4 * torch.eye(key.size(2), dtype=query.dtype, device=query.device)
+
+
+@dataclass
+class EntropyOptions(FairseqDataclass):
+    """Its weight."""
+
+    src_entropy_weight: float = field(
+        default=0.0, metadata={"help": "weight of the entropy of the source's dependency heads"}
+    )
+
+
+@register_term("src_entropy")
+class EntropyTerm(Term):
+    """Makes the encoder's dependency heads decide: the sum of the entropies of their rows."""
+
+    Options = EntropyOptions
+    weight_option = "src_entropy_weight"
+
+    def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
+        """Say whether there are such heads, and this loss is wanted."""
+        return self.weight > 0 and "src_dependency" in extra
+
+    def __call__(
+        self, extra: dict[str, Any], sample: dict[str, Any]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Sum over the tokens; heads are averaged."""
+        attention = torch.cat(extra["src_dependency"], dim=1)
+        tiny = torch.finfo(attention.dtype).tiny
+        entropy = -(attention * attention.clamp_min(tiny).log()).sum(-1).mean(1)
+        padding = sample["net_input"]["src_tokens"].eq(self.pad)
+        loss = entropy.masked_fill(padding, 0.0).sum()
+        return loss, {self.name: loss.detach()}

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Kills commands at random moments: the same command must then give what it would have given.
+
+Trains, parses, binarises and learns subwords on a small drawn corpus, once to the end and then with
+kills. Ends with status 1 where a loss or a byte differs, or a file is left over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import syncattn_fairseq
+
+BIN = Path(sys.executable).parent
+PLUGIN = Path(syncattn_fairseq.__file__).parent
+
+#: A parser for syncattn-parse that takes its time.
+PARSER = """\
+import sys, time
+for line in sys.stdin:
+    for number, word in enumerate(line.split(), 1):
+        print(number, word, *"____", number - 1, "dep", "_", "_", sep="\\t")
+    print(flush=True)
+    time.sleep(0.002)
+"""
+
+
+def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> str:
+    """Run a command in a folder; kill it, and all that it has started, after some seconds."""
+    process = subprocess.Popen(
+        [str(BIN / command[0]), *command[1:]],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        return process.communicate()[0]
+    if process.returncode and seconds is None:
+        sys.exit(f"{' '.join(command)}: status {process.returncode}\n{output[-3000:]}")
+    return output
+
+
+def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
+    """Read files and what is in folders; None for what tells times or paths."""
+    found: dict[str, bytes | None] = {}
+    for name in names:
+        for path in sorted([folder / name, *(folder / name).rglob("*")]):
+            if path.is_file():
+                same = path.suffix != ".log"
+                found[str(path.relative_to(folder))] = path.read_bytes() if same else None
+    return found
+
+
+def losses(output: str) -> dict[int, str]:
+    """Return the loss of each update that was logged."""
+    logs = (
+        json.loads(line.split(" | ")[-1]) for line in output.splitlines() if "inner | {" in line
+    )
+    return {int(log["num_updates"]): log["total_loss"] for log in logs}
+
+
+def kill_training(folder: Path, kills: int, generator: random.Random) -> list[str]:
+    """Kill trainings, most of their time spent in writing checkpoints."""
+    command = [
+        *("fairseq-train", "bin", f"--user-dir={PLUGIN}", "--task=translation_with_syntax"),
+        *("--arch=transformer_syncattn", "--encoder-layers=2", "--decoder-layers=2"),
+        *("--encoder-embed-dim=64", "--encoder-ffn-embed-dim=2048", "--encoder-attention-heads=4"),
+        *("--decoder-ffn-embed-dim=2048", "--decoder-attention-heads=4", "--cpu", "--seed=1"),
+        *("--criterion=label_smoothed_cross_entropy_with_syntax", "--optimizer=adam", "--lr=1e-3"),
+        *("--max-tokens=600", "--max-update=24", "--save-interval-updates=1"),
+        *("--keep-interval-updates=3", "--log-format=json", "--log-interval=1"),
+    ]
+    began = time.monotonic()
+    straight = losses(run([*command, "--save-dir=straight"], folder))
+    whole = time.monotonic() - began
+    faults = []
+    known: dict[int, str] = {}
+    for number in range(kills):
+        found = losses(
+            run([*command, "--save-dir=killed"], folder, generator.uniform(0.3, 0.9) * whole)
+        )
+        known |= found
+        print(f"training: kill {number + 1}, {len(known)} updates known", flush=True)
+        if generator.random() < 0.2:  # what a kill of other software leaves: half a file
+            last = folder / "killed" / "checkpoint_last.pt"
+            if last.exists() and list((folder / "killed").glob("checkpoint_1_*.pt")):
+                os.truncate(last, last.stat().st_size // 2)
+                print("training: checkpoint_last.pt is cut in half", flush=True)
+    known |= losses(run([*command, "--save-dir=killed"], folder))
+    wrong = [update for update in known if known[update] != straight[update]]
+    if wrong:
+        faults.append(f"training: other losses at updates {wrong}")
+    if max(known) != max(straight):
+        faults.append("training: did not come to its end")
+    for path in (folder / "killed").iterdir():
+        if not path.name.startswith("checkpoint") or path.suffix != ".pt":
+            faults.append(f"training: {path} is left over")
+    return faults
+
+
+def kill_files(
+    folder: Path,
+    name: str,
+    command: list[str],
+    outputs: list[str],
+    kills: int,
+    generator: random.Random,
+) -> list[str]:
+    """Kill a command that writes files."""
+
+    def remove() -> None:
+        for output in outputs:
+            path = folder / output
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(True)
+
+    before = {path.name for path in folder.iterdir()}
+    began = time.monotonic()
+    run(command, folder)
+    whole = time.monotonic() - began
+    straight = content(folder, outputs)
+    remove()
+    finished = 0
+    for _ in range(kills):
+        run(command, folder, generator.uniform(0.2, 1.05) * whole)
+        if content(folder, outputs).keys() == straight.keys():
+            finished += 1
+            if content(folder, outputs) != straight:
+                return [f"{name}: other bytes after a kill"]
+            remove()
+    print(f"{name}: {kills} kills, {finished} of them too late", flush=True)
+    if content(folder, outputs).keys() != straight.keys():
+        run(command, folder)
+    faults = [] if content(folder, outputs) == straight else [f"{name}: other bytes"]
+    new = (
+        {path.name for path in folder.iterdir()}
+        - before
+        - {output.split("/")[0] for output in outputs}
+    )
+    return [*faults, *(f"{name}: {path} is left over" for path in sorted(new))]
+
+
+def main() -> None:
+    """Run the tests."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20, help="of each command (default: 20)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="+", choices=("train", "parse", "preprocess", "bpe"))
+    args = parser.parse_args()
+    generator = random.Random(args.seed)
+    wanted = args.only or ["train", "parse", "preprocess", "bpe"]
+    faults: list[str] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "parser.py").write_text(PARSER)
+        run(["syncattn-corpus", "words", "--train=2000", "--valid=20", "--test=20"], folder)
+        texts = [f"words/{split}.{side}" for split in ("train", "valid") for side in ("en", "de")]
+        learn = ["syncattn-bpe", "learn", "--vocab-size=500", "--model=bpe", "--input", *texts[:2]]
+        apply = ["syncattn-bpe", "apply", "--model=bpe.model", "--input", *texts, "--output"]
+        apply += [text.replace("words/", "pieces.") for text in texts]
+        binarise = ["syncattn-preprocess", "-s=en", "-t=de", "--destdir=bin", "--joined-dictionary"]
+        for split in ("train", "valid"):
+            binarise += [f"--{split}pref=pieces.{split}", f"--{split}heads=words/{split}"]
+        parse = ["syncattn-parse", "--input=words/train.en", "--output=heads", "--labels=labels"]
+        parse += ["--parser=command", f"--command={sys.executable} parser.py", "--format=conllu"]
+        parse += ["--shards=8", "--workers=2"]
+        if "bpe" in wanted:
+            faults += kill_files(folder, "bpe learn", learn, ["bpe.model"], args.kills, generator)
+        run(learn, folder)
+        if "bpe" in wanted:
+            faults += kill_files(folder, "bpe apply", apply, apply[-4:], args.kills, generator)
+        run(apply, folder)
+        if "parse" in wanted:
+            outputs = ["heads", "labels", "heads.manifest.json"]
+            faults += kill_files(folder, "parse", parse, outputs, args.kills, generator)
+        if "preprocess" in wanted:
+            faults += kill_files(folder, "preprocess", binarise, ["bin"], args.kills, generator)
+        if "train" in wanted:
+            if not (folder / "bin").exists():
+                run(binarise, folder)
+            faults += kill_training(folder, args.kills, generator)
+    for fault in faults:
+        print(fault)
+    print(f"{len(faults)} faults")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Losses and gradients that are not finite end a training with one line that names them.
+
+fairseq looks at the gradients of each update as it is. What it does then, running the update again
+to find the module that is to blame, fails on modules whose output is a dictionary.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .errors import DataError
+
+_REMEDY = "lower --lr, warm up for longer, or set --clip-norm"
+
+# Bits a token: two to this power, the perplexity, is infinite.
+_INFINITE = 1024
+_BITS = ("train loss", "valid loss", "valid nll_loss")
+
+
+class _NotFinite(Exception):
+    """What fairseq has found."""
+
+
+def _no_search(model: Any) -> None:
+    """Take the place of fairseq's search for the module."""
+    raise _NotFinite
+
+
+def stop_at_infinite_losses() -> None:
+    """Make fairseq end a training whose losses or gradients are not finite.
+
+    It then saves no checkpoint but its ``crash.pt``, which holds the parameters before the update.
+    """
+    from fairseq import checkpoint_utils, trainer
+    from fairseq.logging import metrics
+
+    step = trainer.Trainer.train_step
+    save = checkpoint_utils.save_checkpoint
+
+    @functools.wraps(step)
+    def train_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        logs: list[Mapping[str, Any]] = []
+        hook = self.criterion.register_forward_hook(lambda *call: logs.append(call[-1][-1]))
+        try:
+            return step(self, *args, **kwargs)
+        except _NotFinite as error:
+            update = self.get_num_updates() + 1
+            cause = " ".join(str(error.__context__).split())
+            raise DataError(_diagnosis(logs, update, cause)) from None
+        finally:
+            hook.remove()
+
+    @functools.wraps(save)
+    def save_finite(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: float | None) -> Any:
+        name, value = f"valid {cfg.best_checkpoint_metric}", val_loss
+        if value is None:
+            name, value = "train loss", metrics.get_smoothed_values("train").get("loss", 0.0)
+        if not math.isfinite(value) or (name in _BITS and value >= _INFINITE):
+            raise DataError(
+                f"{name} is {value} after update {trainer.get_num_updates()}: training has "
+                f"diverged, and no checkpoint of it is saved; {_REMEDY}"
+            )
+        return save(cfg, trainer, epoch_itr, val_loss)
+
+    trainer.NanDetector = _no_search
+    trainer.Trainer.train_step = train_step
+    checkpoint_utils.save_checkpoint = save_finite
+
+
+def _diagnosis(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str:
+    """Say which losses of an update are not finite."""
+    found = dict.fromkeys(
+        name for log in logs for name, value in log.items() if not math.isfinite(float(value))
+    )
+    if found:
+        return f"update {update}: not finite: {', '.join(found)}; {_REMEDY}"
+    return f"update {update}: every loss is finite, but {cause}; {_REMEDY}"

@@ -1,0 +1,32 @@
+"""Numbers in text, as they are written in files of parses and alignments."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_WHOLE = re.compile("-?[0-9]{1,9}")
+_DECIMAL = re.compile("-?[0-9.]{1,40}(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
+
+
+def read_whole(text: str) -> int:
+    """Read a whole number of up to nine digits: Python would take ``1_0``, ``+1`` and ``٣``, too.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{text[:60]!r} is not a whole number")
+    return int(text)
+
+
+def read_decimal(text: str) -> float:
+    """Read a number that is finite.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:60]!r} is not a number")
+    return number

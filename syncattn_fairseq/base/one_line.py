@@ -1,0 +1,40 @@
+"""fairseq's commands fail as ours do: bad input is one line on standard error, and status 1."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from .errors import DataError
+
+
+def fail_in_one_line() -> None:
+    """Print a `DataError` that ends one of fairseq's commands without its traceback.
+
+    Other programs keep theirs.
+    """
+    program = Path(sys.argv[0] or ".")
+    if not (program.name.startswith("fairseq-") or program.parent.name == "fairseq_cli"):
+        return
+    other = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        line = _line(error)
+        if line is None:
+            other(kind, error, trace)
+        else:
+            print(f"error: {line}", file=sys.stderr)
+
+    sys.excepthook = hook
+
+
+def _line(error: BaseException) -> str | None:
+    """Return what is wrong with the input; None if it is something else."""
+    if isinstance(error, DataError):
+        return str(error)
+    if type(error).__name__ == "ProcessRaisedException":  # a process for a GPU has printed its own
+        name, _, line = str(error).strip().rpartition("\n")[2].partition(": ")
+        if name.startswith(DataError.__module__):
+            return line
+    return None

@@ -1,0 +1,147 @@
+"""The lines that decoding prints beside fairseq's own: parses, distances and links.
+
+::
+
+    X-12  source      subword     1 1 1      the subword that each attends to most, from 0
+    X-12  source      word        2 0        the same between words, from 1, 0 = root
+    X-12  hypothesis  subword     0 0 1
+    X-12  hypothesis  word        0 1
+    X-12  source      distance-1  0.2 -0.1   syntactic distances of layer 1, mean over heads
+    L-12  6           0-0 1-0                links of decoder layer 6, source-target, from 0
+    L-12  6.3         0-0 1-0                those of its third head alone
+
+Columns are separated by tabs; 12 is the number of the sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+from ..base.numbers import read_decimal, read_whole
+
+_LINE = re.compile(
+    r"X-(?P<parse>\d{1,9})\t(?P<side>source|hypothesis)\t"
+    r"(?:(?P<unit>subword|word)|distance-(?P<gated>\d{1,9}))\t(?P<numbers>.*)"
+    r"|L-(?P<links>\d{1,9})\t(?P<layer>\d{1,9})(?:\.(?P<head>\d{1,9}))?\t(?P<pairs>.*)",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class HeadsOf:
+    """Whose heads a line holds: the positions that the ``unit`` of a ``side`` attend to."""
+
+    kind: ClassVar = "X"
+    side: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.side}\t{self.unit}"
+
+
+@dataclass(frozen=True)
+class DistancesOf:
+    """Whose syntactic distances a line holds; layers count from 1."""
+
+    kind: ClassVar = "X"
+    side: str
+    layer: int
+
+    def __str__(self) -> str:
+        return f"{self.side}\tdistance-{self.layer}"
+
+
+@dataclass(frozen=True, order=True)
+class LinksOf:
+    """Whose links a line holds: a decoder layer's, from 1, or one head's of it, from 1.
+
+    Head 0 stands for the mean of all.
+    """
+
+    kind: ClassVar = "L"
+    layer: int
+    head: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.layer}.{self.head}" if self.head else str(self.layer)
+
+    @property
+    def name(self) -> str:
+        """What to call it: ``layer 6``, or ``layer 6 head 3``."""
+        return f"layer {self.layer}" + (f" head {self.head}" if self.head else "")
+
+
+Topic: TypeAlias = HeadsOf | DistancesOf | LinksOf
+
+
+class AnalysisLine(NamedTuple):
+    """One line.
+
+    Attributes:
+        sentence: its number, from 0.
+        topic: what the values are.
+        values: heads (`int`), distances (`float`) or links (source and target).
+    """
+
+    sentence: int
+    topic: Topic
+    values: list[Any]
+
+
+def write_line(sentence: int, topic: Topic, values: Iterable[Any]) -> str:
+    """Return a line without its end; see `AnalysisLine`."""
+    if isinstance(topic, LinksOf):
+        shown = [f"{source}-{target}" for source, target in values]
+    elif isinstance(topic, DistancesOf):
+        shown = [f"{value:.4f}" for value in values]
+    else:
+        shown = [str(value) for value in values]
+    return f"{topic.kind}-{sentence}\t{topic}\t{' '.join(shown)}"
+
+
+def read_line(line: str) -> AnalysisLine | None:
+    """Read what `write_line` has written; return None for any other line.
+
+    Raises:
+        ValueError: the values are not what the line says that they are.
+    """
+    match = _LINE.fullmatch(line)
+    if not match:
+        return None
+    if match["links"]:
+        topic: Topic = LinksOf(int(match["layer"]), int(match["head"] or 0))
+        return AnalysisLine(int(match["links"]), topic, read_links(match["pairs"]))
+    sentence, side, numbers = int(match["parse"]), match["side"], match["numbers"]
+    if match["unit"]:
+        heads = _read_numbers(numbers, read_whole, "heads")
+        return AnalysisLine(sentence, HeadsOf(side, match["unit"]), heads)
+    distances = _read_numbers(numbers, read_decimal, "distances")
+    return AnalysisLine(sentence, DistancesOf(side, int(match["gated"])), distances)
+
+
+def read_links(text: str) -> list[tuple[int, int]]:
+    """Read links as fairseq prints them: ``0-0 1-0``, source and target, from 0.
+
+    Raises:
+        ValueError: they are none.
+    """
+    try:
+        pairs = (token.split("-") for token in _tokens(text))
+        return [(read_whole(source), read_whole(target)) for source, target in pairs]
+    except ValueError:
+        raise ValueError(f"expected links like 3-4, got {text[:60]!r}") from None
+
+
+def _read_numbers(text: str, read: Callable[[str], Any], name: str) -> list[Any]:
+    try:
+        return [read(token) for token in _tokens(text)]
+    except ValueError:
+        raise ValueError(f"expected {name}, got {text[:60]!r}") from None
+
+
+def _tokens(text: str) -> list[str]:
+    """Cut at spaces alone: a tab begins another column, which there is not."""
+    return [token for token in text.split(" ") if token]

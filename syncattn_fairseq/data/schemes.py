@@ -1,0 +1,41 @@
+"""How the subwords of a binarised corpus are marked: stored beside it, since its text is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..base.errors import DataError
+from ..base.files import replacing
+from .words import SCHEMES
+
+_NAME = "subwords.json"
+
+
+def stored_schemes(folder: Path | str) -> dict[str, str]:
+    """Return the scheme of each language of a binarised corpus, see `.words.word_starts`.
+
+    It is empty where the corpus was binarised by something else than `syncattn-preprocess`.
+
+    Raises:
+        DataError: the file holds something else.
+    """
+    path = Path(folder) / _NAME
+    try:
+        schemes = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError):
+        schemes = None
+    if not isinstance(schemes, dict) or any(value not in SCHEMES for value in schemes.values()):
+        raise DataError(
+            f"{path}: expected one of {', '.join(SCHEMES)} for each language; remove it"
+        )
+    return schemes
+
+
+def store_schemes(folder: Path | str, schemes: Mapping[str, str]) -> None:
+    """Store the schemes of languages."""
+    with replacing(Path(folder) / _NAME) as temporary:
+        temporary.write_text(json.dumps(schemes, sort_keys=True) + "\n", "utf-8")

@@ -1,0 +1,71 @@
+"""Which subwords make a word, told by how subwords are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import compress, count, pairwise
+
+SCHEMES = ("subword_nmt", "sentencepiece", "none")
+
+
+def word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
+    """Tell for each subword whether it is the first of its word.
+
+    Args:
+        tokens: the subwords of one sentence.
+        scheme: how subwords are written, as in fairseq's ``--post-process``: ``subword_nmt``
+            (``@@`` at the end: the word goes on), ``sentencepiece`` (U+2581 at the start: a word
+            begins; a lone U+2581 belongs to the word that follows; fairseq's ``characters`` are
+            written like this too) or ``none`` (a token is a word).
+
+    Raises:
+        ValueError: for an unknown scheme.
+    """
+    check_choice("scheme", scheme, SCHEMES)
+    if scheme == "none" or not tokens:
+        return [True] * len(tokens)
+    if scheme == "subword_nmt":
+        return [True] + [not token.endswith("@@") for token in tokens[:-1]]
+    starts = [token[:1] == "▁" for token in tokens]
+    starts[0] = True
+    if "▁" in tokens:
+        for index in range(1, len(tokens)):
+            starts[index] &= tokens[index - 1] != "▁"
+        for index in range(len(tokens) - 1, 0, -1):  # no word follows: it ends the word before
+            if tokens[index] != "▁":
+                break
+            starts[index] = False
+    return starts
+
+
+def word_lengths(tokens: Sequence[str], scheme: str) -> list[int]:
+    """Count the subwords of each word; see `word_starts`."""
+    begins = [*compress(count(), word_starts(tokens, scheme)), len(tokens)]
+    return [end - begin for begin, end in pairwise(begins)]
+
+
+def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
+    """Undo the subwords: return the words of one sentence; see `word_starts`."""
+    starts = word_starts(tokens, scheme)
+    if scheme == "subword_nmt":
+        tokens = [token.removesuffix("@@") for token in tokens]
+    begins = [*compress(count(), starts), len(tokens)]
+    words = ["".join(tokens[begin:end]) for begin, end in pairwise(begins)]
+    return [word.strip("▁") for word in words] if scheme == "sentencepiece" else words
+
+
+def detect_scheme(texts: Iterable[str]) -> str:
+    """Tell how subwords are marked: ``sentencepiece``, ``subword_nmt``, or ``none`` at all."""
+    for text in texts:
+        for token in text.split():
+            if token.startswith("▁"):
+                return "sentencepiece"
+            if token.endswith("@@"):
+                return "subword_nmt"
+    return "none"
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise ``ValueError`` for a value that is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")

@@ -1,0 +1,38 @@
+r"""Dependency-based relative positions: how much deeper a key stands in the tree than the query.
+
+Omote, Tamura and Ninomiya, *Dependency-Based Relative Positional Encoding for Transformer NMT*,
+RANLP 2019: Shaw et al.'s (2018) relative positions, with depths in place of positions.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+from ._numerics import widen
+
+
+def relative_depth_scores(query: Tensor, depths: Tensor, embedding: Tensor) -> Tensor:
+    r"""Score every key by its depth relative to the query's, to be added to the ordinary scores.
+
+    .. math::
+        e_{ij} = \frac{q_i (k_j + a_{c(i,j)})^\top}{\sqrt{d}}, \qquad
+        c(i,j) = \mathrm{clip}(\mathrm{depth}_j - \mathrm{depth}_i, -K, K)
+
+    of which this is the part of a.
+
+    Args:
+        query: q, ``(..., h, T, d)``.
+        depths: ``(..., T)`` integers.
+        embedding: a, ``(2 K + 1, d)``; row K stands for equal depths.
+
+    Returns:
+        ``(..., h, T, T)``, row = query, in float32 or wider.
+    """
+    limit = embedding.size(0) // 2
+    difference = depths.unsqueeze(-2) - depths.unsqueeze(-1)
+    index = difference.long().clamp(-limit, limit) + limit
+    products = widen(query) @ widen(embedding).transpose(-1, -2) / math.sqrt(query.size(-1))
+    size = (*products.shape[:-1], index.size(-1))
+    return products.gather(-1, index.unsqueeze(-3).expand(size))

@@ -1,0 +1,97 @@
+"""Heads that see how much deeper in the tree a key stands than the query (Omote et al., 2019)."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor, nn
+
+from ...data.fields import NOTHING, SourceField, SourceFields
+from ...data.tree_distances import measure_tree_distances
+from ...functional.relative_depth import relative_depth_scores
+from ..batch_view import BatchView
+from ..options import check_range, read_layers
+from ..registry import register_part
+from .heads import Heads, Scope
+
+
+def collate_depths(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
+    """Count the edges between each token's word and the root.
+
+    The end of a sentence hangs from the root.
+
+    Returns:
+        ``(B, S)`` int16; 0 throughout a sentence without parse, arbitrary for padding.
+    """
+    distances = measure_tree_distances(marks, tokens.eq(dictionary.eos()))
+    root = marks.eq(0).long().argmax(dim=1)
+    return distances[torch.arange(len(marks)), root]
+
+
+#: ``src_depths``: ``(B, S)``, see :func:`collate_depths`.
+DEPTHS = SourceField("src_depths", collate_depths)
+
+
+@dataclass
+class RelativeDepthOptions(FairseqDataclass):
+    """Where these heads are, and how many depths they tell apart."""
+
+    relative_depth_layers: str = field(
+        default="",
+        metadata={
+            "help": "encoder layers whose heads see the depth of each word in the dependency tree "
+            "relative to their own, such as 1,2 (none)"
+        },
+    )
+    relative_depth_limit: int = field(
+        default=8, metadata={"help": "the largest difference of depths that is told apart"}
+    )
+
+
+@register_part("relative_depth")
+class RelativeDepthHeads(Heads):
+    """Heads whose keys are moved by an embedding of the relative depth, which the heads share.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        limit: K.
+    """
+
+    Options = RelativeDepthOptions
+    title = "relative-depth"
+    option = "relative_depth_layers"
+    folds = False
+
+    def __init__(self, count: int, head_dim: int, view: BatchView, limit: int = 8) -> None:
+        super().__init__(count, head_dim, view)
+        self.embedding = nn.Parameter(torch.empty(2 * limit + 1, head_dim))
+        nn.init.xavier_uniform_(self.embedding)
+
+    @classmethod
+    def list_layers(cls, cfg: Any, side: str) -> list[int]:
+        """List ``--relative-depth-layers``, of the encoder."""
+        return read_layers(cfg, cls.option, "encoder") if side == "encoder" else []
+
+    @classmethod
+    def build(
+        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
+    ) -> "RelativeDepthHeads":
+        """Build those of one layer."""
+        return cls(count, head_dim, view, cfg.relative_depth_limit)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check the limit."""
+        check_range(cfg, "relative_depth_limit", 1, float("inf"), "must be 1 or more")
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for the depths."""
+        used = bool(cls.list_layers(cfg, "encoder"))
+        return SourceFields(fields=frozenset([DEPTHS])) if used else NOTHING
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return the scores of the relative depths."""
+        depths = self.view.require(DEPTHS.name, "the model's relative-depth heads")
+        return relative_depth_scores(query, depths, self.embedding)

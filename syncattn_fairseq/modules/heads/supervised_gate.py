@@ -1,0 +1,119 @@
+"""Heads that are gated by the distances of a parser's trees (Hou et al., 2022)."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor
+
+from ...data.fields import NOTHING, SourceField, SourceFields
+from ...data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
+from ...functional.supervised_gate import gap_heights, supervised_log_gates
+from ..batch_view import BatchView
+from ..options import read_layers
+from ..registry import register_part
+from .heads import Heads, Scope
+
+
+def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
+    """Measure the gaps between the words of a batch (:func:`.gap_heights`).
+
+    The end of a sentence hangs from the root, as a full stop does.
+
+    Returns:
+        ``(B, S)`` in float64, NaN for padding and in sentences without parse.
+    """
+    columns = torch.arange(marks.size(1)).expand_as(marks)
+    ends = tokens.eq(dictionary.eos())
+    parents = find_parents(marks, "first")
+    parents = torch.where((parents < 0) | (marks == CONTINUATION), columns, parents)
+    root = ((parents == columns) & (marks != NO_TOKEN)).long().argmax(dim=1, keepdim=True)
+    parents = torch.where(ends, root, parents)
+    words = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
+    inside = (marks != NO_TOKEN) | ends
+    # A left-padded sentence begins at its own first column.
+    first = inside.long().argmax(dim=1, keepdim=True)
+    heights = gap_heights(parents, words).double()
+    heights = torch.where(columns == first, heights.amax(1, keepdim=True), heights)
+    unparsed = (marks == NO_HEAD).any(dim=1, keepdim=True)
+    return heights.masked_fill(~inside | unparsed, float("nan"))
+
+
+#: ``src_gap_heights``: ``(B, S)``, see :func:`collate_gap_heights`.
+GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
+
+
+@dataclass
+class SupervisedGateOptions(FairseqDataclass):
+    """Where these heads are, and how steep their gates."""
+
+    supervised_gate_layers: str = field(
+        default="",
+        metadata={
+            "help": "encoder layers whose heads are gated by the distances of the parser's trees, "
+            "such as 1,2 (none)"
+        },
+    )
+    supervised_gate_temperature: float = field(
+        default=10.0, metadata={"help": "how gently these gates open and shut"}
+    )
+
+
+@register_part("supervised_gate")
+class SupervisedGateHeads(Heads):
+    """LPSI's gates with the parser's distances: the control with supervision, without parameters.
+
+    Distances are those of the dependency tree, the only tree that is binarised with the text. In a
+    sentence without parse all gates are open.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        temperature: τ.
+    """
+
+    Options = SupervisedGateOptions
+    title = "gated (supervised)"
+    option = "supervised_gate_layers"
+    folds = False
+
+    def __init__(
+        self, count: int, head_dim: int, view: BatchView, temperature: float = 10.0
+    ) -> None:
+        super().__init__(count, head_dim, view)
+        self.temperature = temperature
+
+    @classmethod
+    def list_layers(cls, cfg: Any, side: str) -> list[int]:
+        """List ``--supervised-gate-layers``, of the encoder."""
+        return read_layers(cfg, cls.option, "encoder") if side == "encoder" else []
+
+    @classmethod
+    def build(
+        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
+    ) -> "SupervisedGateHeads":
+        """Build those of one layer."""
+        return cls(count, head_dim, view, cfg.supervised_gate_temperature)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check the temperature."""
+        if cfg.supervised_gate_temperature <= 0:
+            value = cfg.supervised_gate_temperature
+            raise ValueError(f"--supervised-gate-temperature {value}: must be above 0")
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for the heights of the gaps."""
+        used = bool(cls.list_layers(cfg, "encoder"))
+        return SourceFields(fields=frozenset([GAP_HEIGHTS])) if used else NOTHING
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return the logarithm of the gates, ``(B, 1, T, T)``, the same for all heads."""
+        heights = self.view.require(GAP_HEIGHTS.name, "the model's gated heads")
+        wide = torch.promote_types(query.dtype, torch.float32)
+        gates = self.view.keep(
+            f"log_gates_{self.temperature}",
+            lambda: supervised_log_gates(heights.to(wide), self.temperature),
+        )
+        return gates.unsqueeze(1)

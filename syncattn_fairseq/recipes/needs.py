@@ -1,0 +1,55 @@
+"""What a system needs of a corpus beside its texts, by its settings: nothing else is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .corpus import Corpus
+from .systems import load_system
+
+#: Translations mixed with parses of the source.
+MULTI_TASK = "multitask"
+#: Architectures with dependency heads in the encoder, and in the decoder as well.
+DECODER_PARSES = ("transformer_dbsa", "transformer_syncattn")
+ENCODER_PARSES = (*DECODER_PARSES, "transformer_lisa")
+#: Options whose heads read the source's parse.
+READING = ("relative_depth_layers", "supervised_gate_layers")
+#: Of the losses of these heads, where a config does not say.
+DEFAULT_WEIGHT = 0.5
+#: PASCAL's controls that no parse enters.
+WITHOUT_PARSES = ("self", "constant")
+
+
+def needs_of(config: dict[str, Any]) -> set[str]:
+    """Return what a system needs: ``heads.LANG``, ``labels.LANG``, or `MULTI_TASK`.
+
+    Args:
+        config: of the system (`load_system`).
+    """
+    task, model, criterion = config["task"], config["model"], config["criterion"]
+    if task["data"].endswith(MULTI_TASK):
+        return {MULTI_TASK}
+    arch = model["_name"]
+    encoder = arch.startswith(ENCODER_PARSES) or model.get("encoder_dependency_layer", 0) > 0
+    decoder = arch.startswith(DECODER_PARSES) or model.get("decoder_dependency_layer", 0) > 0
+    scaled = arch.startswith("transformer_pascal") or bool(model.get("pascal_layers"))
+    directed = arch.startswith("rnn_syntax_directed")
+    needs = set()
+    if (
+        directed
+        or model.get("cross_attention_tree_window", 0) > 0
+        or any(model.get(option) for option in READING)
+        or (scaled and model.get("pascal_parents") not in WITHOUT_PARSES)
+        or (encoder and criterion.get("src_dep_weight", DEFAULT_WEIGHT) > 0)
+    ):
+        needs.add(f"heads.{task['source_lang']}")
+    if decoder and criterion.get("tgt_dep_weight", DEFAULT_WEIGHT) > 0:
+        needs.add(f"heads.{task['target_lang']}")
+    if arch.startswith("transformer_sh") or model.get("source_label_dim", 0) > 0:
+        needs.add(f"labels.{task['source_lang']}")
+    return needs
+
+
+def needs_of_all(corpus: Corpus) -> set[str]:
+    """Return what the systems of a corpus need together."""
+    return set().union(*(needs_of(load_system(path)) for path in corpus.folder.glob("[!_]*.yaml")))

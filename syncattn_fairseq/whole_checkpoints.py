@@ -1,0 +1,169 @@
+"""Checkpoints that a kill cannot spoil: what fairseq lacks when it saves and resumes.
+
+fairseq writes a checkpoint and copies it byte by byte to ``checkpoint_last.pt``: a run that is
+killed meanwhile cannot be resumed. It tries three times to write to a full disk, and does not say
+where.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .base.errors import DataError
+from .base.files import replacing
+
+LAST = "checkpoint_last.pt"
+_NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
+_TEMPORARY = re.compile(r"\." + _NAME.pattern + r"\.[0-9a-f]+\.tmp")
+
+logger = logging.getLogger(__name__)
+
+
+def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
+    """Load a checkpoint of fairseq, and see that every byte is as it was written.
+
+    Args:
+        path: where it is.
+        read: loads it.
+
+    Raises:
+        DataError: naming a file that is damaged, or no checkpoint.
+        OSError: naming a file that cannot be read.
+    """
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                damaged = archive.testzip()  # PyTorch compares no checksums
+            if damaged is not None:
+                raise DataError(f"{path}: damaged at {damaged}; use another checkpoint")
+        state = read()
+    except (DataError, OSError, MemoryError):
+        raise
+    except Exception as error:  # whatever garbage leads to
+        raise DataError(
+            f"{path}: PyTorch cannot load it ({type(error).__name__}); it is damaged, or no "
+            "checkpoint; give one of fairseq"
+        ) from error
+    if not _has_history(state):
+        raise DataError(f"{path}: holds no model with its history; give a checkpoint of fairseq")
+    return state
+
+
+def _has_history(state: Any) -> bool:
+    try:
+        return (
+            isinstance(state["model"], dict) and state["optimizer_history"][-1]["num_updates"] >= 0
+        )
+    except (KeyError, TypeError, IndexError):
+        return False
+
+
+def save_checkpoint(state: Any, path: Path | str) -> None:
+    """Write a checkpoint; it appears whole or not at all.
+
+    Raises:
+        DataError: the disk is full.
+    """
+    try:
+        # As a file: PyTorch would put the temporary name into what it writes.
+        with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+            torch.save(state, file)
+    except RuntimeError as error:  # PyTorch's word for a write that failed
+        raise DataError(f"{path}: cannot be written; is the disk full?") from error
+
+
+def newest_intact(folder: Path) -> Iterator[Path]:
+    """Yield the checkpoints of a folder that training may go on from, newest first.
+
+    Only what they say of themselves has been looked at; see `load_checkpoint`.
+    """
+    found = []
+    for path in folder.iterdir():
+        if _NAME.fullmatch(path.name) and path.is_file():
+            try:
+                state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+                if state["last_optimizer_state"] is not None:
+                    found.append((state["optimizer_history"][-1]["num_updates"], path))
+            except Exception:  # damaged
+                continue
+    return (path for _, path in sorted(found, reverse=True))
+
+
+def keep_checkpoints_whole() -> None:
+    """Make fairseq write checkpoints whole, and resume from the newest that is.
+
+    Where ``checkpoint_last.pt`` is damaged, training goes on from the newest intact checkpoint
+    beside it, with a warning. Every error of loading names the file.
+    """
+    from fairseq import checkpoint_utils, file_io
+
+    copy = file_io.PathManager.copy
+    persist = checkpoint_utils.torch_persistent_save
+    load = checkpoint_utils.load_checkpoint_to_cpu
+    resume = checkpoint_utils.load_checkpoint
+
+    @functools.wraps(copy)
+    def copy_whole(src_path: str, dst_path: str, overwrite: bool = False) -> Any:
+        if not file_io.PathManager.supports_rename(dst_path):
+            return copy(src_path, dst_path, overwrite)
+        with replacing(Path(dst_path)) as temporary:
+            shutil.copyfile(src_path, temporary)
+        return True
+
+    @functools.wraps(persist)
+    def persist_whole(obj: Any, filename: str, async_write: bool = False) -> Any:
+        if async_write or not file_io.PathManager.supports_rename(filename):
+            return persist(obj, filename, async_write)
+        return save_checkpoint(obj, filename)
+
+    @functools.wraps(load)
+    def load_whole(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return load_checkpoint(path, lambda: load(path, *args, **kwargs))
+
+    def load_newest(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        try:
+            return load_whole(path, *args, **kwargs)
+        except DataError as error:
+            if Path(path).name != LAST:
+                raise
+            for other in newest_intact(Path(path).parent):
+                try:
+                    state = load_whole(str(other), *args, **kwargs)
+                except DataError:
+                    continue
+                logger.warning(f"{error}; training goes on from {other} instead")
+                return state
+            raise
+
+    @functools.wraps(resume)
+    def resume_whole(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        if cfg.restore_file != LAST or trainer.checkpoint_suffix:
+            return resume(cfg, trainer, **kwargs)
+        if trainer.data_parallel_rank == 0:
+            _remove_leftovers(Path(cfg.save_dir))
+        checkpoint_utils.load_checkpoint_to_cpu = load_newest
+        try:
+            return resume(cfg, trainer, **kwargs)
+        finally:
+            checkpoint_utils.load_checkpoint_to_cpu = load_whole
+
+    file_io.PathManager.copy = staticmethod(copy_whole)
+    checkpoint_utils.torch_persistent_save = persist_whole
+    checkpoint_utils.load_checkpoint_to_cpu = load_whole
+    checkpoint_utils.load_checkpoint = resume_whole
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what a killed training was writing."""
+    for path in folder.glob(".checkpoint*.tmp"):
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from fairseq import checkpoint_utils
+from fairseq import trainer as fairseq_trainer
+from fairseq.logging import metrics
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.finite_losses import stop_at_infinite_losses
+
+NAN, INF = float("nan"), float("inf")
+
+
+class Criterion(torch.nn.Module):
+    def forward(self, log: dict[str, Any]) -> tuple[Any, int, dict[str, Any]]:
+        return 0, 1, log
+
+
+class Trainer:
+    """What is asked of fairseq's; its step ends as fairseq's does."""
+
+    def __init__(self) -> None:
+        self.criterion = Criterion()
+
+    def get_num_updates(self) -> int:
+        return 7
+
+    def train_step(self, samples: list[dict[str, Any]], fails: str = "") -> int:
+        for sample in samples:
+            self.criterion(sample)
+        try:
+            if fails:
+                raise FloatingPointError(fails)
+        except FloatingPointError:
+            with fairseq_trainer.NanDetector(self):
+                pass
+        return 3
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The validation losses that fairseq has saved checkpoints with."""
+    found: list[Any] = []
+    monkeypatch.setattr(fairseq_trainer, "Trainer", Trainer)
+    monkeypatch.setattr(Trainer, "train_step", Trainer.train_step)
+    monkeypatch.setattr(fairseq_trainer, "NanDetector", None)
+    monkeypatch.setattr(checkpoint_utils, "save_checkpoint", lambda *args: found.append(args[-1]))
+    stop_at_infinite_losses()
+    with metrics.aggregate("train"):
+        yield found
+    metrics.reset()
+
+
+@pytest.mark.usefixtures("saved")
+def test_the_line_names_the_losses_and_the_update() -> None:
+    trainer = Trainer()
+    good = {"loss": torch.tensor(2.0), "ntokens": 3}
+    bad = [{"loss": torch.tensor(NAN), "sync_loss": 1.0}, {"loss": INF, "src_dep_loss": INF}]
+    with pytest.raises(DataError, match=r"^update 8: not finite: loss, src_dep_loss; ") as error:
+        trainer.train_step([good, *bad], "gradients are Nan/Inf")
+    assert "\n" not in str(error.value)
+    with pytest.raises(DataError, match="update 8: every loss is finite, but grad norms differ; "):
+        trainer.train_step([good], "grad norms\n differ")
+    assert not trainer.criterion._forward_hooks
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_step_that_works_is_left_alone() -> None:
+    trainer = Trainer()
+    assert trainer.train_step([{"loss": 2.0}]) == 3
+    assert not trainer.criterion._forward_hooks
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "fine"),
+    [
+        ("loss", 3.5, True),
+        ("loss", 1023.0, True),
+        ("loss", 1024.0, False),
+        ("loss", INF, False),
+        ("loss", NAN, False),
+        ("nll_loss", 5000.0, False),
+        ("total_loss", 5000.0, True),
+        ("ppl", 5000.0, True),
+        ("ppl", INF, False),
+        ("bleu", NAN, False),
+    ],
+)
+def test_no_checkpoint_of_an_infinite_loss(
+    saved: list[Any], metric: str, value: float, fine: bool
+) -> None:
+    cfg = Namespace(best_checkpoint_metric=metric)
+    if fine:
+        checkpoint_utils.save_checkpoint(cfg, Trainer(), None, value)
+        assert saved == [value]
+    else:
+        with pytest.raises(DataError, match=f"valid {metric} is {value} after update 7: "):
+            checkpoint_utils.save_checkpoint(cfg, Trainer(), None, value)
+        assert not saved
+
+
+def test_without_validation_the_training_loss_counts(saved: list[Any]) -> None:
+    cfg = Namespace(best_checkpoint_metric="loss")
+    metrics.log_scalar("loss", 2.0)
+    checkpoint_utils.save_checkpoint(cfg, Trainer(), None, None)
+    assert saved == [None]
+    metrics.log_scalar("loss", INF)
+    with pytest.raises(DataError, match="train loss is inf after update 7: "):
+        checkpoint_utils.save_checkpoint(cfg, Trainer(), None, None)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.folders import filling
+
+
+def fill(folder: Path, text: str) -> None:
+    with filling(folder) as files:
+        for name in ("a", "b"):
+            (files / name).write_text(text)
+
+
+def held(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_all_files_appear_or_none(tmp_path: Path) -> None:
+    folder = tmp_path / "above" / "folder"
+    with pytest.raises(ZeroDivisionError), filling(folder) as files:
+        (files / "a").touch()
+        raise ZeroDivisionError
+    assert not folder.exists()
+    fill(folder, "1")
+    (folder / "other").write_text("0")
+    fill(folder, "2")
+    assert held(folder) == {"a": "2", "b": "2", "other": "0"}
+    with pytest.raises(ZeroDivisionError), filling(folder) as files:
+        (files / "a").touch()
+        raise ZeroDivisionError
+    assert held(folder) == {"a": "2", "b": "2", "other": "0"}
+
+
+def test_what_a_killed_run_began_is_thrown_away(tmp_path: Path) -> None:
+    if os.fork() == 0:
+        with filling(tmp_path) as files:
+            (files / "stray").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+    assert [path.name for path in tmp_path.iterdir()] == [".unfinished"]
+    fill(tmp_path, "1")
+    assert held(tmp_path) == {"a": "1", "b": "1"}
+
+
+def test_what_a_killed_run_completed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace = os.replace
+
+    def replace_once(source: Path, target: Path) -> None:
+        replace(source, target)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if os.fork() == 0:
+        monkeypatch.setattr(os, "replace", replace_once)
+        fill(tmp_path, "1")
+    os.wait()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".unfinished", "a"]
+    with pytest.raises(ZeroDivisionError), filling(tmp_path):
+        assert (tmp_path / "b").exists()
+        raise ZeroDivisionError
+    assert held(tmp_path) == {"a": "1", "b": "1"}
+    assert "completed, which a run" in capsys.readouterr().out
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    with filling(tmp_path) as files:
+        (files / "a").write_text("1")
+        with pytest.raises(DataError, match="another process is filling it"), filling(tmp_path):
+            pass
+    assert held(tmp_path) == {"a": "1"}

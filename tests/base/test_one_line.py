@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """\
+import sys
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.one_line import fail_in_one_line
+
+fail_in_one_line()
+class ProcessRaisedException(Exception): pass
+raise {error}
+"""
+SPAWNED = (
+    "ProcessRaisedException('\\n-- Process 0 terminated\\nTraceback (most recent call last):\\n"
+    "syncattn_fairseq.base.errors.DataError: no heads\\n')"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "line"),
+    [
+        ("fairseq-train", "DataError('no heads')", "error: no heads\n"),
+        ("fairseq_cli/train.py", "DataError('no heads')", "error: no heads\n"),
+        ("fairseq-train", SPAWNED, "error: no heads\n"),
+        ("fairseq-train", "ProcessRaisedException('other')", None),
+        ("fairseq-train", "ValueError('other')", None),
+        ("mine.py", "DataError('no heads')", None),
+    ],
+)
+def test_one_line_in_fairseqs_commands(
+    tmp_path: Path, name: str, error: str, line: str | None
+) -> None:
+    program = tmp_path / name
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(PROGRAM.format(error=error))
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == line if line else done.stderr.startswith("Traceback")

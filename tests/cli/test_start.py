@@ -1,0 +1,46 @@
+"""Commands start at once, and say their version."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import syncattn_fairseq
+from tests.test_packaging import SCRIPTS
+
+#: fairseq itself lists its options.
+SLOW = {"syncattn-preprocess"}
+
+HELP = """
+import sys
+from contextlib import redirect_stdout
+from importlib import import_module
+from io import StringIO
+heavy = {"fairseq", "numpy", "sacrebleu", "stanza", "torch"}
+for module in sys.argv[1:]:
+    with redirect_stdout(StringIO()) as told:
+        try:
+            import_module(module).main(["--help"])
+        except SystemExit as end:
+            assert end.code == 0, module
+    assert told.getvalue().startswith("usage: syncattn-"), module
+    assert not heavy & set(sys.modules), (module, heavy & set(sys.modules))
+"""
+
+
+def test_help_imports_nothing_heavy() -> None:
+    modules = [target.split(":")[0] for name, target in SCRIPTS.items() if name not in SLOW]
+    done = subprocess.run([sys.executable, "-c", HELP, *modules], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main = import_module(SCRIPTS[name].split(":")[0]).main
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"{name} {syncattn_fairseq.__version__}\n"

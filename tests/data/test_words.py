@@ -1,0 +1,72 @@
+"""Which subwords make a word: by hand, cut and joined again, and against fairseq."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.words import join_subwords, word_lengths
+
+
+@pytest.mark.parametrize(
+    ("scheme", "text", "lengths", "words"),
+    [
+        ("subword_nmt", "the ob@@ ser@@ ver sleeps", [1, 3, 1], "the observer sleeps"),
+        ("subword_nmt", "cut o@@", [1, 1], "cut o"),
+        ("subword_nmt", "@@@ @", [2], "@@"),
+        ("sentencepiece", "▁the ▁ob ser ver", [1, 3], "the observer"),
+        ("sentencepiece", "ob ser ▁sees", [2, 1], "obser sees"),
+        ("sentencepiece", "▁a ▁ 猫 ▁b", [1, 2, 1], "a 猫 b"),
+        ("sentencepiece", "▁ ▁a b ▁ ▁ ▁c", [3, 3], "ab c"),
+        ("sentencepiece", "▁a ▁ ▁", [3], "a"),
+        ("sentencepiece", "a b ▁ c d", [2, 3], "ab cd"),  # fairseq's characters
+        ("none", "a@@ ▁b", [1, 1], "a@@ ▁b"),
+        ("subword_nmt", "", [], ""),
+        ("sentencepiece", "", [], ""),
+        ("none", "", [], ""),
+    ],
+)
+def test_words_of_subwords(scheme: str, text: str, lengths: list[int], words: str) -> None:
+    assert word_lengths(text.split(), scheme) == lengths
+    assert join_subwords(text.split(), scheme) == words.split()
+
+
+@given(
+    st.lists(st.text(st.sampled_from("abé猫"), min_size=1, max_size=5), max_size=6),
+    st.sampled_from(["subword_nmt", "sentencepiece", "characters"]),
+    st.randoms(use_true_random=False),
+)
+def test_join_undoes_cutting(words: list[str], written: str, random: Random) -> None:
+    tokens: list[str] = []
+    lengths: list[int] = []
+    for word in words:
+        cuts = [index for index in range(1, len(word)) if random.random() < 0.5]
+        if written == "characters":
+            pieces = (["▁"] if lengths else []) + list(word)
+        else:
+            pieces = [word[i:j] for i, j in zip([0, *cuts], [*cuts, None], strict=True)]
+            if written == "subword_nmt":
+                pieces = [piece + "@@" for piece in pieces[:-1]] + pieces[-1:]
+            else:
+                pieces[0] = "▁" + pieces[0]
+        tokens += pieces
+        lengths.append(len(pieces))
+    scheme = "sentencepiece" if written == "characters" else written
+    assert join_subwords(tokens, scheme) == words
+    assert word_lengths(tokens, scheme) == lengths
+
+
+def test_join_agrees_with_fairseq() -> None:
+    from fairseq.data.data_utils import post_process
+
+    for text in ("the ob@@ ser@@ ver x@@", "▁the ▁ob ser ver ▁ 猫"):
+        scheme = "subword_nmt" if "@@" in text else "sentencepiece"
+        assert " ".join(join_subwords(text.split(), scheme)) == post_process(text, scheme)
+
+
+def test_unknown_scheme() -> None:
+    with pytest.raises(ValueError, match="unknown scheme 'wordpiece'; choose one of subword_nmt"):
+        word_lengths(["a"], "wordpiece")

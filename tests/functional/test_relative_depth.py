@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import math
+
+import torch
+
+from syncattn_fairseq.functional import relative_depth_scores
+
+
+def test_scores_equal_the_loop() -> None:
+    torch.manual_seed(0)
+    query, embedding = torch.randn(2, 3, 5, 4).double(), torch.randn(5, 4).double()
+    depths = torch.tensor([[0, 1, 2, 7, 1], [3, 0, 0, 1, 9]], dtype=torch.int16)
+    scores = relative_depth_scores(query, depths, embedding)
+    for b in range(2):
+        for i in range(5):
+            for j in range(5):
+                difference = max(-2, min(2, int(depths[b, j]) - int(depths[b, i])))
+                for h in range(3):
+                    expected = query[b, h, i] @ embedding[difference + 2] / math.sqrt(4)
+                    torch.testing.assert_close(scores[b, h, i, j], expected)
+
+
+def test_gradients_are_right() -> None:
+    query = torch.randn(1, 2, 3, 4).double().requires_grad_()
+    embedding = torch.randn(3, 4).double().requires_grad_()
+    depths = torch.tensor([[2, 0, 1]])
+    assert torch.autograd.gradcheck(
+        lambda q, a: relative_depth_scores(q, depths, a), (query, embedding)
+    )
+
+
+def test_half_precision_is_summed_in_float32() -> None:
+    scores = relative_depth_scores(
+        torch.ones(1, 1, 2, 4).half(), torch.tensor([[0, 1]]), torch.ones(3, 4).half()
+    )
+    assert scores.dtype == torch.float32

@@ -1,0 +1,235 @@
+"""Every reader takes what is right, and refuses anything else with one line that names the file.
+
+``FUZZ_CASES`` says how many mutated files each reader gets; ``scripts/fuzz.sh`` asks for more.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_gzipped_lines, read_lines, same_line_count
+from syncattn_fairseq.cli import bpe
+from syncattn_fairseq.data.labels import load_dictionary
+from syncattn_fairseq.data.parse_blocks import are_trees, heads_of_lines
+from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
+from syncattn_fairseq.data.pieces import apply_pieces, read_sentences
+from syncattn_fairseq.data.schemes import stored_schemes
+from syncattn_fairseq.data.words import SCHEMES
+from syncattn_fairseq.evaluation.alignment import read_alignments
+from syncattn_fairseq.evaluation.fairseq_output import read_decoded
+from syncattn_fairseq.evaluation.translation import read_references
+from syncattn_fairseq.parsing.corpus import convert_parsed
+from syncattn_fairseq.parsing.formats import FORMATS
+from syncattn_fairseq.parsing.manifest import Manifest
+from syncattn_fairseq.trees.brackets import read_trees
+from tests.fuzz.mutation import mutate
+from tests.parsing.test_formats import CONLLU, EDA, sentence_of_json
+
+CASES = int(os.environ.get("FUZZ_CASES", "500"))
+MEMORY = 2**28
+"""Bytes that a reader may take for a file of a few kilobytes."""
+
+HEADS = "2 0 2\n\n0\n3 3 0 3\n"
+TEXT = "the man sleeps\n\nyes\nit rains im Haus\n"
+JSON = {
+    "docId": "a",
+    "sentences": [
+        sentence_of_json(
+            ["the", "man", "sleeps"], [(1, 2, "det"), (2, 3, "nsubj"), (3, 0, "ROOT")]
+        ),
+        sentence_of_json(["{", "}"], [(1, 0, "ROOT"), (2, 1, "dep")]),
+    ],
+}
+DECODED = """\
+S-1\tthe man
+H-1\t-0.5\tder Mann
+D-1\t-0.5\tder Mann
+P-1\t-0.1 -0.2
+A-1\t0-0 1-1
+X-1\tsource\tword\t2 0
+X-1\thypothesis\tdistance-2\t0.2000 -0.1000
+L-1\t6\t0-0 1-1
+S-0\tyes
+H-0\t-0.5\tja
+"""
+MANIFEST = {
+    "text": "f" * 64,
+    "settings": {"parser": "chain", "max_words": 9},
+    "models": {"/m": "a" * 64},
+    "shards": [[0, 0, 9, 1, 2, 3, "b" * 64]],
+    "outputs": {"heads": "c" * 64},
+    "report": {"sentences": 2, "words": 3, "empty": {"empty line": 1}, "failures": [[1, "x"]]},
+}
+
+
+def fuzzed(check: Callable[[int], None]) -> Callable[[], None]:
+    """Call a check with the seeds of its mutations."""
+    given_seeds = given(st.integers(0, 2**64))
+    limits = settings(
+        max_examples=CASES,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        phases=[Phase.generate],  # a smaller seed is no smaller file
+    )
+    test: Callable[[], None] = limits(given_seeds(check))
+    return test
+
+
+def consume(reader: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    return lambda path: list(reader(path))
+
+
+def read_tree_heads(path: Path) -> None:
+    """Whatever is accepted is a number for each word; the fast check agrees with the slow one."""
+    lines = list(read_lines(path))
+    found = list(read_heads(path))
+    for line, heads in zip(lines, found, strict=True):
+        assert line.split() == [] if heads is None else len(line.split()) == len(heads)
+    trees = are_trees(*heads_of_lines(lines))
+    for heads, sound in zip(found, trees, strict=True):
+        try:
+            check_tree(heads or [])
+        except DataError:
+            assert not sound
+        else:
+            assert sound
+
+
+def read_table(name: str) -> Callable[[Path], Any]:
+    def read(path: Path) -> None:
+        for analysis in FORMATS[name](read_lines(path), str(path)):
+            assert all(isinstance(word, str) for word in analysis.words)
+            if analysis.heads is not None:
+                assert len(analysis.heads) == len(analysis.labels) == len(analysis.words)
+                assert all(type(head) is int and head >= 0 for head in analysis.heads)
+                assert all(len(label.split()) == 1 for label in analysis.labels)
+
+    return read
+
+
+def convert(path: Path) -> None:
+    """Heads are written for each line of the text, trees or nothing."""
+    text, output = path.with_name("text"), path.with_name("heads")
+    text.write_text(TEXT)
+    output.unlink(missing_ok=True)
+    convert_parsed(text, path, "conllu", {"heads": output})
+    lines = output.read_text().splitlines()
+    assert len(lines) == 4
+    for line, words in zip(lines, TEXT.splitlines(), strict=True):
+        heads = parse_heads(line, output, 1)
+        assert not heads or (len(heads) == len(words.split()) and check_tree(heads) is None)
+
+
+def read_manifest(path: Path) -> None:
+    found = Manifest.read(path)
+    if found is not None:
+        found.differences(found)
+        assert found.report.totals()
+        found.write(path)
+        assert Manifest.read(path) == found
+
+
+def read_links(path: Path) -> None:
+    sure, possible = read_alignments(path)
+    assert all(min(link) >= 0 for links in (*sure, *possible) for link in links)
+
+
+def read_schemes(path: Path) -> None:
+    path.replace(path.with_name("subwords.json"))
+    assert set(stored_schemes(path.parent).values()) <= set(SCHEMES)
+
+
+READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
+    "lines": (TEXT, consume(read_lines)),
+    "line count": (TEXT, same_line_count),
+    "gzipped": (gzip.compress(TEXT.encode() * 9, mtime=0), consume(read_gzipped_lines)),
+    "heads": (HEADS, read_tree_heads),
+    "labels": (HEADS, consume(read_labels)),
+    "sentences": (TEXT, consume(read_sentences)),
+    "references": (TEXT, read_references),
+    "trees": ("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))\n\n(())\n", consume(read_trees)),
+    "alignments": ("0-0 1?1 2p3\n\n7-7\n", read_links),
+    "decoded": (DECODED, read_decoded),
+    "dictionary": ("nsubj 12\ndet 7\nroot 3\n", load_dictionary),
+    "schemes": ('{"en": "subword_nmt", "de": "none"}', read_schemes),
+    "manifest": (json.dumps(MANIFEST), read_manifest),
+    "conllu": (CONLLU, read_table("conllu")),
+    "conllx": (CONLLU.replace("3-4", "#").replace("5.1", "#"), read_table("conllx")),
+    "eda": (EDA, read_table("eda")),
+    "eda-conll": ("1 a _ _ _ _ 2\n2 b _ _ _ _ 0\n\n1 c _ _ _ _ 0\n", read_table("eda-conll")),
+    "corenlp-conll": (
+        "1\ta\t_\t_\t_\t2\tdep\n2\tb\t_\t_\t_\t0\troot\n",
+        read_table("corenlp-conll"),
+    ),
+    "corenlp-json": (json.dumps(JSON, indent=1), read_table("corenlp-json")),
+    "parsed text": (CONLLU, convert),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_valid_files_are_accepted(tmp_path: Path, name: str) -> None:
+    content, read = READERS[name]
+    path = tmp_path / "file"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    read(path)
+
+
+def memory() -> int:
+    """Return the most bytes that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_mutated_files_are_read_or_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    valid, read = READERS[name]
+    valid = valid if isinstance(valid, bytes) else valid.encode()
+    path = tmp_path / "file"
+    before = memory()
+
+    @fuzzed
+    def check(seed: int) -> None:
+        path.write_bytes(mutate(valid, Random(seed)))
+        try:
+            read(path)
+        except DataError as error:
+            assert "\n" not in str(error) and "\r" not in str(error) and len(str(error)) < 1000
+            assert path.name in str(error) or "subwords.json" in str(error)
+
+    check()
+    assert memory() - before < MEMORY
+
+
+@pytest.fixture(scope="module")
+def model() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "text").write_text(TEXT)
+        argv = ["learn", "--vocab-size=25", f"--model={folder}/m", "--input", f"{folder}/text"]
+        assert bpe.main(argv) == 0
+        return Path(folder, "m.model").read_bytes()
+
+
+def test_damaged_sentencepiece_models(tmp_path: Path, model: bytes) -> None:
+    path = tmp_path / "m.model"
+
+    @fuzzed
+    def check(seed: int) -> None:
+        path.write_bytes(mutate(model, Random(seed)))
+        try:
+            list(apply_pieces(path, ["the man", ""]))
+        except DataError as error:
+            assert "\n" not in str(error) and path.name in str(error)
+
+    check()

@@ -1,0 +1,151 @@
+"""Losses and gradients of every architecture are finite, whatever a batch is like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+from torch import Tensor
+
+from tests.criterions.test_criterion import TIED, criterion
+from tests.models import build
+
+UNKNOWN = 3
+SMALL_RNN = {
+    "encoder_embed_dim": 8,
+    "encoder_hidden_size": 8,
+    "decoder_embed_dim": 8,
+    "decoder_hidden_size": 8,
+}
+NAMES = [
+    name
+    for name, model in ARCH_MODEL_NAME_REGISTRY.items()
+    if (model == "syntax_transformer" and name.endswith("_tiny")) or model == "syntax_rnn"
+]
+WEIGHTS = {
+    "src_dep_weight": 0.5,
+    "tgt_dep_weight": 0.5,
+    "sync_weight": 0.5,
+    "sync_mse_weight": 0.5,
+    "sync_rank_weight": 0.5,
+}
+
+
+def batch(source: list[int], target: list[int], parent: Callable[[Tensor], Tensor]) -> Any:
+    """Make a batch of sentences of some lengths, in which ``parent`` gives a column for each."""
+    sides = build.sentences(source), build.sentences(target, seed=1)
+    net_input = build.net_input(*sides)
+    labels = []
+    for tokens in (net_input["src_tokens"], net_input["prev_output_tokens"]):
+        columns = torch.arange(tokens.size(1)).expand_as(tokens)
+        outside = tokens.eq(build.PAD) | tokens.eq(build.EOS)
+        labels.append(parent(columns).clamp(0, tokens.size(1) - 1).masked_fill(outside, -1))
+    positions = labels[0].double().masked_fill(labels[0] < 0, float("nan"))
+    net_input["src_parent_positions"] = positions
+    return {
+        "net_input": net_input,
+        "target": torch.nn.utils.rnn.pad_sequence(sides[1], True, build.PAD),
+        "ntokens": sum(target) + len(target),
+        "src_parents": labels[0],
+        "tgt_parents": labels[1],
+    }
+
+
+def one_token() -> Any:
+    return batch([1], [1], lambda columns: columns)
+
+
+def empty_beside_long() -> Any:
+    return batch([0, 9], [9, 0], lambda columns: columns - 1)
+
+
+def a_thousand_source_tokens() -> Any:
+    return batch([1000], [9], lambda columns: columns + 1)
+
+
+def a_thousand_target_tokens() -> Any:
+    return batch([9], [1000], lambda columns: columns + 1)
+
+
+def all_unknown() -> Any:
+    made = batch([7, 4], [5, 5], lambda columns: columns - 1)
+    for tokens in (*made["net_input"].values(), made["target"]):
+        if tokens.dtype == torch.long and tokens.dim() == 2:
+            tokens[tokens > build.EOS] = UNKNOWN
+    return made
+
+
+def every_parent_in_the_future() -> Any:
+    return batch([6, 3], [6, 5], lambda columns: columns + 1)
+
+
+def no_parent_at_all() -> Any:
+    made = batch([6, 3], [6, 5], lambda columns: columns)
+    for labels in (made["src_parents"], made["tgt_parents"]):
+        labels.fill_(-1)
+    made["net_input"]["src_parent_positions"].fill_(float("nan"))
+    return made
+
+
+def identical_words() -> Any:
+    """All tokens and tree distances the same, and so all that is measured between them."""
+    made = batch([8, 8], [8, 8], lambda columns: torch.zeros_like(columns))
+    for tokens in (made["net_input"]["src_tokens"], made["net_input"]["prev_output_tokens"]):
+        tokens[tokens > build.EOS] = 5
+    made["net_input"]["src_tree_distances"].zero_()
+    return made
+
+
+INPUTS = (
+    one_token,
+    empty_beside_long,
+    a_thousand_source_tokens,
+    a_thousand_target_tokens,
+    all_unknown,
+    every_parent_in_the_future,
+    no_parent_at_all,
+    identical_words,
+)
+
+
+def make_model(name: str, **options: Any) -> Any:
+    if name.startswith(("rnn", "syntax_rnn")):
+        options |= SMALL_RNN
+    if name == "transformer_lpsi_tiny":
+        options |= {**TIED, "decoder_layers": 3}
+    return build.model(name, **options).train()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_losses_and_gradients_are_finite(name: str) -> None:
+    model = make_model(name, noise=0.1)
+    objective = criterion(**WEIGHTS)
+    for make in INPUTS:
+        if make is a_thousand_target_tokens and "rnn" in name:
+            continue  # nothing but a thousand steps
+        model.zero_grad()
+        loss, size, log = objective(model, make())
+        (loss / size).backward()
+        assert torch.isfinite(loss), make.__name__
+        assert all(torch.isfinite(torch.as_tensor(value)).all() for value in log.values()), log
+        for parameter, value in model.named_parameters():
+            if value.grad is not None:
+                assert torch.isfinite(value.grad).all(), (make.__name__, parameter)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e3])
+@pytest.mark.parametrize("name", NAMES)
+def test_finite_with_extreme_weights(name: str, scale: float) -> None:
+    """Weights of zero make all scores and distances the same; large ones make them extreme."""
+    model = make_model(name)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(scale)
+    loss, _, _ = criterion(**WEIGHTS)(model, every_parent_in_the_future())
+    loss.backward()
+    assert torch.isfinite(loss)
+    for parameter, value in model.named_parameters():
+        assert value.grad is None or torch.isfinite(value.grad).all(), parameter

@@ -1,0 +1,66 @@
+"""Fields that kinds of heads make of the parse for themselves."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN
+from syncattn_fairseq.modules.heads.relative_depth import collate_depths
+from syncattn_fairseq.modules.heads.supervised_gate import collate_gap_heights
+from tests.functional.test_supervised_gate import slow_heights
+from tests.models.build import EOS, PAD, dictionary
+
+HEADS = [[2, 5, 4, 2, 0], [0, 1], [2, 0, 2]]  # of words, from 1; 0 = root
+LENGTHS = [[1, 2, 1, 3, 1], [2, 2], [1, 1, 1]]  # subwords
+N = CONTINUATION
+
+
+def lay_out(left: bool, unparsed: int | None = None) -> tuple[Tensor, Tensor]:
+    rows = []
+    for heads, lengths in zip(HEADS, LENGTHS, strict=True):
+        own = [NO_HEAD] * len(heads) if len(rows) == unparsed else heads
+        rows.append([m for h, n in zip(own, lengths, strict=True) for m in [h] + [N] * (n - 1)])
+    width = max(map(len, rows)) + 1
+    marks, tokens = torch.full((3, width), NO_TOKEN), torch.full((3, width), PAD)
+    for b, row in enumerate(rows):
+        first = width - 1 - len(row) if left else 0
+        marks[b, first : first + len(row)] = torch.tensor(row)
+        tokens[b, first : first + len(row)] = 5
+        tokens[b, first + len(row)] = EOS
+    return marks, tokens
+
+
+def spread(values: list[int], lengths: list[int], rest: int | None) -> list[int]:
+    """Give every subword its word's value, or all but the first another."""
+    return [
+        value if k == 0 or rest is None else rest
+        for value, n in zip(values, lengths, strict=True)
+        for k in range(n)
+    ]
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_gap_heights_are_those_of_the_words(left: bool) -> None:
+    marks, tokens = lay_out(left, unparsed=2)
+    found = collate_gap_heights(marks, tokens, dictionary())
+    assert found.dtype == torch.float64
+    for b, (heads, lengths) in enumerate(zip(HEADS[:2], LENGTHS[:2], strict=True)):
+        parents = [h - 1 if h else i for i, h in enumerate(heads)]
+        root = heads.index(0)
+        heights = slow_heights([*parents, root])  # the end of the sentence hangs from the root
+        inside = found[b][tokens[b] != PAD].tolist()
+        assert inside == [*spread(heights[:-1], lengths, rest=0), heights[-1]]
+        assert found[b][tokens[b] == PAD].isnan().all()
+    assert found[2].isnan().all()
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_depths_are_those_of_the_words(left: bool) -> None:
+    marks, tokens = lay_out(left, unparsed=1)
+    found = collate_depths(marks, tokens, dictionary())
+    for b, depths in ((0, [2, 1, 3, 2, 0]), (2, [1, 0, 1])):
+        inside = found[b][tokens[b] != PAD].tolist()
+        assert inside == [*spread(depths, LENGTHS[b], rest=None), 1]
+    assert found[1].eq(0).all()

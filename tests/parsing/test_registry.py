@@ -1,0 +1,98 @@
+"""Parsers by name; one that is added in one place is known everywhere."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from syncattn_fairseq.base.errors import BadParse, DataError
+from syncattn_fairseq.cli import parse as command
+from syncattn_fairseq.parsing.eda import Eda
+from syncattn_fairseq.parsing.external import ExternalParser
+from syncattn_fairseq.parsing.parser import Parse, Parser, ParserSource, Sentences
+from syncattn_fairseq.parsing.registry import PARSERS, open_parser
+from tests.parsing.chain import CONLLU
+
+
+class Star(Parser, ParserSource):
+    """Hangs all words from one of them."""
+
+    about, specs, needs = "a star", ("CENTRE",), ("centre",)
+
+    def __init__(self, centre: int) -> None:
+        self.centre = centre
+
+    @staticmethod
+    def add_options(group: Any) -> None:
+        group.add_argument("--centre", type=int)
+
+    @classmethod
+    def from_options(cls, options: Namespace) -> Star:
+        return cls(options.centre)
+
+    @classmethod
+    def from_spec(cls, spec: str) -> Star | None:
+        return cls(int(spec)) if spec.isdecimal() else None
+
+    def files(self) -> list[Path]:
+        return []
+
+    def describe(self) -> dict[str, str]:
+        return {"parser": f"star of {self.centre}"}
+
+    def open(self, worker: int | None = None) -> Parser:
+        return self
+
+    def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
+        for index, words in enumerate(sentences):
+            heads = [0 if n == self.centre else self.centre for n in range(1, len(words) + 1)]
+            yield index, Parse(heads, ["dep"] * len(words))
+
+
+def test_a_new_parser_needs_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(PARSERS, "star", Star)
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("the man sleeps\n")
+    arguments = ["--parser=star", "--input=text", "--output=heads"]
+    assert command.main([*arguments, "--centre=3"]) == 0
+    assert Path("heads").read_text() == "3 3 0\n"
+    [parse] = open_parser("star:2")([["the", "man", "sleeps"]])
+    assert parse is not None and parse.heads == [2, 0, 2]
+    for wrong, message in (
+        (arguments, "--parser star needs --centre"),
+        ([*arguments, "--parser=stanza", "--lang=en", "--centre=3"], "--centre does not go with"),
+    ):
+        with pytest.raises(SystemExit):
+            command.main(wrong)
+        assert message in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+    assert "command: any --command; star: a star" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("spec", ["", "stanza", "stanza:", "spacy:", "eda:", "command:eda:"])
+def test_what_names_no_parser_is_told_what_does(spec: str) -> None:
+    with pytest.raises(DataError) as error:
+        open_parser(spec)
+    assert str(error.value) == (
+        f"{spec!r} names no parser; expected stanza:LANG, stanza:LANG:DIR, spacy:MODEL, "
+        "eda:MODEL or command:FORMAT:COMMAND, as in stanza:en"
+    )
+
+
+def test_commands_have_specs_too(tmp_path: Path) -> None:
+    program = tmp_path / "a program: mine.py"
+    program.write_text(CONLLU)
+    parser = open_parser(f"command:conllu:{sys.executable} {shlex.quote(str(program))}")
+    [parse] = parser([["the", "man"]])
+    assert parse is not None and parse.heads == [0, 1]
+    eda = open_parser("eda:model")
+    assert isinstance(eda, ExternalParser) and eda.command == Eda.from_model("model")

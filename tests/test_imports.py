@@ -1,0 +1,115 @@
+"""What the rooms import, and that the plugin registers in whatever order things are imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import syncattn_fairseq
+
+ROOT = Path(syncattn_fairseq.__file__).parents[1]
+
+
+def run(program: str, *arguments: object) -> str:
+    """Run a program in an interpreter that has imported nothing."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WITHOUT_FAIRSEQ = """
+import pkgutil, sys
+from importlib import import_module
+sys.modules["fairseq"] = None
+for room in ("base", "trees", "synthetic", "parsing", "evaluation", "functional"):
+    package = import_module(f"syncattn_fairseq.{room}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
+    print(room, *(name for name in ("torch", "numpy", "sacrebleu") if name in sys.modules))
+import torch
+from syncattn_fairseq.data.subwords import subword_parents
+from syncattn_fairseq.evaluation.alignment import alignment_error_rate
+from syncattn_fairseq.functional import dependency_loss
+from syncattn_fairseq.parsing.registry import open_parser
+from syncattn_fairseq.trees.brackets import parse_tree
+print(subword_parents([2, 0], [2, 1], "chain"))
+print(dependency_loss(torch.full((1, 2, 2), 0.5), torch.tensor([[1, 1]]))[0].item())
+print(alignment_error_rate([{(0, 0)}], [set()], [{(0, 0)}]).aer)
+print(*parse_tree("(S (NP (DT the) (NN man)) (VP (V sleeps)))").leaves())
+try:
+    open_parser("stanza")
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_rooms_work_where_fairseq_is_not_installed() -> None:
+    *rooms, parents, loss, aer, leaves, error = run(WITHOUT_FAIRSEQ).splitlines()
+    assert rooms[:3] == ["base", "trees", "synthetic"]  # and load nothing heavy
+    assert [line.split()[0] for line in rooms[3:]] == ["parsing", "evaluation", "functional"]
+    assert "torch" not in rooms[4]
+    assert parents == "[1, 2, 2]"
+    assert float(loss) == pytest.approx(1.386294)
+    assert (aer, leaves) == ("0.0", "the man sleeps")
+    assert error.startswith("'stanza' names no parser")
+
+
+ORDERS = {
+    "the equations first": "import syncattn_fairseq.functional, syncattn_fairseq.plugin",
+    "fairseq first": "import fairseq, syncattn_fairseq",
+    "the plugin first": "import syncattn_fairseq.plugin, fairseq",
+    "--user-dir": "use(plugin)",
+    "--user-dir of one's own": "use(own)",
+}
+
+# What fairseq imports takes most of the time. It is imported once, and each order has a fork.
+REGISTER = """
+import argparse, os, sys
+import hydra, numpy, omegaconf, sacrebleu, torch
+plugin, own, *orders = sys.argv[1:]
+
+def use(folder):
+    from fairseq.utils import import_user_module
+    import_user_module(argparse.Namespace(user_dir=folder))
+
+for order in orders:
+    if not os.fork():
+        assert "fairseq" not in sys.modules
+        exec(order)
+        from fairseq.criterions import CRITERION_REGISTRY
+        from fairseq.models import ARCH_MODEL_REGISTRY
+        from fairseq.tasks import TASK_REGISTRY
+        assert "translation_with_syntax" in TASK_REGISTRY, order
+        assert "label_smoothed_cross_entropy_with_syntax" in CRITERION_REGISTRY, order
+        assert ARCH_MODEL_REGISTRY["transformer_dbsa"].__module__.startswith("syncattn_fairseq.")
+        assert ("transformer_of_mine" in ARCH_MODEL_REGISTRY) == ("own" in order), order
+        os._exit(0)
+    assert os.wait()[1] == 0, order
+    print(order)
+"""
+
+OWN = """
+import syncattn_fairseq.plugin
+from fairseq.models import register_model_architecture
+
+@register_model_architecture("syntax_transformer", "transformer_of_mine")
+def configure(args):
+    pass
+"""
+
+
+def test_the_plugin_registers_in_every_order(tmp_path: Path) -> None:
+    own = tmp_path / "my_plugin"
+    own.mkdir()
+    (own / "__init__.py").write_text(OWN)
+    told = run(REGISTER, ROOT / "syncattn_fairseq", own, *ORDERS.values())
+    assert told.splitlines() == list(ORDERS.values())
