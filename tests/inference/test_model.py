@@ -186,7 +186,7 @@ def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: P
     data, subwords = small_corpus.data, small_corpus.subwords
     fails("No such file", tmp_path / "none.pt", data)
     fails("no model", tmp_path)
-    fails("fairseq cannot load it", subwords, data)
+    fails("cannot load it", subwords, data)
     fails("no dictionaries", path, tmp_path)
     fails("subwords=FILE", path, data)
     fails("not a sentencepiece model", path, data, subwords=_file(tmp_path, b"\nnothing"))
