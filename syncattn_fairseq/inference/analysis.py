@@ -24,7 +24,7 @@ class Sentence:
 
     Args:
         pieces: its subwords.
-        scheme: how they are marked, see :func:`..data.subwords.word_starts`.
+        scheme: how they are marked, see :func:`..data.words.word_starts`.
     """
 
     pieces: Sequence[str]

@@ -24,6 +24,10 @@ def load(
     >>> model = syncattn_fairseq.load("checkpoint_best.pt", "data-bin", subwords="bpe.model")
     >>> model.translate(["the dog sees a cat ."])
     ['der Hund sieht eine Katze .']
+    >>> model.parse(["the dog sees a cat ."])[0].source.tree
+    [2, 3, 0, 5, 3, 3]
+    >>> print(model.align(["the dog sees a cat ."])[0])
+    0-0 1-1 2-2 3-3 4-4 5-5
 
     Args:
         path: a checkpoint of fairseq, several of them separated by ``:``, or the folder of an

@@ -98,7 +98,7 @@ class Forced:
         """Return where each token of each sentence attends to most.
 
         Positions count the tokens of the sentence, without padding and the end of sentence, which
-        attend to nothing here and are attended to by nothing.
+        attend to nothing here and are attended to by nothing; -1 stands for nothing.
 
         Args:
             attention: ``(B, R, C)``.

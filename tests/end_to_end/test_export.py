@@ -1,0 +1,56 @@
+"""Models out of fairseq and into it, by the real commands."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.commands import logged, run, train
+
+pytestmark = pytest.mark.usefixtures("forked")
+
+
+def test_an_export_translates_as_its_checkpoint(
+    text: Path, data: Path, syncattn: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("ctranslate2")
+    checkpoint, subwords = syncattn / "checkpoint_last.pt", text / "bpe.model"
+    source = "".join((text / "words" / "test.en").read_text().splitlines(keepends=True)[:3])
+    options = [f"--path={checkpoint}", f"--data-bin={data}", f"--subwords={subwords}"]
+    folder = tmp_path / "out"
+    said = run("syncattn-export", *options, "--format=ctranslate2", f"--output={folder}")
+    assert said.splitlines()[-1].startswith(f"{folder}: 20 sentences score the same to ")
+    wanted = run("syncattn-translate", *options, "--device=cpu", "--alignments", stdin=source)
+    found = run("syncattn-translate", f"--path={folder}", "--alignments", stdin=source)
+    # Trained for a moment only, it may not know where a sentence ends.
+    for one, other in zip(wanted.splitlines(), found.splitlines(), strict=True):
+        assert one.split("\t")[0][:30] == other.split("\t")[0][:30]
+
+    said = run("syncattn-export", *options, "--format=fairseq", f"--output={folder}", fails=True)
+    assert said.splitlines()[-1].startswith(f"error: {folder}: is there already")
+
+
+def test_a_baseline_is_as_good_before_the_first_update_of_dbsa(data: Path, tmp_path: Path) -> None:
+    baseline = tmp_path / "baseline"
+    output = train(data, baseline, "transformer", "--max-update=8")
+    [before] = logged(output, "valid")
+    still = ["--max-update=1", "--lr=0", "--lr-scheduler=fixed"]
+    checkpoint = baseline / "checkpoint_last.pt"
+    output = train(
+        data, tmp_path / "dbsa", "transformer_dbsa", *still, f"--finetune-from-model={checkpoint}"
+    )
+    assert "new: encoder.layers.0.self_attn.heads.dependency.weight" in output
+    [after] = logged(output, "valid")
+    for number in ("valid_loss", "valid_nll_loss", "valid_ppl"):
+        assert after[number] == pytest.approx(before[number], abs=2e-3)
+    assert after["valid_src_dep_loss"] > 0
+
+    restored = tmp_path / "restored"
+    restored.mkdir()
+    shutil.copy(checkpoint, restored / "checkpoint_last.pt")
+    fresh = [f"--reset-{name}" for name in ("optimizer", "dataloader", "meters", "lr-scheduler")]
+    output = train(data, restored, "transformer_dbsa", *still, *fresh)
+    [after] = logged(output, "valid")
+    assert after["valid_nll_loss"] == pytest.approx(before["valid_nll_loss"], abs=2e-3)
