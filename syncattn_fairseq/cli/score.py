@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import DataError
+from ..base.files import replacing
 from ..data.parses import read_heads
 from ..data.words import SCHEMES
 from ..evaluation.alignment import read_alignments
@@ -26,13 +28,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     # Importing fairseq makes every logger talk.
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
-    scores = _score(args)
+    outputs = _outputs(args)
+    scores = _score(args, outputs)
+    if args.text:
+        _write_text(args, outputs)
     numbers = {name: score.as_dict() for name, score in scores.items()}
     publish({"systems": numbers}, report(scores), args.json)
 
 
-def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
-    from ..evaluation.scoring import Gold, Output, score_systems
+def _score(args: argparse.Namespace, outputs: Mapping[str, Output]) -> dict[str, SystemScore]:
+    from ..evaluation.scoring import Gold, score_systems
     from ..evaluation.translation import read_references
 
     gold = Gold(
@@ -42,11 +47,6 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
         source=read_references(args.source) if args.source else None,
     )
-    outputs: dict[str, Output] = {}
-    for name, *files in args.system:
-        if len(files) not in (1, 2) or name in outputs:
-            raise DataError(f"--system {name}: give each name once, with one or two files")
-        outputs[name] = Output(*map(read_decoded, files))
     return score_systems(
         outputs,
         gold,
@@ -60,6 +60,28 @@ def _score(args: argparse.Namespace) -> dict[str, SystemScore]:
         parts=args.parts,
         warn=lambda message: print(f"warning: {message}", file=sys.stderr),
     )
+
+
+def _outputs(args: argparse.Namespace) -> dict[str, Output]:
+    from ..evaluation.scoring import Output
+
+    outputs: dict[str, Output] = {}
+    for name, *files in args.system:
+        if len(files) not in (1, 2) or name in outputs:
+            raise DataError(f"--system {name}: give each name once, with one or two files")
+        outputs[name] = Output(*map(read_decoded, files))
+    return outputs
+
+
+def _write_text(args: argparse.Namespace, outputs: Mapping[str, Output]) -> None:
+    from ..evaluation.scoring import plain_text
+
+    if len(outputs) > 1:
+        raise DataError("--text: give one --system")
+    [output] = outputs.values()
+    with replacing(args.text) as path, path.open("w", encoding="utf-8") as file:
+        for text in plain_text(output.beam, args.subwords, args.detokenize):
+            file.write(text + "\n")
 
 
 def _gold_heads(path: str) -> list[list[int] | None]:
@@ -168,6 +190,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the references are these test sets, one after the other, of so many sentences: BLEU "
         "of each, and the mean of these",
     )
+    parser.add_argument("--text", type=Path, metavar="FILE", help="write the translations as text")
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     return parser
 

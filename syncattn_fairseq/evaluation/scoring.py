@@ -132,7 +132,7 @@ def score_systems(
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
         with _naming(f"system {name}"):
-            texts[name] = _plain_text(output.beam, scheme, moses_language)
+            texts[name] = plain_text(output.beam, scheme, moses_language)
             if words is not None:
                 texts[name] = words_by(words, texts[name])
             if tokenised and looks_tokenised(texts[name]) is False:
@@ -164,9 +164,10 @@ def _source_lengths(outputs: Mapping[str, Output], gold: Gold, scheme: str | Non
     return source_lengths(printed, scheme)
 
 
-def _plain_text(
+def plain_text(
     decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
 ) -> list[str]:
+    """Return the translations as text; see `score_systems`."""
     texts = [sentence.translation for sentence in decoded]
     texts = undo_subwords(texts, scheme or detect_scheme(texts))
     return detokenize_moses(texts, moses_language) if moses_language else texts
