@@ -187,10 +187,12 @@ def test_names_that_a_shell_would_run(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("corpus", "systems", "parsed", "added"),
     [
-        ("wmt14_en_de", ["transformer", "rnn_global"], "", []),
-        ("wmt14_en_de", ["rnn_syntax_directed"], "en", ["heads.en"]),
+        ("wmt14_en_de", ["transformer"], "", []),
+        ("wmt14_en_de_words", ["rnn_global", "rnn_local_double"], "", []),
+        ("wmt14_en_de_words", ["rnn_syntax_directed"], "en", ["heads.en"]),
         ("wmt14_en_de", ["transformer", "syncattn"], "en de", ["heads.de", "heads.en"]),
-        ("aspec_ja_en", ["lpsi_paper_synch_rank", "syncattn_without_parses"], "", []),
+        ("aspec_ja_en", ["syncattn_without_parses"], "", []),
+        ("aspec_ja_en_lpsi", ["synch_rank", "transformer"], "", []),
         ("nc11_en_de", ["sh"], "en", ["labels.en"]),
         ("nc11_en_de", ["multi_task"], "en", []),
         ("multi30k_tiny_en_de", ["pascal_self", "pascal_constant"], "", []),
@@ -231,6 +233,53 @@ def test_another_parser_of_a_language(
     text = "\n".join(dry(capsys, "aspec_ja_en", "dbsa", "--from=parse", "--to=parse")[1])
     assert text.count("syncattn-parse --parser spacy:ja_ginza --input") == 3
     assert text.count("syncattn-parse --parser stanza --lang en") == 3
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        *(f"pascal model.pascal_layers={layer}" for layer in range(1, 7)),
+        *(f"lisa model.encoder_dependency_layer={layer}" for layer in range(1, 7)),
+        *(f"pascal model.pascal_std={std}" for std in range(6)),
+        "pascal model.pascal_heads=2 model.parent_ignoring=0.4",
+    ],
+)
+def test_ablations_of_pascals_paper_are_one_line(
+    capsys: pytest.CaptureFixture[str], override: str
+) -> None:
+    system, *settings = override.split()
+    _, commands = dry(capsys, "nc11_de_en", system, *settings, "--from=train", "--to=train")
+    assert all(f"++{setting}" in commands[-1] for setting in settings)
+
+
+def test_japanese_words_are_those_of_kytea_without_escapes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, commands = dry(capsys, "aspec_ja_en", "transformer", "--to=tokenise")
+    japanese = [c for c in commands if "kytea" in c and ".ja" in c]
+    assert len(japanese) == 3 and all("| kytea -notags -out tok >" in c for c in japanese)
+
+
+def test_punctuation_is_normalised_in_the_training_text_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, commands = dry(capsys, "wmt14_en_de", "transformer", "--to=tokenise")
+    normalised = [c for c in commands if "--normalise" in c]
+    assert len(normalised) == 2 and all("raw/train." in c for c in normalised)
+
+
+def test_validation_text_and_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    _, commands = dry(capsys, "europarl_de_en_align", "transformer", "--from=clean", "--to=clean")
+    folder = "corpora/europarl_de_en_align/words"
+    assert f"--exclude {folder}/test --last 1000 --held-out {folder}/valid" in commands[0]
+
+
+def test_words_in_place_of_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+    _, commands = dry(capsys, "wmt14_en_de_words", "rnn_global", "--from=subwords")
+    text = "\n".join(commands)
+    assert "syncattn-bpe" not in text and "--nwordssrc 50000 --nwordstgt 50000" in text
+    assert "--remove-bpe none" in text
+    assert "--parts newstest2013:3000,newstest2014:3003,newstest2015:2169" in text
 
 
 # ---- bad input
