@@ -83,7 +83,7 @@ def kill_training(folder: Path, kills: int, generator: random.Random) -> list[st
         *("--encoder-embed-dim=64", "--encoder-ffn-embed-dim=2048", "--encoder-attention-heads=4"),
         *("--decoder-ffn-embed-dim=2048", "--decoder-attention-heads=4", "--cpu", "--seed=1"),
         *("--criterion=label_smoothed_cross_entropy_with_syntax", "--optimizer=adam", "--lr=1e-3"),
-        *("--max-tokens=600", "--max-update=40", "--save-interval-updates=1"),
+        *("--max-tokens=600", "--max-update=24", "--save-interval-updates=1"),
         *("--keep-interval-updates=3", "--log-format=json", "--log-interval=1"),
     ]
     began = time.monotonic()

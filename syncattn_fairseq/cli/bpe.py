@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ..base.files import replacing
 from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, read_sentences
-from .common import add_texts, command, new_parser, rewrite_texts
+from .common import add_texts, command, new_parser, positive, rewrite_texts
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -20,7 +20,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     learn = commands.add_parser("learn", help="learn a sentencepiece model from tokenised text")
     learn.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE")
-    learn.add_argument("--vocab-size", type=int, required=True, metavar="N")
+    learn.add_argument("--vocab-size", type=positive, required=True, metavar="N")
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )

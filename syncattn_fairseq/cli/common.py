@@ -18,15 +18,27 @@ from typing import Any
 from .. import __version__
 from ..base.errors import DataError
 from ..base.files import replacing
+from ..base.numbers import read_whole
 
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
-    """Make the entry point of a command: bad input is one line on standard error and status 1."""
+    """Make the entry point of a command: bad input is one line on standard error and status 1.
+
+    So is the user's interruption. Where nobody reads the output any more, the command just ends.
+    """
 
     @functools.wraps(run)
     def main(argv: Sequence[str] | None = None) -> int:
         try:
             run(argv)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Python would try to write the rest at exit, and complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except KeyboardInterrupt:
+            print("error: interrupted", file=sys.stderr)
+            return 130
         except (DataError, OSError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
@@ -126,8 +138,11 @@ def fraction(value: str) -> float:
 
 
 def positive(value: str) -> int:
-    """Read a whole number from 1."""
-    number = int(value)
+    """Read a whole number from 1, of nine digits at most."""
+    try:
+        number = read_whole(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is less than 1")
     return number

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..data.parses import MIN_PARSED
 from ..parsing.corpus import convert_parsed, parse_corpus
 from ..parsing.executors import Executor, local, slurm
 from ..parsing.formats import FORMATS
 from ..parsing.parser import MAX_WORDS, ParserSource
 from ..parsing.registry import PARSERS, find_parser
 from ..parsing.writer import CONLLU, HEADS, LABELS
-from .common import check_outputs, command, new_parser, positive
+from .common import check_outputs, command, fraction, new_parser, positive
 
 
 @command
@@ -26,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     check_outputs(*named.values())
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
-        report, rate = convert_parsed(args.input, args.parsed, args.format, outputs, args.overwrite)
+        report, rate = convert_parsed(
+            args.input, args.parsed, args.format, outputs, args.overwrite, args.min_parsed
+        )
     else:
         report, rate = parse_corpus(
             args.input,
@@ -36,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             _executor(args),
             args.shards,
             args.overwrite,
+            min_parsed=args.min_parsed,
             say=print,
         )
     for line, detail in report.failures:
@@ -118,6 +122,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="longer sentences are not parsed; 1,000 words take Stanza 10 s and 3 GB (default: "
         f"{MAX_WORDS})",
+    )
+    parser.add_argument(
+        "--min-parsed",
+        type=fraction,
+        default=MIN_PARSED,
+        metavar="SHARE",
+        help="write nothing where a smaller share of the sentences has a parse (default: "
+        f"{MIN_PARSED})",
     )
     group = parser.add_argument_group("the parser")
     group.add_argument(

@@ -248,6 +248,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     if args.dataset_impl != "mmap":
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
+    if args.workers < 1:
+        raise DataError(f"--workers {args.workers}: give 1 or more")
     parts = list(_parts(args))
     sources, dictionaries, schemes = _check(args, parts)
     destination = Path(args.destdir)

@@ -38,8 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _score(args: argparse.Namespace, outputs: Mapping[str, Output]) -> dict[str, SystemScore]:
     from ..evaluation.scoring import Gold, score_systems
-    from ..evaluation.translation import read_references
+    from ..evaluation.translation import check_tokenizer, read_references
 
+    check_tokenizer(args.tokenize)
     gold = Gold(
         references=read_references(args.references),
         source_heads=_gold_heads(args.source_heads) if args.source_heads else None,

@@ -22,18 +22,25 @@ _tokenise: Callable[[str], str]
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    load_sacremoses()
+    prefixes = load_sacremoses().corpus.NonbreakingPrefixes()
+    if args.lang not in {*prefixes.available_langs, *prefixes.available_langs.values()}:
+        print(
+            f"note: Moses knows no abbreviations of {args.lang}; those of English are taken",
+            file=sys.stderr,
+        )
     rewrite_texts(args, partial(_tokenise_lines, args))
 
 
 def _tokenise_lines(args: argparse.Namespace, source: Path | int) -> Iterator[str]:
     sentences = tqdm(read_lines(source), unit=" sentences", unit_scale=True, disable=None)
-    start = (args.lang, args.normalise, args.aggressive, args.lowercase)
+    start = (args.lang, args.normalise, args.aggressive, args.lowercase, args.words)
     with multiprocessing.Pool(args.workers, _start, start) as pool:
         yield from pool.imap(_work, sentences, chunksize=1000)
 
 
-def _start(language: str, normalise: bool, aggressive: bool, lowercase: bool) -> None:
+def _start(
+    language: str, normalise: bool, aggressive: bool, lowercase: bool, are_words: bool
+) -> None:
     """Make the tokeniser of a process."""
     global _tokenise
     sacremoses = load_sacremoses()
@@ -42,6 +49,8 @@ def _start(language: str, normalise: bool, aggressive: bool, lowercase: bool) ->
 
     def tokenise(text: str) -> str:
         text = normalizer.normalize(text) if normalise else text
+        if are_words:
+            return text.lower() if lowercase else text
         # Its splits at hyphens are marked as @-@, which its detokeniser knows.
         words: str = tokenizer.tokenize(
             text, aggressive_dash_splits=aggressive, escape=False, return_str=True
@@ -69,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
         "--aggressive", action="store_true", help="split words at hyphens, as in well @-@ known"
     )
     parser.add_argument("--lowercase", action="store_true", help="put the words in lower case")
+    parser.add_argument(
+        "--words", action="store_true", help="the text is in words already: leave them whole"
+    )
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes")
     add_texts(parser)
     return parser

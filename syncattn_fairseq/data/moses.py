@@ -20,3 +20,19 @@ def load_sacremoses() -> Any:
             "the Moses tokenizer needs sacremoses; pip install 'syncattn-fairseq[moses]'"
         ) from None
     return sacremoses
+
+
+def check_language(language: str) -> None:
+    """Check that the Moses tokenizer knows a language: sacremoses takes English for all others.
+
+    Raises:
+        DataError: it does not, or sacremoses is not installed.
+    """
+    load_sacremoses()
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    known = sorted({code for code in NonbreakingPrefixes().available_langs.values()})
+    if language not in known:
+        raise DataError(
+            f"the Moses tokenizer does not know {language!r}; it knows {' '.join(known)}"
+        )

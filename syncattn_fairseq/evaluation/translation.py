@@ -15,7 +15,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from ..base.errors import DataError
 from ..base.files import read_gzipped_lines, read_lines
-from ..data.moses import load_sacremoses
+from ..data.moses import check_language, load_sacremoses
 from ..data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, sentence_ribes
 
@@ -36,6 +36,18 @@ def bleu(
     return _score(BLEU(tokenize=tokenize, force=tokenize == "none"), hypotheses, references)
 
 
+def check_tokenizer(tokenize: str) -> None:
+    """Check that one of sacreBLEU's tokenizers is there: some need other programs.
+
+    Raises:
+        DataError: it is not.
+    """
+    try:
+        BLEU(tokenize=tokenize)
+    except (ImportError, RuntimeError) as error:
+        raise DataError(f"--tokenize {tokenize}: {' '.join(str(error).split())[:200]}") from None
+
+
 def compound_split_bleu(
     hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> TranslationScore:
@@ -50,8 +62,9 @@ def compound_split_bleu(
         language: of the Moses tokenizer.
 
     Raises:
-        DataError: sacremoses is not installed.
+        DataError: sacremoses is not installed, or does not know the language.
     """
+    check_language(language)
     tokenizer = load_sacremoses().MosesTokenizer(language)
 
     def split(texts: Sequence[str]) -> list[str]:
@@ -97,8 +110,9 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
     """Undo the Moses tokenizer.
 
     Raises:
-        DataError: sacremoses is not installed.
+        DataError: sacremoses is not installed, or does not know the language.
     """
+    check_language(language)
     detokenizer = load_sacremoses().MosesDetokenizer(language)
     return [detokenizer.detokenize(text.split()) for text in texts]
 

@@ -12,10 +12,11 @@ from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
 from ..base.files import checksum, locked, read_lines, replacing
+from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS
 from .manifest import Manifest
-from .parsed_file import parses_of
+from .parsed_file import EMPTY, parses_of
 from .parser import ParserSource
 from .report import Report
 from .shards import Shard, ShardTask, plan
@@ -34,6 +35,7 @@ def parse_corpus(
     count: int | None = None,
     overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
+    min_parsed: float = 0.0,
 ) -> tuple[Report, float]:
     """Parse a text, but nothing that has been parsed already.
 
@@ -49,6 +51,7 @@ def parse_corpus(
         count: how many shards; None for one per 2 MB.
         overwrite: also files that were not made here.
         say: is told what is not done, or done again, and why.
+        min_parsed: the smallest share of the sentences with words that must have a parse.
 
     Returns:
         what is in the output, and the words parsed per second, 0 if there was nothing to do.
@@ -93,7 +96,7 @@ def parse_corpus(
             with bar:
                 execute(task, missing, bar.update)
         seconds = time.monotonic() - began
-        report = _merge(task, shards, outputs)
+        report = _merge(task, shards, outputs, min_parsed)
         manifest.finished(_checksums(outputs), report).write(record)
         shutil.rmtree(folder)
     return report, left / seconds if missing else 0.0
@@ -153,10 +156,22 @@ def _missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> li
     return [shard for shard in manifest.shards if shard not in usable]
 
 
-def _merge(task: ShardTask, shards: list[Shard], outputs: Mapping[str, Path]) -> Report:
+def _check_parsed(where: Path, report: Report, least: float) -> None:
+    parsed = report.sentences - report.empty.total()
+    try:
+        check_parsed(where, parsed, report.sentences - report.empty[EMPTY], least)
+    except DataError as error:
+        reasons = ", ".join(reason for reason, _ in report.empty.most_common(3))
+        raise DataError(f"{error} (the rest: {reasons})") from None
+
+
+def _merge(
+    task: ShardTask, shards: list[Shard], outputs: Mapping[str, Path], min_parsed: float
+) -> Report:
     report = Report()
     for shard in shards:
         report.add(task.report(shard))
+    _check_parsed(outputs[HEADS], report, min_parsed)
     with ExitStack() as stack:
         for kind, path in outputs.items():
             with stack.enter_context(replacing(path)).open("wb") as whole:
@@ -172,6 +187,7 @@ def convert_parsed(
     file_format: str,
     outputs: Mapping[str, Path],
     overwrite: bool = False,
+    min_parsed: float = 0.0,
 ) -> tuple[Report, float]:
     """Take the parses of a text from what a parser has written.
 
@@ -181,12 +197,14 @@ def convert_parsed(
         file_format: see :data:`.formats.FORMATS`.
         outputs: as in `parse_corpus`.
         overwrite: files that are there already.
+        min_parsed: as in `parse_corpus`.
 
     Returns:
         as `parse_corpus`.
 
     Raises:
-        DataError: naming the line that is not in the format, or a file that is there already.
+        DataError: naming the line that is not in the format, or a file that is there already; too
+            few sentences have a parse.
     """
     if not overwrite:
         _check_unmade(outputs, {})
@@ -200,4 +218,5 @@ def convert_parsed(
             for line, (parse, reason) in zip(lines, outcomes, strict=True):
                 found = parse if parse is not None else BadParse(reason or "", reason or "")
                 writer.write(line.split(), found)
+        _check_parsed(parsed, writer.report, min_parsed)
     return writer.report, writer.report.words / (time.monotonic() - began)

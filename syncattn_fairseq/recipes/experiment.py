@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .corpus import Corpus
+from .fast_align import PROGRAM, WAYS
 from .launch import Machines, training
 from .needs import ENCODER_PARSES, MULTI_TASK
 from .prepare import RAW, WORDS, folder, gold_alignments
@@ -233,6 +235,10 @@ class Cell:
             links: list[object] = ["--forward", "cell", output / "forced.txt"]
             if corpus.gold_alignments:
                 links += ["--one-based", "--backward", "cell", output / "reversed" / "forced.txt"]
+                steps.append(self._score_reversed(how))
+                if shutil.which(PROGRAM):
+                    for way in WAYS:
+                        links += [f"--{way}", PROGRAM, words / f"{PROGRAM}.{way}"]
             steps.append(
                 line(
                     *("syncattn-align", "--gold", gold_alignments(corpus), *links),
@@ -242,6 +248,13 @@ class Cell:
         if corpus.generated and reference.get("print_distances"):
             steps += self._trees(words)
         return steps
+
+    def _score_reversed(self, how: Mapping[str, Any]) -> Step:
+        """Score the translations of the other direction."""
+        folder = self.output / "reversed"
+        references = self.references.with_name(f"test.{self.experiment.corpus.source}")
+        outputs = ("--system", self.system, folder / "test.txt", "--json", folder / "scores.json")
+        return line("syncattn-score", "--references", references, *options(how), *outputs)
 
     def _trees(self, words: Path) -> list[Step]:
         """Induce trees of the target side from the distances of each gated layer."""

@@ -71,9 +71,13 @@ def fetch(
         DataError: there is no such file to be had, it is not the one that is expected, or another
             run is downloading it.
     """
+    try:
+        path = urlsplit(url).path
+    except ValueError as error:
+        raise DataError(f"{url}: no URL: {error}") from None
     if name is None:
-        name = unquote(urlsplit(url).path).rpartition("/")[2]
-    if name in ("", ".", "..") or "/" in name:
+        name = unquote(path).rpartition("/")[2]
+    if name in ("", ".", "..") or {"/", "\0"} & set(name):
         raise DataError(f"{url}: {name!r} is no name for a file; name it")
     target = directory / name
     sums = _Sums(directory / SUMS)
@@ -374,8 +378,8 @@ def _described(answer: Any, url: str) -> _Origin:
     tag = answer.headers["ETag"]
     # Only a strong tag says that two files are the same byte for byte.
     version = answer.headers["Last-Modified"] if tag is None or tag.startswith("W/") else tag
-    length = answer.headers["Content-Length"]
-    return _Origin(url, version, None if length is None else int(length))
+    length = answer.headers["Content-Length"] or ""
+    return _Origin(url, version, int(length) if length.isdecimal() else None)
 
 
 def _check(origin: _Origin, size: int | None, target: Path, answer: Any) -> None:

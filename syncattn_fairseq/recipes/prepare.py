@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from ..base.errors import DataError
 from .corpus import SPLITS, Corpus
+from .fast_align import PROGRAM
 from .needs import MULTI_TASK
 from .stages import Stage, Step, line, options, piped, words_of
 
@@ -61,6 +63,7 @@ def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> li
         }
     steps = {
         **texts,
+        "align": _align(corpus),
         "subwords": _subwords(corpus),
         "parse": _given_heads(corpus) if needs else [],
         **{f"parse-{language}": _parse(corpus, language, parsers) for language in parsed},
@@ -180,7 +183,8 @@ def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
             normalise = "--normalise" if split == "train" else ""
             tokeniser = corpus.words[language].replace("{cores}", str(cores))
             tokeniser = tokeniser.replace("{normalise}", normalise)
-            tokeniser = "cat" if split in corpus.tokenised else tokeniser
+            if split in corpus.tokenised:
+                tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
             commands.append(piped(tokeniser, raw / name, folder(corpus, part) / name))
     return commands
 
@@ -202,6 +206,14 @@ def _clean(corpus: Corpus) -> list[Step]:
             *(held_out if corpus.every or corpus.last else ()),
         )
     ]
+
+
+def _align(corpus: Corpus) -> list[Step]:
+    """Align the test set by fast_align, where it is installed: a row beside the systems'."""
+    if not corpus.gold_alignments or not shutil.which(PROGRAM):
+        return []
+    command = ("python", "-m", "syncattn_fairseq.recipes.fast_align")
+    return [line(*command, "--words", folder(corpus, WORDS), "--languages", *corpus.languages)]
 
 
 def _subwords(corpus: Corpus) -> list[Step]:

@@ -58,6 +58,10 @@ def read_scores(folder: Path) -> dict[str, Any]:
             continue
     for part, number in (found.get("bleu_by_part") or {}).items():
         scores[f"BLEU {part}"] = number
+    other = folder / "reversed" / "scores.json"
+    if other.exists():
+        [found_there] = _read(other)["systems"].values()
+        scores["BLEU reversed"] = found_there["bleu"]["score"]
     signatures = {name: found[key]["signature"] for name, key in _SIGNED.items() if name in scores}
     if (folder / "align.json").exists():
         for layer, ways in _read(folder / "align.json")["systems"].items():
@@ -215,7 +219,9 @@ def tables(
 def _structure(names: Sequence[str]) -> list[str]:
     """Leave out symmetrisations but one: there are seven for each layer."""
     shown = [
-        n for n in names if not re.match(r"AER layer \d+ .", n) or n.endswith(" grow-diag-lilt")
+        n
+        for n in names
+        if not re.match(r"AER (layer \d+|fast_align) .", n) or n.endswith(" grow-diag-lilt")
     ]
     return shown
 

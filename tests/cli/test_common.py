@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +45,45 @@ def test_one_name_for_two_outputs_is_refused_before_anything_is_written(
 
 def test_what_is_thrown_away_may_be_thrown_away_twice() -> None:
     check_outputs("/dev/null", Path("/dev/null"), None, None, "-", "-")
+
+
+def run(code: str) -> subprocess.Popen[str]:
+    imports = "import sys, time\nfrom syncattn_fairseq.cli.common import command\n"
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{imports}{code}\nsys.exit(main())"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_an_interruption_is_one_line() -> None:
+    process = run(
+        "@command\ndef main(argv=None):\n    print('ready', flush=True)\n    time.sleep(60)\n"
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "error: interrupted\n"
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_a_closed_output_is_no_traceback(lines: int) -> None:
+    process = run(
+        "@command\ndef main(argv=None):\n    time.sleep(0.5)\n"
+        f"    for _ in range({lines}):\n        print('a line')\n"
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=60) == 1
+
+
+@pytest.mark.parametrize("value", ["0", "-5", "1_0", "1000000000000", "9" * 5000, "x", "1.5"])
+def test_numbers_out_of_range_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, value: str
+) -> None:
+    with pytest.raises(SystemExit):
+        bpe.main(["learn", f"--vocab-size={value}", f"--model={tmp_path}/m", "--input", "x"])
+    error = capsys.readouterr().err
+    assert "--vocab-size: " in error and "Traceback" not in error and len(error) < 1000

@@ -47,3 +47,18 @@ def test_without_sacremoses(
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     assert main(["--lang=en"]) == 1
     assert "pip install 'syncattn-fairseq[moses]'" in capsys.readouterr().err
+
+
+def test_words_stay_whole(tmp_path: Path) -> None:
+    words = ["Don't say U.S.A.( x ) ,", "ÄH ."]
+    assert tokenise(tmp_path, words, "--words") == words
+    assert tokenise(tmp_path, words, "--words", "--lowercase") == [w.lower() for w in words]
+
+
+def test_a_language_that_moses_does_not_know_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokenise(tmp_path, TEXT, "--lang=xx")
+    assert "Moses knows no abbreviations of xx" in capsys.readouterr().err
+    tokenise(tmp_path, TEXT, "--lang=de")
+    assert not capsys.readouterr().err

@@ -254,3 +254,31 @@ def test_two_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
         "heads.manifest.json",
         "text",
     ]
+
+
+def test_parses_of_another_text_are_refused(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    parsed = tmp_path / "parsed"
+    parsed.write_text("".join(f"1\tother{n}\t_\t_\t_\t_\t0\troot\t_\t_\n\n" for n in range(60)))
+    with pytest.raises(DataError, match=r"parsed: only 0 of 60 .*--min-parsed \(the rest: words"):
+        convert_parsed(run.text, parsed, "conllu", run.outputs, min_parsed=0.1)
+    assert not run.outputs["heads"].exists()
+    convert_parsed(run.text, parsed, "conllu", run.outputs)
+    assert run.outputs["heads"].read_text() == "\n" * 60
+
+
+def test_too_few_parses_are_not_written(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+
+    def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+        for shard in shards:
+            task.parse(shard, Chain(), progress)
+
+    with pytest.raises(DataError, match="heads: only 24 of 60 sentences have a parse"):
+        parse_corpus(run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.5)
+    assert not run.outputs["heads"].exists()
+    said: list[str] = []
+    report, _ = parse_corpus(
+        run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.4, say=said.append
+    )
+    assert report.empty.total() == 36 and "6 of 6 shards are finished already" in said[0]

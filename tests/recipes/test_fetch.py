@@ -90,7 +90,7 @@ def test_the_name_is_the_last_part_of_the_path(server: Server, here: Path) -> No
     assert names(here) == ["SHA256SUMS", "a b.txt", "c"]
 
 
-@pytest.mark.parametrize("path", ["", "/", "/data/", "/..", "/data/%2e%2e"])
+@pytest.mark.parametrize("path", ["", "/", "/data/", "/..", "/data/%2e%2e", "/a%00b"])
 def test_a_url_without_a_name_is_refused(here: Path, path: str) -> None:
     with pytest.raises(DataError, match="is no name for a file; name it"):
         fetch(f"http://127.0.0.1{path}", here)
@@ -396,3 +396,8 @@ def test_a_planted_link_is_not_followed(url: str, here: Path, tmp_path: Path) ->
     with pytest.raises(DataError, match="part: is a link; remove it"):
         fetch(url, here)
     assert victim.read_text() == "mine"
+
+
+def test_what_is_no_url_is_refused(here: Path) -> None:
+    with pytest.raises(DataError, match=r"http://\[::1/x: no URL: Invalid IPv6 URL"):
+        fetch("http://[::1/x", here)

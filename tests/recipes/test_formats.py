@@ -184,3 +184,16 @@ def test_aspec_refuses() -> None:
         pairs("aspec", "a ||| b\nc\n", "ja", "en")
     with pytest.raises(DataError, match="^f: the languages of aspec are ja and en, not ja and de$"):
         pairs("aspec", "a ||| b\n", "ja", "de")
+
+
+def test_aspec_without_dates_at_the_end_of_japanese() -> None:
+    text = "1 ||| これは本。［１］ ||| [1] a［１］\n2 ||| ［２．３］ ||| b\n3 ||| 本［注］ ||| c\n"
+    japanese = [("これは本。", "[1] a［１］"), ("［２．３］", "b"), ("本［注］", "c")]
+    assert pairs("aspec_undated", text, "ja", "en") == japanese
+    assert pairs("aspec_undated", text, "en", "ja") == [(english, ja) for ja, english in japanese]
+
+
+def test_segments_of_iwslt_have_straight_apostrophes() -> None:
+    document = "<seg id='1'> that\u2019s \u2018it\u2019 </seg>"
+    assert texts("iwslt_xml", document) == ["that's \u2018it'"]
+    assert texts("sgm", document) == ["that\u2019s \u2018it\u2019"]

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from .aspec import read_aspec, read_aspec_undated
 from .lines import read_latin1, read_plain
 from .segments import read_segments
-from .ted_talks import read_ted_talks
+from .ted_talks import read_ted_segments, read_ted_talks
 
 #: Formats of one language. A sentence that is empty is there, since both sides go line by line.
 TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
@@ -19,6 +19,7 @@ TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
     "latin1": read_latin1,
     "sgm": read_segments,
     "iwslt_tags": read_ted_talks,
+    "iwslt_xml": read_ted_segments,
 }
 
 #: Formats of several languages: to sentences of the two that are asked for, in that order.

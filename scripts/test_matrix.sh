@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# What works with what: installs each row of the table below into a venv of its own, runs tests and
+# two updates, and prints the table with what came of it. Gigabytes, and minutes for each row.
+#
+#   bash scripts/test_matrix.sh [ROW...]
+#
+# MATRIX  where the venvs are (~/.cache/syncattn-fairseq/matrix)
+# TESTS   what pytest is given
+source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
+cd "$root"
+unset PYTHONHOME PYTHONPATH
+matrix="${MATRIX:-${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/matrix}"
+read -ra tests <<<"${TESTS:-tests/functional tests/models tests/criterions tests/data tests/test_whole_checkpoints.py}"
+
+floor() { sed -n "s/^ *\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
+pinned() { # pinned PACKAGE PYTHON: what constraints.txt has for that Python
+    local old
+    old="$(sed -n "s/^$1==\([^ ;]*\); *python_version < \"3.11\"/\1/p" constraints.txt)"
+    if [ "$2" = 3.10 ] && [ -n "$old" ]; then echo "$old"; return; fi
+    sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt | tail -n 1
+}
+
+# Row, Python, versions (floors, pins, or newest), fairseq
+rows="
+floor-3.10     3.10  floors  fairseq-fixed
+official-3.10  3.10  floors  fairseq==0.12.2
+pinned-3.10    3.10  pins    fairseq-fixed
+pinned-3.11    3.11  pins    fairseq-fixed
+pinned-3.12    3.12  pins    fairseq-fixed
+pinned-3.13    3.13  pins    fairseq-fixed
+newest-3.12    3.12  newest  fairseq-fixed
+newest-3.13    3.13  newest  fairseq-fixed
+"
+
+requirements() { # requirements VERSIONS PYTHON
+    local package
+    for package in torch numpy sacrebleu sentencepiece stanza; do
+        case $1 in
+            floors) echo "$package==$(floor $package).*" ;;
+            pins) echo "$package==$(pinned $package "$2")" ;;
+            newest) echo "$package" ;;
+        esac
+    done
+}
+
+find_python() { # of this version, on the path or among pyenv's
+    local candidate
+    for candidate in "python$1" "$HOME"/.pyenv/versions/"$1".*/bin/python; do
+        "$candidate" -c 'import venv' 2>/dev/null && { echo "$candidate"; return; }
+    done
+    return 1
+}
+
+fairseq() { # fairseq WHICH: into the venv at $1, without its dependencies
+    if [ "$2" = fairseq-fixed ]; then
+        local build=$1/build
+        rm -rf "$build" && mkdir "$build" &&
+            "$1/bin/pip" download --no-deps --no-binary :all: --no-build-isolation \
+                "fairseq-fixed==$(pinned fairseq-fixed 3.11)" -d "$build" &&
+            "$1/bin/python" scripts/slim_fairseq.py "$build"/*.tar.gz "$build" &&
+            "$1/bin/pip" install --no-deps --no-build-isolation "$build"/*/
+    else
+        "$1/bin/pip" install --no-deps --no-build-isolation "$2"
+    fi
+}
+
+fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
+    local wanted
+    mapfile -t wanted < <(requirements "$3" "$2")
+    "$(find_python "$2")" -m venv "$1" &&
+        "$1/bin/pip" install "${wanted[@]}" cython "setuptools<81" wheel &&
+        fairseq "$1" "$4" &&
+        # What fairseq needs of others; the versions of the row stay.
+        "$1/bin/pip" install "${wanted[@]}" hydra-core==1.3.2 omegaconf==2.3.0 bitarray regex \
+            scikit-learn lxml packaging cffi tqdm pyyaml "$(grep -o 'hypothesis>=[0-9.]*' pyproject.toml)" \
+            pytest sacremoses submitit subword-nmt &&
+        "$1/bin/pip" install --no-deps --no-build-isolation -e .
+}
+
+updates() { # updates VENV: two of them on a drawn corpus
+    local folder
+    folder="$(mktemp -d)"
+    (
+        PATH="$1/bin:$PATH"
+        cd "$folder" &&
+            syncattn-corpus words --train 200 --valid 9 --test 9 &&
+            syncattn-preprocess -s en -t de --destdir bin --joined-dictionary \
+                --trainpref words/train --validpref words/valid &&
+            fairseq-train bin --user-dir "$root/syncattn_fairseq" --task translation_with_syntax \
+                --arch transformer_syncattn_tiny --share-all-embeddings \
+                --criterion label_smoothed_cross_entropy_with_syntax --optimizer adam --lr 1e-3 \
+                --max-tokens 500 --max-update 2 --cpu &&
+            fairseq-generate bin --user-dir "$root/syncattn_fairseq" --gen-subset valid --cpu \
+                --task translation_with_syntax --path checkpoints/checkpoint_last.pt
+    )
+    local status=$?
+    rm -rf "$folder"
+    return $status
+}
+
+outcome() { # outcome ROW PYTHON VERSIONS FAIRSEQ: one cell
+    local venv="$matrix/$1" log="$matrix/$1.log"
+    find_python "$2" >/dev/null || { echo "no Python $2 on this machine"; return; }
+    if [ ! -e "$venv/.filled" ]; then
+        rm -rf "$venv"
+        fill "$venv" "$2" "$3" "$4" >"$log" 2>&1 || {
+            echo "cannot be installed: $(grep -i error "$log" | tail -n 1 | cut -c -120)"
+            return
+        }
+        touch "$venv/.filled"
+    fi
+    "$venv/bin/python" -m pytest -q -p no:cacheprovider "${tests[@]}" >"$log" 2>&1 || {
+        echo "tests fail: $(tail -n 1 "$log" | cut -c -120) ($log)"
+        return
+    }
+    local passed
+    passed="$(tail -n 1 "$log")"
+    updates "$venv" >>"$log" 2>&1 || { echo "no two updates: $(tail -n 1 "$log" | cut -c -120) ($log)"; return; }
+    echo "passed: $passed; two updates"
+}
+
+mkdir -p "$matrix"
+echo "| row | Python | torch | numpy | sacrebleu | sentencepiece | stanza | fairseq | outcome |"
+echo "|---|---|---|---|---|---|---|---|---|"
+while read -r row python versions which; do
+    [ -n "$row" ] || continue
+    [ $# -eq 0 ] || [[ " $* " = *" $row "* ]] || continue
+    said="$(outcome "$row" "$python" "$versions" "$which" </dev/null)"
+    cells="$("$matrix/$row/bin/python" - 2>/dev/null <<'PYTHON' || true
+from importlib.metadata import PackageNotFoundError, version
+
+
+def found(name):
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "-"
+
+
+fairseq = next((f"{n} {found(n)}" for n in ("fairseq-fixed", "fairseq") if found(n) != "-"), "-")
+print(" | ".join([*map(found, "torch numpy sacrebleu sentencepiece stanza".split()), fairseq]))
+PYTHON
+    )"
+    echo "| $row | $python | ${cells:-- | - | - | - | - | -} | $said |"
+done <<<"$rows"

@@ -1,0 +1,89 @@
+"""fast_align (Dyer et al., 2013) on a corpus, where it is installed: a baseline of alignments.
+
+``python -m syncattn_fairseq.recipes.fast_align --words corpora/C/words --languages de en`` writes
+``fast_align.forward`` and ``fast_align.backward`` there, the links of the test set. Both models
+learn from the training and the test text together, since fast_align aligns what it learns from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ..base.errors import DataError
+from ..base.files import read_lines, replacing
+from ..cli.common import command
+from .parallel import read_pairs
+
+PROGRAM = "fast_align"
+#: Of its two directions, and what it is told for each; links are source-target in both.
+WAYS = {"forward": (), "backward": ("-r",)}
+_OPTIONS = ("-d", "-o", "-v")
+
+
+def outputs(words: Path) -> list[Path]:
+    """Return where the links of the test set are, of either direction."""
+    return [words / f"{PROGRAM}.{way}" for way in WAYS]
+
+
+def align(words: Path, languages: Sequence[str]) -> None:
+    """Write the links of the test set.
+
+    Args:
+        words: folder of ``train.LANG`` and ``test.LANG``.
+        languages: source and target.
+
+    Raises:
+        DataError: the program fails, or does not give a line for each pair.
+    """
+    count = sum(1 for _ in read_lines(words / f"test.{languages[0]}"))
+    with TemporaryDirectory() as folder:
+        text = Path(folder, "text")
+        with text.open("w", encoding="utf-8") as file:
+            for source, target in _pairs(words, languages):
+                file.write(f"{source or '-'} ||| {target or '-'}\n")  # no side may be empty
+        for way, output in zip(WAYS, outputs(words), strict=True):
+            links = Path(folder, way)
+            with links.open("wb") as file_of_links:
+                done = subprocess.run(
+                    [PROGRAM, "-i", str(text), *_OPTIONS, *WAYS[way]],
+                    stdout=file_of_links,
+                    stderr=subprocess.PIPE,
+                )
+            found = list(read_lines(links))
+            if done.returncode or len(found) < count:
+                said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+                raise DataError(
+                    f"{PROGRAM} ended with status {done.returncode} and {len(found)} lines"
+                    + "".join(f": {text}" for text in said)
+                )
+            with replacing(output) as path:
+                path.write_text("".join(f"{line}\n" for line in found[-count:]), "utf-8")
+
+
+def _pairs(words: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for split in ("train", "test"):
+        yield from read_pairs(words / split, languages)
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run it, or say that it is not installed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--words", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
+    args = parser.parse_args(argv)
+    if shutil.which(PROGRAM) is None:
+        print(f"{PROGRAM}: no such program; the table has no row of it")
+        return
+    align(args.words, args.languages)
+    print(", ".join(map(str, outputs(args.words))))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
