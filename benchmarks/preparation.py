@@ -139,7 +139,8 @@ def main() -> None:
         found = measure(Path(folder), args.pairs, args.stanza_dir, args.parsed)
     rows = [["stage", "seconds", "words/s", "most memory so far, MB", "bytes/word written"]]
     for name, one in found.items():
-        row = [f"{one.seconds:.1f}", f"{one.words / one.seconds:,.0f}", f"{one.memory:.0f}"]
+        speed = f"{one.words / one.seconds:,.0f}" if one.seconds > 1 else "take more --pairs"
+        row = [f"{one.seconds:.1f}", speed, f"{one.memory:.0f}"]
         rows.append([name, *row, f"{one.written / one.words:.1f}"])
     print(f"{args.pairs:,} pairs, one core each\n\n{text_table(rows)}\n")
     rows = [["stage", *(f"{name}, {args.cores} cores" for name in CORPORA), "disk"]]
@@ -148,7 +149,8 @@ def main() -> None:
         hours = [words * one.seconds / one.words / cores / 3600 for _, words, _ in CORPORA.values()]
         disk = [words * one.written / one.words / 1e9 for _, words, _ in CORPORA.values()]
         shown = ", ".join(f"{gigabytes:.1f} GB" for gigabytes in disk)
-        rows.append([name, *(f"{time:.2f} h" for time in hours), shown])
+        known = one.seconds > 1
+        rows.append([name, *(f"{time:.2f} h" if known else "–" for time in hours), shown])
     print(text_table(rows))
 
 
