@@ -13,7 +13,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from syncattn_fairseq.recipes.systems import generation_options, load_system, training_options
+from syncattn_fairseq.recipes.systems import (
+    generation_options,
+    load_system,
+    read_overrides,
+    training_options,
+)
 
 
 def main(argv: list[str]) -> None:
@@ -23,7 +28,7 @@ def main(argv: list[str]) -> None:
     parser.add_argument("overrides", nargs="*", metavar="SECTION.OPTION=VALUE")
     parser.add_argument("--generate", action="store_true", help="those of fairseq-generate")
     args = parser.parse_args(argv)
-    config = load_system(args.config, args.overrides)
+    config = load_system(args.config, read_overrides(args.overrides))
     options = generation_options if args.generate else training_options
     print("\n".join(options(config)))
 

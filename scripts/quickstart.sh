@@ -6,33 +6,18 @@
 #   WORK    where everything that is made goes (quickstart/)
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv
-source "$root/scripts/_experiment.sh"
 
-began=$SECONDS
-work=${WORK:-$root/quickstart}
+work=${WORK:-$root/quickstart} seed=${SEED:-1}
+recipe=(syncattn-recipe builtin_en_de @quickstart --seeds "$seed" --work "$work")
+"${recipe[@]}" --jobs 3
 
-say "An English-German corpus with gold heads and word alignments, in subwords and binarised"
-built_in_corpus --seed "${SEED:-1}"
-head -n 1 "$words/train.en" "$words/train.de"
-say "Train and decode three systems side by side"
-export OMP_NUM_THREADS=$((cores > 3 ? cores / 3 : 1)) # models this small gain little from a second thread
-systems=(syntax_transformer transformer_dbsa transformer_syncattn) jobs=()
-for system in "${systems[@]}"; do
-    (
-        train "$system" "$system"
-        translate "$system" --batch-size 100
-        force "$system" --batch-size 100 --print-alignment $([ "$system" = syntax_transformer ] || echo --print-parses)
-    ) &
-    jobs+=($!)
+words=$work/corpora/builtin_en_de/words models=$work/checkpoints/builtin_en_de
+printf '\nThe first test sentence:\n'
+printf '%-14s%s\n' English "$(head -n 1 "$words/test.en")" German "$(head -n 1 "$words/test.de")"
+for system in transformer dbsa syncattn; do
+    printf '%-14s%s\n' $system "$(head -n 1 "$models/$system/$seed/translations.txt")"
 done
-for job in "${jobs[@]}"; do wait "$job"; done
 
-say "Test set, $((SECONDS - began)) s after the start"
-syncattn-score --references "$words/test.de" --tokenize none --subwords sentencepiece \
-    --source-heads "$words/test.heads.en" --target-heads "$words/test.heads.de" \
-    --alignments "$words/test.align" \
-    --system Transformer "$work"/syntax_transformer/{translations,forced}.txt \
-    --system DBSA "$work"/transformer_dbsa/{translations,forced}.txt \
-    --system SyncAttn "$work"/transformer_syncattn/{translations,forced}.txt
-echo
-echo "Corpus: $words; models, logs and output: $work/*/"
+printf '\nAll of it by hand, in %s:\n' "$work"
+"${recipe[@]}" --dry-run | grep -v ' mkdir '
+printf '\nTranslations, models and what the commands said: %s/*/%s/\n' "$models" "$seed"

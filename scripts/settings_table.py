@@ -71,11 +71,11 @@ def lines() -> Iterator[str]:
         corpus = load_corpus(folder)
         shared = settings(load_system(folder / "_corpus.yaml"))
         steps = shared.get(("optimization", "update_freq"), [1])[0]
-        words = (f"{language} `{corpus.words[language]}`" for language in corpus.languages)
+        words = [f"{language} `{tokeniser}`" for language, tokeniser in corpus.words.items()]
         yield from ("", f"## {corpus.name}", "")
         yield f"- all systems: {shown(named(shared))}"
         yield f"- tokens an update: {shared['dataset', 'max_tokens'] * steps:,}"
-        yield f"- words: {', '.join(words)}"
+        yield f"- words: {', '.join(words) or 'generated, ' + shown(corpus.generated)}"
         clean = "all are kept" if corpus.clean is None else shown(corpus.clean)
         yield f"- training pairs: {clean}; subwords: {subwords(corpus.subwords)}"
         mean = isinstance(corpus.checkpoint, int)

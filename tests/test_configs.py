@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 
 from syncattn_fairseq.data.fields import SourceFields
 from syncattn_fairseq.recipes.needs import MULTI_TASK, needs_of
-from syncattn_fairseq.recipes.systems import NAMED, load_system, training_options
+from syncattn_fairseq.recipes.systems import NAMED, load_system, read_overrides, training_options
 from tests.models import build
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +47,7 @@ SMALL_RNN = [
 def test_fairseq_reads_what_the_config_says_and_builds_the_model(path: Path) -> None:
     rnn = path.stem.startswith("rnn")
     changes = [f"common.user_dir={ROOT / 'syncattn_fairseq'}", *(SMALL_RNN if rnn else SMALL)]
-    config = load_system(path, changes)
+    config = load_system(path, read_overrides(changes))
     parser = options.get_training_parser("translation")  # parsing adds to it
     args = options.parse_args_and_arch(parser, list(training_options(config)))
     for section in config.keys() - {"defaults", "generation", "hydra"}:
@@ -63,7 +63,7 @@ def test_fairseq_reads_what_the_config_says_and_builds_the_model(path: Path) -> 
     built = Namespace(**vars(args))
     model = ARCH_MODEL_REGISTRY[args.arch].build_model(built, task)
     assert needs_of(config) == needs_of_model(path.stem, model.source_fields, built)
-    layers = {"multi30k_tiny_en_de": 4} | dict.fromkeys(SMALL_CORPORA, 3)
+    layers = {"multi30k_tiny_en_de": 4, "builtin_en_de": 2} | dict.fromkeys(SMALL_CORPORA, 3)
     assert rnn or len(model.decoder.layers) == layers.get(path.parent.name, 6)
 
 

@@ -53,8 +53,24 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> Non
         for path in PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+    configs = {f"{PACKAGE.name}/{p.relative_to(ROOT)}" for p in ROOT.glob("configs/*/*.yaml")}
+    expected |= configs  # through a link
     held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert held == expected
+
+
+def test_an_installed_recipe_has_its_configs(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    wheel.extractall(tmp_path / "installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "syncattn_fairseq.cli.recipe", "wmt14_en_de", "dbsa", "--dry-run"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"--config-dir {tmp_path}/installed/syncattn_fairseq/configs/wmt14_en_de" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"installed"}
 
 
 def test_wheel_has_the_version_and_commands(wheel: zipfile.ZipFile) -> None:

@@ -74,11 +74,11 @@ recipe() { # recipe SETTING|OPTION...: takes the place of the shell
 
 # ---- checks
 
-logs() { compgen -G "work/checkpoints/$1/slurm-*.log"; } # logs FOLDER: one of each job
+logs() { compgen -G "work/checkpoints/$1/1/$2.jobs/*_0_log.out"; } # logs FOLDER STAGE: of the first process
 
 job_of() { # job_of LOG
-    local name="${1##*/slurm-}"
-    echo "${name%.log}"
+    local name="${1##*/}"
+    echo "${name%_0_log.out}"
 }
 
 completed() { # completed LOG: the job that has written it
@@ -91,19 +91,18 @@ trained() { # trained LOG UPDATES: two processes, to the end
     local rank
     completed "$1"
     for rank in 0 1; do
-        grep -qF "distributed init (rank $rank): env://" "$1" || fail "$1: nothing of rank $rank"
+        grep -qF "distributed init (rank $rank): env://" "${1%_0_log.out}_${rank}_log.out" ||
+            fail "$1: nothing of rank $rank"
     done
     grep -q "Saved checkpoint .* @ $2 updates" "$1" || fail "$1: no checkpoint after $2 updates"
 }
 
 say "two jobs, one that trains and one that translates"
 (recipe --to decode)
-mapfile -t both < <(logs tiny)
-[ "${#both[@]}" -eq 2 ] || fail "${#both[@]} jobs where two were expected"
-trained "${both[0]}" 2
-completed "${both[1]}"
-[ -s work/checkpoints/tiny/checkpoint_last.pt ] || fail "no checkpoint"
-translated=$(grep -c '^H-' work/checkpoints/tiny/test.txt) || true
+trained "$(logs tiny train)" 2
+completed "$(logs tiny decode)"
+[ -s work/checkpoints/tiny/1/checkpoint_last.pt ] || fail "no checkpoint"
+translated=$(grep -c '^H-' work/checkpoints/tiny/1/test.txt) || true
 [ "$translated" -eq "$sentences" ] || fail "$translated translations of $sentences sentences"
 say "trained by two processes; $translated translations"
 
@@ -111,7 +110,7 @@ say "a job that is requeued while it trains"
 updates=600
 in_background recipe --to train optimization.max_update=$updates checkpoint.save_interval_updates=50 \
     checkpoint.keep_interval_updates=1 checkpoint.save_dir=checkpoints/requeued
-until log="$(logs requeued)" && grep -q 'Saved checkpoint' "$log"; do
+until log="$(logs requeued train)" && grep -q 'Saved checkpoint' "$log"; do
     kill -0 "$client" 2>/dev/null || fail "the job has saved nothing"
     sleep 0.2
 done

@@ -175,8 +175,8 @@ def _parser() -> argparse.ArgumentParser:
         "--slurm",
         nargs="+",
         metavar="OPTION[=VALUE]",
-        help="long options of sbatch, such as partition=gpu gpus-per-node=1 time=60 (minutes; "
-        "default: 240)",
+        help="long options of sbatch, such as partition=gpu gpus-per-node=1 "
+        "time=1:00:00 (default: 4 hours)",
     )
     return parser
 

@@ -1,23 +1,22 @@
-"""``syncattn-recipe``: a published run, from public archives to a scored system."""
+"""``syncattn-recipe``: published runs, from public archives to a table of systems and seeds."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import syncattn_fairseq
 
+from ..base.errors import DataError
 from ..recipes.corpus import Corpus, load_corpus
-from ..recipes.experiment import Experiment
-from ..recipes.launch import Machines
-from ..recipes.needs import needs_of_all
-from ..recipes.prepare import preparation
-from ..recipes.run import Execute, alone, run, select, show
 from .common import command, new_parser, positive
+
+if TYPE_CHECKING:
+    from ..recipes.launch import Machines
 
 #: A parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
@@ -25,61 +24,146 @@ PLUGIN = Path(syncattn_fairseq.__file__).parent
 
 
 @command
-def main(argv: Sequence[str] | None = None, execute: Execute | None = None) -> None:
-    """Run the command; ``execute`` is for tests."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
     args = _parser().parse_intermixed_args(argv)
-    import torch  # which takes seconds
-
+    args.work = args.work.resolve()
     corpus = load_corpus(args.configs / args.corpus)
-    work = args.work.resolve()
-    cores, gpus = len(os.sched_getaffinity(0)), torch.cuda.device_count()
+    args.results = args.results or args.work / "results" / f"{corpus.name}.json"
+    words = [name for word in args.words for name in corpus.members(word)]
+    args.settings = [word for word in words if _is_setting(word)]
+    args.systems = list(dict.fromkeys(word for word in words if not _is_setting(word)))
+    if args.table:
+        _print_table(args, corpus)
+    else:
+        _run(args, corpus)
+
+
+def _is_setting(word: str) -> bool:
+    """Return whether a word is, or should be, ``SECTION.OPTION=VALUE``; a system has a colon."""
+    return "=" in word.partition(":")[0]
+
+
+def _run(args: argparse.Namespace, corpus: Corpus) -> None:
+    from ..recipes.cells import Grid, compare, facts
+    from ..recipes.display import Display
+    from ..recipes.experiment import Cell, Experiment
+    from ..recipes.needs import needs_of, needs_of_all
+    from ..recipes.prepare import preparation
+    from ..recipes.processes import Processes
+    from ..recipes.run import Runner, check, locked, select
+    from ..recipes.systems import read_overrides
+
+    overrides = read_overrides(args.settings)
+    machines, gpus = _machines(args)
+    experiment = Experiment(corpus, PLUGIN, machines, overrides, args.valid_bleu)
+    seeds = args.seeds or [None]
+    cells = [Cell(experiment, system, seed) for seed in seeds for system in args.systems]
+    needs = set().union(*(needs_of(cell.config) for cell in cells))
+    cores = len(os.sched_getaffinity(0))
     parsers = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
-    training = []
-    needs = needs_of_all(corpus)
-    if any("=" not in name for name in args.systems):
-        experiment = _experiment(args, corpus, gpus)
-        needs = experiment.needs()
-        baseline = corpus.baseline(experiment.systems[0])
-        known = (corpus.folder / f"{baseline}.yaml").exists()
-        before = known and (work / experiment.output(baseline)).exists()
-        training = experiment.stages([baseline] if before else [])
-    preparing = preparation(corpus, cores, parsers, needs)
-    chosen = select(preparing + training, args.first, args.last)
+    preparing = preparation(corpus, cores, parsers, needs if cells else needs_of_all(corpus))
+    training = {cell: cell.stages() for cell in cells}
+    chosen = select(
+        [*preparing, *(s for made in training.values() for s in made)], args.first, args.last
+    )
+    first = [stage for stage in preparing if stage in chosen]
+    rest = {cell: [stage for stage in made if stage in chosen] for cell, made in training.items()}
     if args.dry_run:
-        show(chosen)
+        for stage in chosen:
+            print(f"== {stage.title}")
+            print(*(f"$ {step}" for step in stage.steps), sep="\n")
         return
-    first = [stage for stage in chosen if stage in preparing]
-    again = args.first is not None
-    with alone(work, corpus.name) if first else nullcontext():
-        run(first, work, again, execute)
-    run([stage for stage in chosen if stage not in first], work, again, execute)
+
+    display = Display()
+    with Processes() as processes:
+        runner = Runner(
+            args.work, processes, display, args.first is not None, facts(machines, args.jobs)
+        )
+        check([stage for stage in chosen if not runner.is_done(stage)])
+        corpus_lock = args.work / "logs" / corpus.name / "lock"
+
+        def waits() -> None:
+            display.say(f"== {corpus.name}: waiting for another recipe")
+
+        if not all(map(runner.is_done, first)):
+            with locked(corpus_lock, waits) as lock:
+                runner.run(first, [lock])
+        if not any(rest.values()):
+            return
+        failed = None
+        with locked(corpus_lock, waits, shared=True) as lock:
+            try:
+                Grid(rest, runner, args.jobs, args.results, overrides).run([lock])
+            except DataError as error:
+                failed = error
+    if any(stage.name == "score" for stage in chosen) and args.results.exists():
+        compare(cells, args.work, args.results, _baseline(args, corpus))
+        _print_table(args, corpus)
+    if failed:
+        raise failed
 
 
-def _experiment(args: argparse.Namespace, corpus: Corpus, gpus: int) -> Experiment:
+def _machines(args: argparse.Namespace) -> tuple[Machines, int]:
+    import torch
+
+    from ..recipes.launch import Machines
+
+    gpus = torch.cuda.device_count()
     cpu = args.cpu or (gpus == 0 and args.slurm is None)
-    processes = args.processes or (1 if cpu else max(gpus, 1))
-    systems = [name for name in args.systems if "=" not in name]
-    overrides = [name for name in args.systems if "=" in name]
-    machines = Machines(processes, args.nodes, cpu, args.slurm)
-    return Experiment(corpus, systems, PLUGIN, machines, overrides)
+    processes = args.processes or (1 if cpu else max(gpus // args.jobs, 1))
+    return Machines(processes, args.nodes, cpu, args.slurm), gpus
+
+
+def _baseline(args: argparse.Namespace, corpus: Corpus) -> Callable[[str], str]:
+    return lambda system: args.baseline or corpus.baseline(system)
+
+
+def _print_table(args: argparse.Namespace, corpus: Corpus) -> None:
+    from ..evaluation.table import markdown_table, text_table
+    from ..recipes.results import load_results, tables
+
+    results = load_results(args.results)
+    known = list(dict.fromkeys(cell["system"] for cell in results["cells"]))
+    baseline = _baseline(args, corpus)
+    systems = args.systems or known
+    compared = [baseline(system) for system in systems]
+    shown = list(dict.fromkeys([*(name for name in compared if name in known), *systems]))
+    kind = markdown_table if args.markdown else text_table
+    print()
+    print(tables(results, shown, args.seeds, baseline, kind))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-recipe",
-        "Prepare a corpus, and train, decode and score systems on it. Every command is "
-        "printed, and its output kept in logs/; what is done is skipped on the next run.",
+        "Prepare a corpus; train, decode and score systems on it, each with one or "
+        "more seeds; print a table of their scores. What commands print is kept beside what they "
+        "make; what is done is skipped on the next run, and a training goes on where it was.",
         epilog="Stages: download, collect, tokenise, clean, subwords, parse, binarise; for each "
-        "system train, decode, score. The environment variable PARSE_OPTIONS holds more options of "
-        "syncattn-parse, SYNCATTN_MIRROR places to download from.",
+        "system and seed train, decode, score. The environment variable PARSE_OPTIONS holds more "
+        "options of syncattn-parse, STANZA_DIR its models, SYNCATTN_MIRROR places to download "
+        "from.",
     )
     parser.add_argument("corpus", metavar="CORPUS", help="a folder of --configs")
     parser.add_argument(
-        "systems",
+        "words",
         nargs="*",
-        metavar="SYSTEM|SECTION.OPTION=VALUE",
-        help="systems to train, by the names of their configs, and settings to change in all of "
-        "them; without any, the corpus is prepared only",
+        metavar="SYSTEM|@GROUP|SECTION.OPTION=VALUE",
+        help="systems to train, by the names of their configs; groups of them, @all or one that "
+        "the corpus names; and settings to change in all systems. SYSTEM:SECTION.OPTION=VALUE "
+        "changes a setting of this one, which has a row of its own. Without a system the corpus "
+        "is prepared only",
+    )
+    parser.add_argument(
+        "--seeds", nargs="+", type=_seed, metavar="N", help="of each system (default: its config's)"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="how many trainings at a time (default: 1)",
     )
     parser.add_argument(
         "--from", dest="first", metavar="STAGE", help="do this and later ones again"
@@ -89,34 +173,64 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--configs",
         type=Path,
-        default=PLUGIN.parent / "configs",
+        default=PLUGIN / "configs",
         metavar="DIR",
-        help="where the configs are (default: those of the checkout)",
+        help="where the configs are (default: our own)",
     )
     parser.add_argument(
         "--work",
         type=Path,
         default=Path(),
         metavar="DIR",
-        help="where corpora/, data-bin/, checkpoints/ and logs/ go (default: here)",
+        help="where corpora/, data-bin/, checkpoints/, logs/ and results/ go (default: here)",
+    )
+    group = parser.add_argument_group("results")
+    group.add_argument(
+        "--results",
+        type=Path,
+        metavar="FILE",
+        help="JSON with a result for each system and seed, kept from run to run (default: "
+        "results/CORPUS.json in --work)",
+    )
+    group.add_argument(
+        "--table", action="store_true", help="print the table of these results; run nothing"
+    )
+    group.add_argument("--markdown", action="store_true", help="print tables as Markdown has them")
+    group.add_argument(
+        "--baseline",
+        metavar="SYSTEM",
+        help="what systems are compared with (default: the baseline of their paper)",
     )
     group = parser.add_argument_group("training", "The batch is that of the config on any number.")
     group.add_argument(
         "--processes",
         type=positive,
         metavar="N",
-        help="on each machine, one for each GPU (default: the GPUs of this machine, or 1)",
+        help="on each machine, one for each GPU (default: the GPUs of this machine, divided by "
+        "--jobs, or 1)",
     )
     group.add_argument("--nodes", type=positive, default=1, metavar="N", help="machines of Slurm")
     group.add_argument("--cpu", action="store_true", help="train without GPUs")
     group.add_argument(
+        "--valid-bleu",
+        action="store_true",
+        help="measure BLEU on the validation set as well, of greedy search",
+    )
+    group.add_argument(
         "--slurm",
         nargs="*",
         metavar="OPTION[=VALUE]",
-        help="train as a job of Slurm and wait for it; long options of sbatch, such as "
-        "partition=gpu time=7-0",
+        help="train and decode as jobs of Slurm and wait for them; long options of sbatch, such as "
+        "partition=gpu time=7-0 (default: 4 hours; a job that needs longer goes on in another)",
     )
     return parser
+
+
+def _seed(value: str) -> int:
+    number = int(value)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is less than 0")
+    return number
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     quieten()
     outputs, gold = read_input(args)
     scores = score_systems(outputs, gold, **measures(args))
+    if args.text:
+        _write_text(args, outputs)
     numbers = {name: score.as_dict() for name, score in scores.items()}
     if args.latex:
         with replacing(Path(args.latex)) as temporary:
@@ -93,6 +95,17 @@ def measures(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _write_text(args: argparse.Namespace, outputs: Mapping[str, Output]) -> None:
+    from ..evaluation.scoring import plain_text
+
+    if len(outputs) > 1:
+        raise DataError("--text: give one --system")
+    [output] = outputs.values()
+    with replacing(args.text) as path, path.open("w", encoding="utf-8") as file:
+        for text in plain_text(output.beam, args.subwords, args.detokenize):
+            file.write(text + "\n")
+
+
 def _gold_heads(path: str) -> list[list[int] | None]:
     """Read heads, which need not be trees."""
     found = list(read_heads(path))
@@ -137,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     add_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     parser.add_argument("--latex", metavar="FILE", help="write a table for a paper (booktabs)")
+    parser.add_argument("--text", type=Path, metavar="FILE", help="write the translations as text")
     return parser
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 from sacrebleu.metrics.base import Signature
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest, Result
 
 from ..base.errors import DataError
+
+#: sacreBLEU's defaults.
+_SAMPLES, _SEED = 1000, 12345
 
 
 @dataclass(frozen=True)
@@ -83,3 +87,61 @@ def _correct_p_value(result: Result, baseline: float) -> float | None:
     # SacreBLEU counts only samples that differ by more than the systems do. So it finds systems
     # that do not differ at all, in no sample, to be different with the smallest p that there is.
     return 1.0 if result.p_value and result.score == baseline else result.p_value
+
+
+def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
+    """Return the p of Welch's t-test, whether two samples of seeds have different means.
+
+    None where a sample has fewer than two, or where nothing varies.
+    """
+    if min(len(values), len(baseline)) < 2 or len({*values}) == len({*baseline}) == 1:
+        return None
+    from scipy.stats import ttest_ind  # takes a second to import
+
+    return float(ttest_ind(values, baseline, equal_var=False).pvalue)
+
+
+def pooled_bootstrap(
+    system: Sequence[Sequence[str]],
+    baseline: Sequence[Sequence[str]],
+    references: Sequence[str],
+    tokenize: str = "13a",
+) -> tuple[float, float]:
+    """Test the BLEU of a system's outputs with all seeds against those of the baseline.
+
+    Paired bootstrap resampling (Koehn 2004) of sentences, each with the outputs of all seeds, which
+    are no independent sentences. Samples and p are sacreBLEU's; with one seed so is
+    the result.
+
+    Args:
+        system: translations with each seed.
+        baseline: the same of the baseline, perhaps with other seeds.
+        references: as many as each has translations.
+        tokenize: sacreBLEU's tokenizer.
+
+    Returns:
+        the difference of BLEU to the baseline, and p.
+
+    Raises:
+        DataError: an output has another number of sentences than the references.
+    """
+    metric: Any = BLEU(tokenize=tokenize, force=True)
+
+    def statistics(outputs: Sequence[Sequence[str]]) -> np.ndarray:
+        for output in outputs:
+            if len(output) != len(references):
+                raise DataError(f"{len(output)} translations, but {len(references)} references")
+        found = [metric._extract_corpus_statistics(o, [references]) for o in outputs]
+        return np.asarray(found).mean(axis=0)  # of as many sentences, however many seeds
+
+    def bleu(totals: np.ndarray) -> float:
+        return float(metric._compute_score_from_stats(totals.tolist()).score)
+
+    pair = [statistics(system), statistics(baseline)]
+    difference = bleu(pair[0].sum(0)) - bleu(pair[1].sum(0))
+    generator = np.random.default_rng(_SEED)
+    chosen = generator.choice(len(references), (_SAMPLES, len(references)))
+    ours, theirs = (np.array([bleu(part[rows].sum(0)) for rows in chosen]) for part in pair)
+    chance = np.abs(ours - theirs)
+    p = (float((chance - chance.mean() > abs(difference)).sum()) + 1) / (_SAMPLES + 1)
+    return difference, p if difference else 1.0

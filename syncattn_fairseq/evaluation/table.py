@@ -33,6 +33,12 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows, the first of which has the names of the columns, as Markdown has tables."""
+    head, *rest = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *rest])
+
+
 def _format_main_table(scores: Mapping[str, SystemScore]) -> str:
     rows = [["system", "BLEU", "chrF", "RIBES", "UAS source", "UAS target", "AER", "sentences"]]
     notes: list[str] = []

@@ -6,9 +6,8 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Thread
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import checksum, replacing
+from ..base.slurm import minutes_of, open_executor, queued, submitted
 from .shards import Shard, ShardTask
 
 Progress: TypeAlias = Callable[[int], object]
@@ -134,39 +134,20 @@ def slurm(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
         options: of ``sbatch``, by their long names.
 
     Raises:
-        DataError: submitit or Slurm is missing, or the time is not in minutes.
+        DataError: the time is none of Slurm's.
     """
-    rest = dict(options)
-    minutes = rest.pop("time", "240")
-    if not str(minutes).isdecimal():
-        raise DataError(f"--slurm time={minutes}: give a number of minutes")
-    try:
-        import submitit
-    except ImportError:
-        raise DataError(
-            "--executor slurm needs submitit; pip install 'syncattn-fairseq[slurm]'"
-        ) from None
+    minutes_of(str(options.get("time", 0)))
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
-        try:
-            executor = submitit.SlurmExecutor(task.shards / "jobs")
-        except RuntimeError:
-            raise DataError(
-                "--executor slurm needs Slurm's programs, srun and sbatch; run this on a machine "
-                "of the cluster, or use --executor local"
-            ) from None
+        executor = open_executor(
+            task.shards / "jobs",
+            options,
+            job_name="syncattn-parse",
+            array_parallelism=workers or len(shards),
+        )
         jobs = _running(task.shards, shards)
         missing = [shard for shard in shards if shard not in jobs]
-        executor.update_parameters(
-            job_name="syncattn-parse",
-            time=int(minutes),
-            array_parallelism=workers or len(shards),
-            additional_parameters=rest,
-        )
-        try:
-            started = executor.map_array(task, missing) if missing else []
-        except submitit.core.utils.FailedJobError as error:
-            raise DataError(f"sbatch: {' '.join(str(error).split())}") from None
+        started = submitted(executor.map_array, task, missing) if missing else []
         jobs |= zip(missing, started, strict=True)
         _remember(task.shards, jobs)
         _wait(jobs, task.shards, progress)
@@ -193,8 +174,8 @@ def _running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
         same = earlier["for"] == _purpose(folder)
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
-    queued = _queued(jobs.values()) if jobs else set()
-    jobs = {number: job for number, job in jobs.items() if job.job_id in queued}
+    living = queued(job.job_id for job in jobs.values()) if jobs else set()
+    jobs = {number: job for number, job in jobs.items() if job.job_id in living}
     wanted = {shard: jobs.pop(shard.number) for shard in shards if same and shard.number in jobs}
     for job in jobs.values():
         job.cancel(check=False)
@@ -213,12 +194,12 @@ def _wait(jobs: dict[Shard, Any], folder: Path, progress: Progress) -> None:
     failed: list[Any] = []
     try:
         while jobs:
-            queued = _queued(jobs.values())
+            waiting = queued(job.job_id for job in jobs.values())
             for shard, job in list(jobs.items()):
                 if shard.folder(folder).exists():
                     progress(shard.words)
                     del jobs[shard]
-                elif job.job_id in queued:
+                elif job.job_id in waiting:
                     gone.pop(shard, None)
                 elif time.monotonic() - gone.setdefault(shard, time.monotonic()) > _DELAY:
                     failed.append(jobs.pop(shard))
@@ -232,13 +213,3 @@ def _wait(jobs: dict[Shard, Any], folder: Path, progress: Progress) -> None:
             f"{len(failed)} jobs ended without their shards, {failed[0].job_id} first; see "
             f"{failed[0].paths.stderr} and run the command again to go on, finished shards are kept"
         )
-
-
-def _queued(jobs: Collection[Any]) -> set[str]:
-    """Return the ids of jobs that wait or run, or of all of them if Slurm cannot say."""
-    arrays = ",".join({job.job_id.split("_")[0] for job in jobs})
-    command = ["squeue", "--noheader", "--array", "--format=%i", f"--jobs={arrays}"]
-    answer = subprocess.run(command, capture_output=True, text=True)
-    if answer.returncode and "Invalid job id" not in answer.stderr:
-        return {job.job_id for job in jobs}
-    return set(answer.stdout.split())

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
-import yaml
+from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from .systems import load_system
+from .systems import load_system, read_config
 
 #: Start of the names of environment variables that name another parser of a language.
 PARSER = "PARSER_"
@@ -117,16 +118,19 @@ class Corpus:
         gold_alignments: place of those of the test set, counted from 1; systems are then scored
             for their alignments.
         multi_task: whether a corpus for Multi-Task is made as well.
+        generated: options of ``syncattn-corpus``, which writes the text with its gold structure in
+            the place of archives, tokeniser and parsers; empty: it does not.
+        groups: names of systems by the name of a group, ``@NAME`` on the command line.
     """
 
     folder: Path
     source: str
     target: str
-    archives: list[Archive]
-    train: list[str]
-    test: list[str]
-    words: dict[str, str]
     subwords: Subwords
+    archives: list[Archive] = field(default_factory=list)
+    train: list[str] = field(default_factory=list)
+    test: list[str] = field(default_factory=list)
+    words: dict[str, str] = field(default_factory=dict)
     valid: list[str] = field(default_factory=list)
     here: Here | None = None
     first: int | None = None
@@ -139,6 +143,8 @@ class Corpus:
     score: dict[str, Any] = field(default_factory=dict)
     gold_alignments: str | None = None
     multi_task: bool = False
+    generated: dict[str, Any] = field(default_factory=dict)
+    groups: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -161,10 +167,25 @@ class Corpus:
             DataError: there is none of this name; it lists those that there are.
         """
         path = self.folder / f"{name}.yaml"
-        if name.startswith("_") or not path.exists():
+        if name.startswith("_") or "/" in name or not path.exists():
             known = ", ".join(sorted(p.stem for p in self.folder.glob("[!_]*.yaml")))
             raise DataError(f"{path}: no such system; choose from {known}")
         return path
+
+    def members(self, word: str) -> list[str]:
+        """Return the systems of ``@GROUP``; of any other word, the word.
+
+        Raises:
+            DataError: there is no such group.
+        """
+        if not word.startswith("@"):
+            return [word]
+        systems = sorted(path.stem for path in self.folder.glob("[!_]*.yaml"))
+        groups = {"all": systems, **self.groups}
+        if word[1:] not in groups:
+            known = ", ".join(f"@{name}" for name in groups)
+            raise DataError(f"{word}: {self.name} has no such group; choose from {known}")
+        return groups[word[1:]]
 
 
 def load_corpus(folder: Path) -> Corpus:
@@ -177,33 +198,66 @@ def load_corpus(folder: Path) -> Corpus:
     if not path.exists():
         known = ", ".join(sorted(p.parent.name for p in folder.parent.glob("*/_data.yaml")))
         raise DataError(f"{path}: no such corpus; choose from {known}")
-    facts: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    facts["archives"] = [_make(Archive, path, archive) for archive in facts["archives"]]
+    facts: Any = OmegaConf.to_container(read_config(path))
+    if not facts.get("generated"):
+        _need(path, facts, ("archives", "train", "test", "words"))
+    if isinstance(facts.get("archives"), list):
+        facts["archives"] = [_make(Archive, path, archive) for archive in facts["archives"]]
     for name, kind in (("subwords", Subwords), ("here", Here)):
         if name in facts:
             facts[name] = _make(kind, path, facts[name])
     if isinstance(facts.get("valid"), Mapping):
         facts |= facts.pop("valid")
-    for language in facts.get("parses", {}):
+    parses = facts.get("parses")
+    for language in parses if isinstance(parses, dict) else ():
         if spec := os.environ.get(PARSER + language.upper()):
-            facts["parses"][language] = f"--parser {spec}"
+            parses[language] = f"--parser {spec}"
     for split in SPLITS:
-        if split in facts:
-            facts[split] = [f"{k}={v}" for entry in facts[split] for k, v in entry.items()]
-    task = load_system(folder / "_corpus.yaml")["task"]
+        facts[split] = _texts(path, split, facts.get(split, []))
+    task = load_system(folder / "_corpus.yaml").get("task", {})
+    _need(folder / "_corpus.yaml", task, ("source_lang", "target_lang"))
     languages = {"source": task["source_lang"], "target": task["target_lang"]}
     return _make(Corpus, path, {"folder": folder, **languages, **facts})
 
 
-def _make(kind: type[Any], path: Path, values: dict[str, Any]) -> Any:
+def _texts(path: Path, split: str, entries: Any) -> list[str]:
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise DataError(f"{path}: {split}: a list of FORMAT: PLACE is wanted")
+    return [f"{name}={place}" for entry in entries for name, place in entry.items()]
+
+
+def _need(path: Path, values: Any, names: Iterable[str]) -> None:
+    if not isinstance(values, Mapping):
+        raise DataError(f"{path}: names and values are wanted, not {values!r}")
+    for name in names:
+        if name not in values:
+            raise DataError(f"{path}: the key {name!r} is missing")
+
+
+def _make(kind: type[Any], path: Path, values: Any) -> Any:
+    """Make an object of what a file says, and see that each value is of its kind."""
     known = {f.name: f for f in fields(kind)}
+    needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
+    _need(path, values, needed)
     if unknown := sorted(values.keys() - known.keys()):
         raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {', '.join(known)}")
-    needed = [
-        name
-        for name, f in known.items()
-        if f.default is MISSING and f.default_factory is MISSING and name not in values
-    ]
-    if needed:
-        raise DataError(f"{path}: the key {needed[0]!r} is missing")
+    for name, hint in get_type_hints(kind).items():
+        if name in values and not _fits(values[name], hint):
+            wanted = known[name].type
+            raise DataError(f"{path}: {name}: {values[name]!r} is not of the kind {wanted}")
     return kind(**values)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    parts = get_args(hint)
+    if hint is Any:
+        return True
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, part) for part in parts)
+    if get_origin(hint) is list:
+        return isinstance(value, list) and all(_fits(item, parts[0]) for item in value)
+    if get_origin(hint) is dict:
+        return isinstance(value, dict) and all(
+            _fits(key, parts[0]) and _fits(item, parts[1]) for key, item in value.items()
+        )
+    return isinstance(value, hint) and not (hint is int and isinstance(value, bool))

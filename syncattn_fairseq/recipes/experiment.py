@@ -1,159 +1,280 @@
-"""From a binarised corpus to scored systems."""
+"""From a binarised corpus to scored systems: a cell is a system with a seed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
-from .launch import Machines, job, training
-from .needs import needs_of
-from .prepare import RAW, WORDS, folder, gold
-from .stages import Stage, line, options, written
-from .systems import generation_options, load_system
+from .launch import Machines, training
+from .needs import ENCODER_PARSES, MULTI_TASK
+from .prepare import RAW, WORDS, folder, gold_alignments
+from .stages import Stage, Step, line, options, written
+from .systems import IGNORED, check_system, generation_options, load_system, read_overrides
+
+#: Of other sections the settings are a training's.
+DECODING = "generation"
+#: BLEU on the validation set, of greedy search, as subwords joined again.
+VALID_BLEU = {
+    "task.eval_bleu": True,
+    "task.eval_bleu_args": '{"beam": 1, "max_len_a": 1.2, "max_len_b": 10}',
+    "task.eval_tokenized_bleu": True,
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Experiment:
-    """Systems of one corpus.
+    """What the cells of a table share.
 
     Attributes:
-        corpus: what they translate.
-        systems: their names.
+        corpus: what the systems translate.
         plugin: the folder ``syncattn_fairseq``.
         machines: where they are trained.
-        overrides: ``SECTION.OPTION=VALUE``, for all of them.
+        overrides: values by ``SECTION.OPTION`` for all of them.
+        valid_bleu: whether BLEU is measured on the validation set during training.
     """
 
     corpus: Corpus
-    systems: Sequence[str]
     plugin: Path
     machines: Machines
-    overrides: Sequence[str] = ()
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    valid_bleu: bool = False
 
-    def stages(self, scored: Sequence[str]) -> list[Stage]:
-        """Return the stages from training to scores.
 
-        Args:
-            scored: systems that were decoded before and are scored as well.
-        """
-        logs = Path("logs", self.corpus.name)
-        found = []
-        for system in self.systems:
-            found.append(Stage("train", logs / system / "train", self._train(system)))
-            found.append(Stage("decode", logs / system / "decode", self._decode(system)))
-        both = list(dict.fromkeys([*scored, *self.systems]))
-        found.append(Stage("score", logs / "score", self._score(both), once=False))
-        return found
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A system with a seed.
 
-    def needs(self) -> set[str]:
-        """Return what the systems need of the corpus beside its texts."""
-        return set().union(*(needs_of(self._config(system)) for system in self.systems))
+    Attributes:
+        experiment: what it is part of.
+        system: name of a config, and perhaps changes of its own: ``NAME:SECTION.OPTION=VALUE``.
+        seed: of the training; None: the config's.
+    """
 
-    def output(self, system: str) -> Path:
-        """Return where the translations, or alignments, of the test set are."""
-        return Path(self._config(system)["checkpoint"]["save_dir"], "test.txt")
+    experiment: Experiment
+    system: str
+    given_seed: int | None = None
 
-    def _config(self, system: str, *overrides: str) -> dict[str, Any]:
-        return load_system(self.corpus.system(system), [*self.overrides, *overrides])
+    @property
+    def path(self) -> Path:
+        """The system's config."""
+        return self.experiment.corpus.system(self.system.partition(":")[0])
 
-    def _reversed(self, system: str) -> list[str]:
-        """Return what makes it a system of the other direction, for symmetrised alignments."""
-        save_dir = self._config(system)["checkpoint"]["save_dir"]
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        """What is changed in its config, by ``SECTION.OPTION``."""
+        experiment = self.experiment
+        scheme = {"task.eval_bleu_remove_bpe": experiment.corpus.subwords.scheme}
+        measured = VALID_BLEU | scheme if experiment.valid_bleu else {}
+        own = read_overrides(self.system.split(":")[1:])
+        return {**measured, **experiment.overrides, **own}
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """All settings, but for those that the seed and the direction make."""
+        config = load_system(self.path, self.changes)
+        check_system(config, self.path)
+        return config
+
+    @property
+    def seed(self) -> int:
+        """The seed of its training."""
+        seed: int = self.config["common"]["seed"]
+        return seed if self.given_seed is None else self.given_seed
+
+    @property
+    def name(self) -> str:
+        """What it is called on the terminal."""
+        return f"{self.system}, seed {self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its model is. Systems that are only decoded differently share it."""
+        made = Path(self.config["checkpoint"]["save_dir"])
+        changes = [text for text in self.system.split(":")[1:] if not text.startswith(DECODING)]
+        return made.with_name(_slug(made.name, changes)) / str(self.seed)
+
+    @property
+    def output(self) -> Path:
+        """Where its translations and scores are."""
+        changes = [text for text in self.system.split(":")[1:] if text.startswith(DECODING)]
+        return self.folder / _slug("", changes)
+
+    def stages(self) -> list[Stage]:
+        """Return what makes it, from training to scores."""
+        logs = {"train": self.folder, "decode": self.output, "score": self.output}
+        steps = {"train": self._train(), "decode": self._decode(), "score": self._score()}
+        most = self.config["optimization"].get("max_update") or None
         return [
-            f"task.source_lang={self.corpus.target}",
-            f"task.target_lang={self.corpus.source}",
-            f"checkpoint.save_dir={save_dir}-reversed",
+            Stage(
+                name,
+                logs[name] / name,
+                steps[name],
+                title=f"{self.name}: {name}",
+                settings=self._settings(name),
+                updates=most if name == "train" else None,
+            )
+            for name in steps
         ]
 
-    def _directions(self, system: str) -> list[list[str]]:
-        return [[], self._reversed(system)] if self.corpus.gold_alignments else [[]]
+    def _settings(self, stage: str) -> dict[str, Any]:
+        """Return what the result of a stage depends on."""
+        corpus = self.experiment.corpus
+        if stage == "score":
+            return dict(corpus.score)
+        if stage == "decode":
+            return {"checkpoint": corpus.checkpoint, **self.config.get(DECODING, {})}
+        sections = (name for name in self.config if name not in IGNORED)
+        return {f"{s}.{name}": v for s in sections for name, v in self.config[s].items()}
 
-    def _train(self, system: str) -> list[str]:
-        commands = []
-        for direction in self._directions(system):
-            overrides = [*self.overrides, *direction]
-            save_dir = self._config(system, *direction)["checkpoint"]["save_dir"]
-            path = self.corpus.system(system)
-            commands.append(line("mkdir", "-p", save_dir))
-            commands.append(training(path, self.plugin, self.machines, overrides))
-        return commands
+    def _directions(self) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Yield the folder below the cell's, and the changed settings, of each direction."""
+        corpus = self.experiment.corpus
+        yield Path(), {}
+        if corpus.gold_alignments:  # they are symmetrised
+            languages = {"task.source_lang": corpus.target, "task.target_lang": corpus.source}
+            yield Path("reversed"), languages
 
-    def _decode(self, system: str) -> list[str]:
-        commands = []
-        for direction in self._directions(system):
-            config = self._config(system, *direction)
-            task, save_dir = config["task"], Path(config["checkpoint"]["save_dir"])
-            beam = ["--remove-bpe", self.corpus.subwords.scheme, *generation_options(config)]
-            ways = {"test.txt": beam}
-            if self.corpus.gold_alignments:
-                ways["forced.txt"] = ["--score-reference", "--print-layer-alignments"]
-            checkpoint = self.corpus.checkpoint
+    def _train(self) -> list[Step]:
+        experiment = self.experiment
+        steps = []
+        for below, direction in self._directions():
+            save_dir = self.folder / below
+            settings = {**self.changes, **direction, "common.seed": self.seed}
+            settings["checkpoint.save_dir"] = str(save_dir)
+            settings = {k: v for k, v in settings.items() if not k.startswith(DECODING)}
+            steps.append(line("mkdir", "-p", save_dir))
+            steps.append(training(self.path, experiment.plugin, experiment.machines, settings))
+        return steps
+
+    def _decode(self) -> list[Step]:
+        corpus = self.experiment.corpus
+        steps = []
+        for below, changes in self._directions():
+            steps.append(line("mkdir", "-p", self.output / below))
+            checkpoint = corpus.checkpoint
             if isinstance(checkpoint, int):
-                last = ("--last", checkpoint, "--dir", save_dir)
                 checkpoint = "average"
-                average = ("--output", save_dir / f"checkpoint_{checkpoint}.pt")
-                commands.append(line("syncattn-average", *last, *average))
-            for name, how in ways.items():
-                command = line(
-                    *("fairseq-generate", task["data"], "--user-dir", self.plugin),
-                    *("--task", task["_name"]),
-                    *("-s", task["source_lang"], "-t", task["target_lang"]),
-                    *("--path", save_dir / f"checkpoint_{checkpoint}.pt"),
-                    *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else []), *how),
-                )
-                command = written(command, save_dir / name)
-                if self.machines.slurm is not None:
-                    one = replace(self.machines, processes=1, nodes=1)
-                    command = job(one, save_dir, command)
-                commands.append(command)
-        return commands
+                last = ("--last", corpus.checkpoint, "--dir", self.folder / below)
+                made = self.folder / below / f"checkpoint_{checkpoint}.pt"
+                steps.append(line("syncattn-average", *last, "--output", made))
+            path = self.folder / below / f"checkpoint_{checkpoint}.pt"
+            joined = ("--remove-bpe", corpus.subwords.scheme)
+            beam = (*joined, *generation_options(self.config))
+            steps.append(self._generate(path, below / "test.txt", changes, *beam))
+            if self._reference:
+                forced = ("--score-reference", *options(self._reference))
+                steps.append(self._generate(path, below / "forced.txt", changes, *forced))
+        return steps
 
-    def _score(self, systems: Sequence[str]) -> list[str]:
-        corpus = self.corpus
-        logs = Path("logs", corpus.name)
-        made = {"": [self.output(name) for name in systems]}
-        commands = []
-        if corpus.gold_alignments:
-            reverse = [self._config(name, *self._reversed(name)) for name in systems]
-            made["-reversed"] = [Path(c["checkpoint"]["save_dir"], "test.txt") for c in reverse]
-            commands.append(self._aligned(systems, *made.values()))
-        how = dict(corpus.score)
-        references = folder(corpus, WORDS if how.pop("references", RAW) == WORDS else RAW)
-        baseline = corpus.baseline(self.systems[0])
-        more = baseline in systems and len(systems) > 1
-        for (direction, paths), language in zip(made.items(), corpus.languages[::-1], strict=False):
-            outputs = [w for pair in zip(systems, paths, strict=True) for w in ("--system", *pair)]
-            commands.append(
+    @property
+    def _reference(self) -> dict[str, Any]:
+        """What is printed of the references, forced through the model."""
+        corpus = self.experiment.corpus
+        arch = self.config["model"]["_name"]
+        tagged = self.config["task"]["data"].endswith(MULTI_TASK)
+        if not (corpus.generated or corpus.gold_alignments) or arch.startswith("rnn_") or tagged:
+            return {}  # no gold to compare with; no layers; a tag that is no word
+        printed = {"print_layer_alignments": True}
+        if corpus.generated:
+            parsing = (
+                arch.startswith(ENCODER_PARSES) and "encoder_parser" not in self.config["model"]
+            )
+            printed["print_alignment"] = True
+            printed["print_parses"] = (
+                parsing or self.config["model"].get("encoder_parser") == "lisa"
+            )
+            printed["print_distances"] = arch.startswith("transformer_lpsi")
+        return printed
+
+    def _generate(self, path: Path, output: Path, changes: dict[str, Any], *how: str) -> Step:
+        machines = self.experiment.machines
+        task = self.config["task"]
+        source = changes.get("task.source_lang", task["source_lang"])
+        target = changes.get("task.target_lang", task["target_lang"])
+        step = line(
+            *("fairseq-generate", task["data"], "--user-dir", self.experiment.plugin),
+            *("--task", task["_name"], "-s", source, "-t", target, "--path", path),
+            *("--batch-size", "100", *(["--cpu"] if machines.cpu else []), *how),
+        )
+        return replace(written(step, self.output / output), job=machines.job(1))
+
+    @property
+    def references(self) -> Path:
+        """What its translations are compared with."""
+        corpus = self.experiment.corpus
+        part = WORDS if corpus.score.get("references") == WORDS else RAW
+        return folder(corpus, part) / f"test.{corpus.target}"
+
+    def _score(self) -> list[Step]:
+        corpus, output = self.experiment.corpus, self.output
+        words = folder(corpus, WORDS)
+        how = {name: value for name, value in corpus.score.items() if name != "references"}
+        reference = self._reference
+        forced = [output / "forced.txt"] if reference else []
+        gold: list[object] = []
+        if corpus.generated and reference:
+            gold += ["--source-heads", words / f"test.heads.{corpus.source}"]
+            gold += ["--target-heads", words / f"test.heads.{corpus.target}"]
+            gold += ["--alignments", words / "test.align"]
+        steps = [
+            line(
+                *("syncattn-score", "--references", self.references),
+                *options(how),
+                *("--system", self.system, output / "test.txt", *forced, *gold),
+                *("--json", output / "scores.json", "--text", output / "translations.txt"),
+            )
+        ]
+        if reference.get("print_layer_alignments"):
+            links: list[object] = ["--forward", "cell", output / "forced.txt"]
+            if corpus.gold_alignments:
+                links += ["--one-based", "--backward", "cell", output / "reversed" / "forced.txt"]
+                steps.append(self._score_reversed(how))
+                if shutil.which(PROGRAM):
+                    for way in WAYS:
+                        links += [f"--{way}", PROGRAM, words / f"{PROGRAM}.{way}"]
+            steps.append(
                 line(
-                    *("syncattn-score", "--references", references / f"test.{language}"),
-                    *options(how),
-                    *outputs,
-                    *(("--baseline", baseline) if more else ()),
-                    *("--json", logs / f"scores{direction}.json"),
+                    *("syncattn-align", "--gold", gold_alignments(corpus), *links),
+                    *("--json", output / "align.json"),
                 )
             )
-        return commands
+        if corpus.generated and reference.get("print_distances"):
+            steps += self._trees(words)
+        return steps
 
-    def _aligned(
-        self, systems: Sequence[str], forward: Sequence[Path], backward: Sequence[Path]
-    ) -> str:
-        """Score the alignments of both directions, with those of fast_align if they are there."""
-        corpus = self.corpus
-        words = folder(corpus, WORDS)
-        outputs: list[object] = []
-        for name, *ways in zip(systems, forward, backward, strict=True):
-            for way, path in zip(("--forward", "--backward"), ways, strict=True):
-                outputs += [way, name, path.with_name("forced.txt")]
-        links = ("--gold", gold(corpus), "--one-based", "--json", f"logs/{corpus.name}/align.json")
-        score = line("syncattn-align", *links, *outputs)
-        theirs = [w for way in WAYS for w in (f"--{way}", PROGRAM, words / f"{PROGRAM}.{way}")]
-        made = line("test", "-e", words / f"{PROGRAM}.backward")
-        fast_align = line(
-            *("python", "-m", "syncattn_fairseq.recipes.fast_align", "--words", words),
-            *("--languages", *corpus.languages),
-        )
-        return f"{{ {made} || {fast_align}; }} && {score} $({made} && echo {line(*theirs)})"
+    def _score_reversed(self, how: Mapping[str, Any]) -> Step:
+        """Score the translations of the other direction."""
+        folder = self.output / "reversed"
+        references = self.references.with_name(f"test.{self.experiment.corpus.source}")
+        outputs = ("--system", self.system, folder / "test.txt", "--json", folder / "scores.json")
+        return line("syncattn-score", "--references", references, *options(how), *outputs)
+
+    def _trees(self, words: Path) -> list[Step]:
+        """Induce trees of the target side from the distances of each gated layer."""
+        target, output = self.experiment.corpus.target, self.output
+        layers = str(self.config["model"].get("distance_layers", "1,2")).split(",")
+        steps, systems = [], []
+        for layer in layers:
+            made = output / f"trees-{layer}.{target}"
+            steps.append(
+                line(
+                    *("syncattn-trees", "induce", "--decoded", output / "forced.txt"),
+                    *("--layer", layer, "--text", words / f"test.{target}", "--output", made),
+                )
+            )
+            systems += ["--system", f"layer {layer}", made]
+        score = ("syncattn-trees", "score", "--gold", words / f"test.trees.{target}", *systems)
+        return [*steps, line(*score, "--json", output / "trees.json")]
+
+
+def _slug(name: str, changes: list[str]) -> str:
+    """Return a name for a folder; a colon would be two paths for fairseq."""
+    parts = [name, *(re.sub(r"[^\w.+-]+", "_", change) for change in changes)]
+    return "-".join(part for part in parts if part)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ..base.errors import DataError
-from .stages import line
+from .stages import Step, line
 from .systems import load_system
 
 #: Tokens of a process's batch below which long sentences would not fit.
 SMALLEST_BATCH = 256
-#: Where the processes of a job meet. Jobs may share a machine, so each has a port of its own.
-PORT = "$((29500 + SLURM_JOB_ID % 1000))"
+#: Updates between two checkpoints, so that a training that is preempted loses minutes only.
+SAVED_EVERY = 1000
+#: glibc gives memory back to the system and takes it again at every update, an eighth of the time
+#: of a small model's training on a CPU, unless it is told to keep it.
+KEEP_MEMORY = {
+    "MALLOC_TRIM_THRESHOLD_": "2147483648",
+    "MALLOC_MMAP_THRESHOLD_": "2147483648",
+    "MALLOC_TOP_PAD_": "134217728",
+}
+#: Hydra would leave its own log in the folder.
+WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.handlers=[console]")
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,19 @@ class Machines:
     nodes: int = 1
     cpu: bool = False
     slurm: Sequence[str] | None = None
+
+    def job(self, processes: int, nodes: int = 1) -> Mapping[str, Any] | None:
+        """Return the options of a job; None: it runs on this machine."""
+        if self.slurm is None:
+            return None
+        gpus = {} if self.cpu else {"gpus-per-node": processes}
+        given = dict(_option(text) for text in self.slurm)
+        return {"nodes": nodes, "ntasks_per_node": processes, **gpus, **given}
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    return name, value or True
 
 
 def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
@@ -54,63 +79,62 @@ def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
             f"a batch of {together:,} tokens leaves {tokens} to each of {processes} processes; "
             f"take at most {together // SMALLEST_BATCH}"
         )
-    settings: dict[str, Any] = {"optimization.update_freq": f"[{steps}]"}
+    settings: dict[str, Any] = {"optimization.update_freq": [steps]}
     if tokens < most:  # validation stays as it is; longer training pairs are left out
         settings |= {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
         settings |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
     return settings
 
 
-def training(path: Path, plugin: Path, machines: Machines, overrides: Sequence[str]) -> str:
-    """Return the line that trains a system.
+def training(path: Path, plugin: Path, machines: Machines, overrides: Mapping[str, Any]) -> Step:
+    """Return the step that trains a system.
 
     Args:
         path: its config.
         plugin: the folder ``syncattn_fairseq``.
         machines: where.
-        overrides: ``SECTION.OPTION=VALUE``, of the user.
+        overrides: values of the user by their names, ``SECTION.OPTION``.
     """
     config = load_system(path, overrides)
-    processes = machines.processes * machines.nodes
-    settings = {"common.user_dir": plugin} | batch(config, processes)
+    saving = {"save_interval_updates": SAVED_EVERY, "keep_interval_updates": 1}
+    settings: dict[str, Any] = {
+        f"checkpoint.{name}": value
+        for name, value in saving.items()
+        if "save_interval_updates" not in config["checkpoint"]
+    }
+    settings |= overrides
+    settings |= {"common.user_dir": str(plugin)}
+    settings |= batch(config, machines.processes * machines.nodes)
     if machines.cpu:
-        settings |= {"common.cpu": "true", "common.fp16": "false"}
+        settings |= {"common.cpu": True, "common.fp16": False}
     words = ["--config-dir", str(path.parent.resolve()), "--config-name", path.stem]
-    changed = [*overrides, *(f"{name}={value}" for name, value in settings.items())]
-    words += [f"++{change}" for change in changed]  # whether the config has it or not
-    if machines.slurm is not None:
-        return job(machines, config["checkpoint"]["save_dir"], _on_each_node(machines, words))
-    if machines.processes == 1:
-        return line("fairseq-hydra-train", *words)
-    return line("torchrun", f"--nproc-per-node={machines.processes}", *_worker(words))
+    # Whether the config has it or not.
+    words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]
+    words += WITHOUT_FILE
+    one = machines.processes == machines.nodes == 1
+    job = machines.job(machines.processes, machines.nodes)
+    if one:
+        step = line("fairseq-hydra-train", *words)
+    elif job is None:
+        step = line("torchrun", f"--nproc-per-node={machines.processes}", *_worker(words))
+    else:
+        step = line("python", *_worker(words))
+    return replace(step, job=job, environment=KEEP_MEMORY if machines.cpu else {})
 
 
 def _worker(words: Sequence[str]) -> Iterator[str]:
     yield from ("-m", "syncattn_fairseq.recipes.worker", *words)
 
 
-def _on_each_node(machines: Machines, words: Sequence[str]) -> str:
-    head = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"'
-    return (
-        f"srun torchrun --nnodes={machines.nodes} --nproc-per-node={machines.processes} "
-        f'--rdzv-backend=c10d --rdzv-id="$SLURM_JOB_ID" --rdzv-endpoint={head}:{PORT} '
-        + line(*_worker(words))
-    )
-
-
-def job(machines: Machines, logs: str | Path, command: str) -> str:
-    """Return the line that waits for a job of Slurm, which is queued again when preempted.
-
-    Args:
-        machines: where it runs.
-        logs: folder for what it prints.
-        command: a line of bash.
-    """
-    gpus = [] if machines.cpu else [f"--gpus-per-node={machines.processes}"]
-    return line(
-        *("sbatch", "--wait", "--requeue", "--open-mode=append"),
-        f"--output={logs}/slurm-%j.log",
-        *(f"--nodes={machines.nodes}", "--ntasks-per-node=1", *gpus),
-        *(f"--{option}" for option in machines.slurm or ()),
-        *("--wrap", command),
-    )
+def hydra_value(value: Any) -> str:
+    """Return a value as hydra reads it behind ``NAME=``."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, list):
+        return f"[{','.join(map(hydra_value, value))}]"
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_./][\w./-]*", text) and yaml.safe_load(text) == text
+    if not isinstance(value, str) or plain:
+        return text
+    quoted = re.sub(r"(\\*)'", r"\1\1\\'", text)
+    return "'" + re.sub(r"(\\+)$", r"\1\1", quoted) + "'"

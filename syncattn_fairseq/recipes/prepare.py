@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..parsing.eda import EDA, KYTEA
 from .corpus import SPLITS, Corpus
+from .fast_align import PROGRAM
 from .needs import MULTI_TASK
-from .stages import Stage, line, options, written
+from .stages import Stage, Step, line, options, piped, words_of
 
 #: Parts of a corpus's folder.
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
@@ -17,7 +19,6 @@ PIECES, MIXED = "pieces", "mixed"
 #: Its models are downloaded, unless the environment says where there are others.
 STANZA = "--parser stanza"
 PROCESSORS = "pos,lemma,depparse"
-MODELS = '${STANZA_DIR:+--stanza-dir "$STANZA_DIR"}'
 
 
 def folder(corpus: Corpus, part: str) -> Path:
@@ -30,9 +31,9 @@ def data(corpus: Corpus) -> Path:
     return Path("data-bin", corpus.name)
 
 
-def gold(corpus: Corpus) -> Path:
+def gold_alignments(corpus: Corpus) -> Path:
     """Return where the gold alignments of the test set are."""
-    return folder(corpus, RAW) / "test.align"
+    return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
 
 
 def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> list[Stage]:
@@ -47,29 +48,54 @@ def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> li
         parsers: the same of those that parse, which may share GPUs.
         needs: of the systems that it is for (`needs_of`).
     """
-    parsed = _parsed(corpus, needs)
-    stages = {
-        **{f"download-{language}": _parser(corpus, language) for language in parsed},
+    logs = Path("logs", corpus.name)
+    parsed = [] if corpus.generated else _parsed(corpus, needs)
+    texts: dict[str, list[Step]] = {
+        **{f"download-{language}": _models(corpus, language) for language in parsed},
         "download": _download(corpus),
         "collect": _collect(corpus),
         "tokenise": _tokenise(corpus, cores),
         "clean": _clean(corpus),
+    }
+    if corpus.generated:
+        texts = {
+            "generate": [line("syncattn-corpus", folder(corpus, WORDS), *options(corpus.generated))]
+        }
+    steps = {
+        **texts,
+        "align": _align(corpus),
         "subwords": _subwords(corpus),
         "parse": _given_heads(corpus) if needs else [],
         **{f"parse-{language}": _parse(corpus, language, parsers) for language in parsed},
-        "binarise": _binarise(corpus, cores),
+        "binarise": _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
         **{
             f"binarise-{kind.replace('.', '-')}": [_add(corpus, kind)]
             for kind in sorted(needs - {MULTI_TASK})
         },
         f"binarise-{MULTI_TASK}": _mix(corpus, cores) if MULTI_TASK in needs else [],
     }
-    logs = Path("logs", corpus.name)
+    # Parses are of these words, and what has been added to binarised texts is lost with them.
+    undone = {"tokenise": "parse*.done", "generate": "parse*.done", "binarise": "binarise-*.done"}
     return [
-        Stage(name.partition("-")[0], logs / name, commands)
-        for name, commands in stages.items()
-        if commands
+        Stage(
+            name.partition("-")[0],
+            logs / name,
+            made,
+            title=f"{corpus.name}: {name.replace('-', ' ')}",
+            undoes=undone.get(name),
+            programs=_programs(corpus, name),
+        )
+        for name, made in steps.items()
+        if made
     ]
+
+
+def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
+    """Return the programs that our commands of a stage start, and that are not ours."""
+    name, _, language = stage.partition("-")
+    parser = corpus.parses.get(language, "")
+    uses_eda = name == "parse" and "--parser eda" in parser
+    return ("kytea", "eda") if uses_eda else ()
 
 
 def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
@@ -95,31 +121,18 @@ def _heads_are_given(corpus: Corpus) -> bool:
     return corpus.here is not None and corpus.here.folder is not None and bool(corpus.here.heads)
 
 
-def _missing(program: str, place: str) -> str:
-    """Return what stops at once where a program is missing that is not ours."""
-    advice = line("echo", f"{program}: no such program; install {place}")
-    return f"command -v {program} > /dev/null || {{ {advice} >&2; exit 1; }}"
+def _models(corpus: Corpus, language: str) -> list[Step]:
+    """Return what downloads the models of a language's parser."""
+    if STANZA not in corpus.parses[language] or os.environ.get("STANZA_DIR"):
+        return []
+    models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
+    return [line("python", "-c", models)]
 
 
-def _parser(corpus: Corpus, language: str) -> list[str]:
-    """Return what sees that a language can be parsed."""
-    parser = corpus.parses[language]
-    if "--parser eda" in parser:
-        return [
-            _missing("kytea", KYTEA),
-            _missing("eda", EDA),
-        ]
-    if STANZA in parser:
-        models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
-        return ['[ -n "${STANZA_DIR:-}" ] || ' + line("python", "-c", models)]
-    return []
-
-
-def _download(corpus: Corpus) -> list[str]:
-    kytea = any("kytea" in tokeniser for tokeniser in corpus.words.values())
-    commands = [_missing("kytea", KYTEA)] if kytea else []
+def _download(corpus: Corpus) -> list[Step]:
     if corpus.here and corpus.here.folder:
-        return commands
+        return []
+    commands = []
     for archive in corpus.archives:
         facts = {"name": archive.file, "sha256": archive.sha256, "size": archive.size}
         facts["md5"] = archive.md5
@@ -133,9 +146,9 @@ def _download(corpus: Corpus) -> list[str]:
     return commands
 
 
-def _collect(corpus: Corpus) -> list[str]:
+def _collect(corpus: Corpus) -> list[Step]:
     archives, raw = folder(corpus, DOWNLOAD), folder(corpus, RAW)
-    commands = [f"mkdir -p {raw}"]
+    commands = [line("mkdir", "-p", raw)]
     for split in SPLITS:
         places = getattr(corpus, split)
         if corpus.here and corpus.here.folder:
@@ -144,12 +157,13 @@ def _collect(corpus: Corpus) -> list[str]:
             commands.append(_collected(corpus, archives, raw / split, split, *places))
     if corpus.gold_alignments:
         archive, member = corpus.gold_alignments.split("!")
-        links = line("tar", "-xOzf", archives / archive, member)
-        commands.append(written(f"{links} | sed '/^\\s*$/d'", gold(corpus)))  # as pairs
+        links = ("tar", "-xOzf", str(archives / archive), member)
+        pairs = ("sed", r"/^\s*$/d")  # a blank line is no pair
+        commands.append(Step((links, pairs), output=gold_alignments(corpus)))
     return commands
 
 
-def _collected(corpus: Corpus, archives: Path, output: Path, split: str, *places: str) -> str:
+def _collected(corpus: Corpus, archives: Path, output: Path, split: str, *places: str) -> Step:
     first = ("--first", corpus.first) if corpus.first and split == "train" else ()
     return line(
         *("syncattn-collect", "--archives", archives, "--languages", *corpus.languages),
@@ -157,12 +171,9 @@ def _collected(corpus: Corpus, archives: Path, output: Path, split: str, *places
     )
 
 
-def _tokenise(corpus: Corpus, cores: int) -> list[str]:
+def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
     raw = folder(corpus, RAW)
-    commands = [
-        f"rm -f logs/{corpus.name}/parse*.done",  # these are of other words
-        f"mkdir -p {folder(corpus, TOKENS)} {folder(corpus, WORDS)}",
-    ]
+    commands = [line("mkdir", "-p", folder(corpus, TOKENS), folder(corpus, WORDS))]
     for split in SPLITS:
         if not getattr(corpus, split):
             continue
@@ -174,12 +185,11 @@ def _tokenise(corpus: Corpus, cores: int) -> list[str]:
             tokeniser = tokeniser.replace("{normalise}", normalise)
             if split in corpus.tokenised:
                 tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
-            tokeniser = f"< {raw / name} {tokeniser}"
-            commands.append(written(tokeniser, folder(corpus, part) / name))
+            commands.append(piped(tokeniser, raw / name, folder(corpus, part) / name))
     return commands
 
 
-def _clean(corpus: Corpus) -> list[str]:
+def _clean(corpus: Corpus) -> list[Step]:
     if corpus.clean is None:
         return []
     words = folder(corpus, WORDS)
@@ -198,9 +208,17 @@ def _clean(corpus: Corpus) -> list[str]:
     ]
 
 
-def _subwords(corpus: Corpus) -> list[str]:
+def _align(corpus: Corpus) -> list[Step]:
+    """Align the test set by fast_align, where it is installed: a row beside the systems'."""
+    if not corpus.gold_alignments or not shutil.which(PROGRAM):
+        return []
+    command = ("python", "-m", "syncattn_fairseq.recipes.fast_align")
+    return [line(*command, "--words", folder(corpus, WORDS), "--languages", *corpus.languages)]
+
+
+def _subwords(corpus: Corpus) -> list[Step]:
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
-    commands = [f"mkdir -p {pieces}"]
+    commands = [line("mkdir", "-p", pieces)]
     if corpus.subwords.scheme != "sentencepiece":
         whole = WORDS if corpus.subwords.unit == "word" else RAW
         names = [f"{split}.{language}" for split in SPLITS for language in corpus.languages]
@@ -222,7 +240,7 @@ def _subwords(corpus: Corpus) -> list[str]:
     return commands
 
 
-def _given_heads(corpus: Corpus) -> list[str]:
+def _given_heads(corpus: Corpus) -> list[Step]:
     """Collect the heads that came with the text, line by line as its training pairs were taken."""
     here = corpus.here
     if here is None or here.folder is None or here.heads is None:
@@ -240,32 +258,29 @@ def _given_heads(corpus: Corpus) -> list[str]:
     ]
 
 
-def _parse(corpus: Corpus, language: str, workers: int) -> list[str]:
+def _parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if _heads_are_given(corpus) else "heads"
-    commands = []
-    for split in SPLITS:
-        labels = ("--labels", words / f"{split}.labels.{language}")
-        texts = line(
+    stanza = os.environ.get("STANZA_DIR") if STANZA in parser else None
+    models = ("--stanza-dir", stanza) if stanza else ()
+    return [
+        line(
+            *("syncattn-parse", *words_of(parser), *models),
             *("--input", words / f"{split}.{language}"),
             *("--output", words / f"{split}.{heads}.{language}"),
-            *(labels if language == corpus.source else ()),
-            *("--workers", str(workers)),
+            *(
+                ("--labels", words / f"{split}.labels.{language}")
+                if language == corpus.source
+                else ()
+            ),
+            *("--workers", str(workers), *words_of(os.environ.get("PARSE_OPTIONS", ""))),
         )
-        models = f" {MODELS}" if STANZA in parser else ""
-        commands.append(f"syncattn-parse {parser}{models} {texts} $PARSE_OPTIONS")
-    return commands
-
-
-def _binarise(corpus: Corpus, cores: int) -> list[str]:
-    return [
-        f"rm -f logs/{corpus.name}/binarise-*.done",  # what has been added is lost
-        _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
+        for split in SPLITS
     ]
 
 
-def _add(corpus: Corpus, kind: str) -> str:
+def _add(corpus: Corpus, kind: str) -> Step:
     """Add heads or labels to the binarised texts."""
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
     return line(
@@ -276,32 +291,37 @@ def _add(corpus: Corpus, kind: str) -> str:
     )
 
 
-def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> str:
+def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> list[Step]:
     joined = ["--joined-dictionary"] if corpus.subwords.joined else []
     if corpus.subwords.unit == "word" and corpus.subwords.size:
         joined += [w for s in ("src", "tgt") for w in (f"--nwords{s}", str(corpus.subwords.size))]
     texts_of = [word for split in SPLITS for word in (f"--{split}pref", texts / split)]
     languages = ("-s", corpus.source, "-t", corpus.target)
-    binarise = line(
-        *("fairseq-preprocess", *languages, *joined),
-        *("--destdir", destination),
-        *("--workers", str(cores), *texts_of),
-    )
-    return f"rm -rf {destination} && {binarise}"
+    return [
+        line("rm", "-rf", "--", destination),  # fairseq keeps the dictionary that it finds
+        line(
+            *("fairseq-preprocess", *languages, *joined),
+            *("--destdir", destination),
+            *("--workers", str(cores), *texts_of),
+        ),
+    ]
 
 
-def _mix(corpus: Corpus, cores: int) -> list[str]:
+def _mix(corpus: Corpus, cores: int) -> list[Step]:
     """Make the corpus of Multi-Task: translations and parses of the source, one to one."""
     words, pieces, mixed = (folder(corpus, part) for part in (WORDS, PIECES, MIXED))
     source, target = corpus.languages
     others = [split for split in SPLITS if split != "train"]
+    parses: tuple[object, ...] = ("--trees", words / f"train.trees.{source}")
+    if not corpus.generated:
+        parses = ("--heads", words / f"train.heads.{source}")
+        parses += ("--labels", words / f"train.labels.{source}")
     return [
-        f"mkdir -p {mixed}",
+        line("mkdir", "-p", mixed),
         line(
             *("syncattn-multitask", "mix"),
             *("--source", pieces / f"train.{source}", "--target", pieces / f"train.{target}"),
-            *("--heads", words / f"train.heads.{source}"),
-            *("--labels", words / f"train.labels.{source}"),
+            *parses,
             *("--output", mixed / f"train.{source}", mixed / f"train.{target}"),
         ),
         line(
@@ -310,7 +330,7 @@ def _mix(corpus: Corpus, cores: int) -> list[str]:
             *("--output", *(mixed / f"{split}.{source}" for split in others)),
         ),
         line("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
-        _binarised(corpus, mixed, multi_task_data(corpus), cores),
+        *_binarised(corpus, mixed, multi_task_data(corpus), cores),
     ]
 
 

@@ -1,22 +1,141 @@
-"""Run the stages of a recipe: print, log, skip what is done, stop at what fails."""
+"""Run the stages of a recipe: log, skip what is done, stop at what fails."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
-import pty
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, Any
 
 from ..base.errors import DataError
-from .stages import Stage
+from ..base.files import replacing
+from ..parsing.eda import EDA, KYTEA
+from . import jobs
+from .display import Display
+from .processes import Failed, Processes, search_path
+from .stages import Stage, Step, programs_of, unset_variables
 
-Execute: TypeAlias = Callable[[str, Path, IO[bytes]], int]
-"""Runs a line of bash in a folder, copies what it prints to a log, and returns its status."""
+#: Where programs are from that are not ours.
+PLACES = {
+    "kytea": f"install {KYTEA}",
+    "eda": f"install {EDA}",
+    "fast_align": "install fast_align, https://github.com/clab/fast_align",
+}
+#: A line that says why a command has failed.
+_FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs stages.
+
+    Attributes:
+        work: folder to run in.
+        processes: what starts commands.
+        display: what shows how far they are.
+        again: whether stages that were done before are done again.
+        facts: about this run, which are kept with what is done.
+    """
+
+    work: Path
+    processes: Processes
+    display: Display
+    again: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def run(
+        self,
+        stages: Sequence[Stage],
+        locks: Iterable[int] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run stages in their order.
+
+        Args:
+            stages: what to run.
+            locks: open files that stay locked until the last process has ended.
+            environment: variables for their commands.
+
+        Raises:
+            DataError: a command failed, and where its output is; or a stage was done with other
+                settings.
+        """
+        for stage in stages:
+            if self.is_done(stage):
+                continue
+            base = self.work / stage.log
+            base.parent.mkdir(parents=True, exist_ok=True)
+            done = base.with_suffix(".done")
+            undone = base.parent.glob(stage.undoes) if stage.undoes else ()
+            for mark in (done, *undone):
+                mark.unlink(missing_ok=True)
+            with (
+                self.display.stage(stage.title, stage.updates) as bar,
+                base.with_suffix(".log").open("ab") as log,
+            ):
+                for step in stage.steps:
+                    self._step(stage, step, log, bar.told, environment or {}, locks)
+            commands = [str(step) for step in stage.steps]
+            kept = {"settings": stage.settings, **self.facts, "commands": commands}
+            with replacing(done) as temporary:
+                temporary.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+
+    def is_done(self, stage: Stage) -> bool:
+        """Return whether a stage is skipped.
+
+        Raises:
+            DataError: it was done with other settings.
+        """
+        done = self.work / stage.log.with_suffix(".done")
+        if not stage.once or self.again or not done.exists():
+            return False
+        before = _settings_of(done)
+        if stage.settings is not None and before != stage.settings:
+            raise DataError(
+                f"{stage.title}: done before with other settings: "
+                f"{_difference(before, stage.settings)}; take another --work, --from {stage.name} "
+                f"to do it again with these, or remove {done.parent} to begin anew"
+            )
+        return True
+
+    def _step(
+        self,
+        stage: Stage,
+        step: Step,
+        log: IO[bytes],
+        told: Callable[[str], object],
+        environment: Mapping[str, str],
+        locks: Iterable[int],
+    ) -> None:
+        log.write(f"$ {step}\n".encode())
+        log.flush()
+        last = fault = ""
+
+        def hear(text: str) -> None:
+            nonlocal last, fault
+            last = text.strip() or last
+            if _FAULT.search(text):
+                fault = text.strip()
+            told(text)
+
+        try:
+            if step.job is None:
+                self.processes.run(step, self.work, log, hear, environment, locks)
+            else:
+                base = self.work / stage.log
+                jobs.run(step, self.work, base, log, hear, self.processes.ended)
+        except Failed as failed:
+            said = fault or last or "it said nothing"
+            raise DataError(
+                f"{stage.title}: a command ended with {failed}: {said} (all of its output: "
+                f"{log.name}); mend the cause and run the same command again to go on"
+            ) from None
 
 
 def select(stages: Sequence[Stage], first: str | None, last: str | None) -> list[Stage]:
@@ -36,92 +155,55 @@ def select(stages: Sequence[Stage], first: str | None, last: str | None) -> list
     return [stage for stage in stages if start <= names.index(stage.name) <= end]
 
 
-def run(stages: Sequence[Stage], work: Path, again: bool, execute: Execute | None = None) -> None:
-    """Run stages.
-
-    Args:
-        stages: in their order.
-        work: folder to run in.
-        again: whether those that were done before are done again.
-        execute: what runs a line; default: bash, with what it prints on the terminal as well.
+def check(stages: Sequence[Stage]) -> None:
+    """See that all is there that stages need, before the first of them is run.
 
     Raises:
-        DataError: a command failed; it says where its output is.
+        DataError: a program is not there, or a variable has no value.
     """
-    for stage in stages:
-        done = work / stage.log.with_suffix(".done")
-        if stage.once and done.exists() and not again:
-            _say(f"{stage.name}: done before; --from {stage.name} does it again")
-            continue
-        _say(f"{stage.name}, log: {stage.log.with_suffix('.log')}")
-        done.parent.mkdir(parents=True, exist_ok=True)
-        done.unlink(missing_ok=True)
-        with open(work / stage.log.with_suffix(".log"), "wb") as log:
-            for command in stage.commands:
-                log.write(f"$ {command}\n".encode())
-                log.flush()
-                print(f"$ {command}", flush=True)
-                if status := (execute or on_terminal)(command, work, log):
-                    raise DataError(
-                        f"{stage.name}: a command ended with status {status}, its output is in "
-                        f"{log.name}; mend the cause and run the same command again to go on"
-                    )
-        done.touch()
-
-
-def show(stages: Sequence[Stage]) -> None:
-    """Print the commands of stages."""
-    for stage in stages:
-        _say(stage.name)
-        for command in stage.commands:
-            print(f"$ {command}")
+    path = search_path(os.environ.get("PATH", ""))
+    steps = [step for stage in stages for step in stage.steps]
+    for name in (name for step in steps for name in unset_variables(step)):
+        raise DataError(f"{name}: set this variable; a command of the recipe needs it")
+    for program in programs_of(stages):
+        if not shutil.which(program, path=path):
+            raise DataError(f"{program}: no such program; {PLACES.get(program, 'install it')}")
 
 
 @contextmanager
-def alone(work: Path, name: str) -> Iterator[None]:
-    """Wait until no other recipe prepares the same corpus, and keep others waiting."""
-    path = work / "logs" / name / "lock"
+def locked(path: Path, waits: Callable[[], object], shared: bool = False) -> Iterator[int]:
+    """Lock a file, which need not be there; wait while others have locked it.
+
+    Args:
+        path: the file. It stays there.
+        waits: is called before waiting.
+        shared: whether others may lock it at the same time, if they share it too.
+
+    Yields:
+        the open file. Processes that it is passed to keep it locked while they live.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w") as file:
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    with path.open("a") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say(f"waiting for another recipe that prepares {name}")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+            waits()
+            fcntl.flock(file, kind)
+        yield file.fileno()
 
 
-def on_terminal(command: str, work: Path, log: IO[bytes]) -> int:
-    """Run a line of bash; see `Execute`. On a terminal its progress bars are shown."""
-    shell = ["bash", "-e", "-o", "pipefail", "-c", command]
-    if not sys.stdout.isatty():
-        with subprocess.Popen(
-            shell, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        ) as process:
-            assert process.stdout is not None
-            _copy(process.stdout.fileno(), log)
-        return process.returncode
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(shell, cwd=work, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        _copy(ours, log)
-    os.close(ours)
-    return process.returncode
+def _settings_of(done: Path) -> Mapping[str, Any]:
+    try:
+        settings: Mapping[str, Any] = json.loads(done.read_text(encoding="utf-8"))["settings"]
+        return settings
+    except (ValueError, KeyError, TypeError):  # an empty file, of an earlier version
+        raise DataError(f"{done}: cannot be read; remove it to do this stage again") from None
 
 
-def _copy(descriptor: int, log: IO[bytes]) -> None:
-    while True:
-        try:
-            block = os.read(descriptor, 2**16)
-        except OSError:  # the end, of a terminal
-            return
-        if not block:
-            return
-        sys.stdout.buffer.write(block)
-        sys.stdout.flush()
-        log.write(block)
-        log.flush()
-
-
-def _say(text: str) -> None:
-    print(f"== {text}", flush=True)
+def _difference(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+    """Say which settings differ, the first few of them."""
+    old, new = before or {}, now
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    shown = [f"{name} was {old.get(name)}, is {new.get(name)}" for name in names[:3]]
+    return ", ".join([*shown, *(["..."] if len(names) > 3 else [])])

@@ -1,45 +1,143 @@
-"""What a stage of a recipe is: a few command lines that a person could type."""
+"""What a stage of a recipe is: a few commands that a person could type."""
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from ..base.errors import DataError
+
+
+@dataclass(frozen=True)
+class Step:
+    """Commands, each of which reads what the one before it prints. No shell is involved.
+
+    Attributes:
+        commands: the words of each.
+        source: file that the first one reads; None: nothing.
+        output: file for what the last one prints, which appears whole or not at all; None: the log.
+        environment: variables that are set for them.
+        job: options of Slurm if it runs there; None: on this machine.
+    """
+
+    commands: tuple[tuple[str, ...], ...]
+    source: Path | None = None
+    output: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    job: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        """Return the line of bash that does the same, but for an output that is not whole."""
+        words = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        first, *rest = (shlex.join(command) for command in self.commands)
+        words.append(first)
+        if self.source:
+            words.append(f"< {shlex.quote(str(self.source))}")
+        words += [f"| {command}" for command in rest]
+        if self.output:
+            words.append(f"> {shlex.quote(str(self.output))}")
+        if self.job is not None:
+            options = " ".join(f"{name}={value}" for name, value in self.job.items())
+            words.append(f" # a job of Slurm: {options}")
+        return " ".join(words)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of a recipe.
+    """A part of a recipe.
 
     Attributes:
         name: what ``--from`` and ``--to`` call it.
         log: file without suffix for its output (``.log``) and for that it is done (``.done``).
-        commands: lines of bash, run one after the other.
+        steps: what it does, one after the other.
         once: whether it is skipped when it has been done before.
+        title: what it is called on the terminal.
+        settings: what its result depends on; a stage that was done with others is not skipped.
+        undoes: pattern of names beside ``log``: what is done by these is not, once this has begun.
+        programs: those that its commands start themselves.
+        updates: how many updates a training takes, for its progress; None: unknown, or no training.
     """
 
     name: str
     log: Path
-    commands: list[str]
+    steps: list[Step]
     once: bool = True
+    title: str = ""
+    settings: Mapping[str, Any] | None = None
+    undoes: str | None = None
+    programs: tuple[str, ...] = ()
+    updates: int | None = None
 
 
-def line(*words: object) -> str:
-    """Return a command with its arguments as a line of bash."""
-    return shlex.join(map(str, words))
+def line(*words: object) -> Step:
+    """Return the step of one command."""
+    return Step((tuple(map(str, words)),))
 
 
-def written(command: str, output: Path) -> str:
-    """Return a line that writes what a command prints to a file, whole or not at all."""
-    return f"{command} > {output}.part && mv {output}.part {output}"
+def piped(text: str, source: Path, output: Path) -> Step:
+    """Return the step of commands as a config has them, such as ``kytea -out tok | sed s/x/y/``.
+
+    Raises:
+        DataError: a quotation has no end, or there is nothing before or after a ``|``.
+    """
+    return Step(tuple(commands_of(text)), source, output)
 
 
-def options(values: dict[str, Any]) -> Iterator[str]:
+def written(step: Step, output: Path) -> Step:
+    """Return a step with what it prints in a file."""
+    return replace(step, output=output)
+
+
+def words_of(text: str) -> list[str]:
+    """Split text into words as a shell does, with the values of variables: ``$NAME``.
+
+    Raises:
+        DataError: a quotation has no end.
+    """
+    return [word for command in commands_of(text, pipes=False) for word in command]
+
+
+def commands_of(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
+    """Split text into commands and words; see `piped`."""
+    reader = shlex.shlex(text, posix=True, punctuation_chars="|" if pipes else "")
+    reader.whitespace_split, reader.commenters = True, ""
+    commands: list[list[str]] = [[]]
+    try:
+        for word in reader:
+            if pipes and word == "|":
+                commands.append([])
+            else:
+                commands[-1].append(os.path.expandvars(word))
+    except ValueError as error:
+        raise DataError(f"{text!r}: {error}; quote as in a shell") from None
+    if pipes and not all(commands):
+        raise DataError(f"{text!r}: a command is missing beside a |")
+    return [tuple(command) for command in commands]
+
+
+def unset_variables(step: Step) -> list[str]:
+    """Return the names of variables that a step's words still hold, since they have no value."""
+    words = (word for command in step.commands for word in command)
+    found = (re.findall(r"\$\{?([A-Z_][A-Z0-9_]*)\}?", word) for word in words)
+    return [name for names in found for name in names]
+
+
+def options(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield ``--name value`` for each of some settings; one that is off has none."""
     for name, value in values.items():
         if value is not False:
             yield "--" + name.replace("_", "-")
         if not isinstance(value, bool):
             yield ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def programs_of(stages: Sequence[Stage]) -> list[str]:
+    """Return the programs that stages start."""
+    commands = [c for stage in stages for step in stage.steps for c in step.commands]
+    own = [program for stage in stages for program in stage.programs]
+    return list(dict.fromkeys([*own, *(command[0] for command in commands)]))

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.recipes.corpus import load_corpus
@@ -12,39 +16,48 @@ from syncattn_fairseq.recipes.needs import needs_of
 from syncattn_fairseq.recipes.systems import load_system
 
 ROOT = Path(__file__).parents[2]
-SYSTEMS = sorted(p for p in (ROOT / "configs").glob("*/[!_]*.yaml"))
-CORPORA = sorted({path.parent.name for path in SYSTEMS})
+CONFIGS = ROOT / "configs"
+SYSTEMS = sorted(CONFIGS.glob("*/[!_]*.yaml"))
 PREPARATION = ["download", "collect", "tokenise", "clean", "subwords", "parse", "binarise"]
 
 
 @pytest.fixture(autouse=True)
-def _nothing_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ENJA", "MULTI30K_TINY", "PARSER_EN", "PARSER_JA"):
+def variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ("ENJA", "MULTI30K_TINY", "PARSER_EN", "PARSER_JA", "PARSE_OPTIONS", "STANZA_DIR")
+    for name in own:
         monkeypatch.delenv(name, raising=False)
 
 
 def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], list[str]]:
     """Return the stages and the commands that a recipe would run."""
-    assert main([*arguments, "--dry-run"]) == 0
+    assert main([*arguments, "--dry-run"]) == 0, capsys.readouterr().err
     lines = capsys.readouterr().out.splitlines()
     stages = [line[3:] for line in lines if line.startswith("== ")]
     return stages, [line[2:] for line in lines if line.startswith("$ ")]
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the one line that a recipe fails with."""
+    assert main(list(arguments)) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("error: "), err
+    return err
 
 
 @pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_dry_run_of_every_system_says_all_its_commands(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    corpus = load_corpus(path.parent)
     stages, commands = dry(capsys, path.parent.name, path.stem, f"--work={tmp_path}")
-    folded = [
-        stage for stage, before in zip(stages, ["", *stages], strict=False) if stage != before
-    ]
-    needs = needs_of(load_system(path))
-    left_out = set() if needs else {"parse"}
-    if load_corpus(path.parent).clean is None:
-        left_out.add("clean")
-    wanted = [stage for stage in PREPARATION if stage not in left_out]
-    assert folded == [*wanted, "train", "decode", "score"]
+    preparing = [s.partition(": ")[2].split()[0] for s in stages if s.startswith(corpus.name)]
+    expected = ["generate", "subwords", "binarise"] if corpus.generated else PREPARATION
+    left_out = {"clean"} if corpus.clean is None else set()
+    if corpus.generated or not needs_of(load_system(path)):
+        left_out.add("parse")
+    wanted = [stage for stage in expected if stage not in left_out]
+    assert list(dict.fromkeys(preparing)) == wanted
+    assert stages[-3:] == [f"{path.stem}, seed 1: {s}" for s in ("train", "decode", "score")]
     text = "\n".join(commands)
     syntax = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True)
     assert syntax.returncode == 0, syntax.stderr
@@ -54,86 +67,121 @@ def test_a_dry_run_of_every_system_says_all_its_commands(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_systems_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--from=train", "common.seed=7")
-    stages, commands = dry(capsys, "wmt14_en_de", "transformer", "syncattn", *options)
-    assert stages == ["train", "decode", "train", "decode", "score"]
-    assert sum("common.seed=7" in command for command in commands) == 2
-    words = shlex.split(commands[-1])
-    assert words[words.index("--baseline") + 1] == "transformer"
-    assert words[words.index("--compound-split") + 1] == "de"
+GROUPS = [
+    (folder.name, group)
+    for folder in sorted({path.parent for path in SYSTEMS})
+    for group in ("all", *load_corpus(folder).groups)
+]
 
 
-def test_a_baseline_that_was_decoded_before_is_scored_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("corpus", "group"), GROUPS)
+def test_every_table_is_one_command(
+    corpus: str, group: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ("wmt14_en_de_words", "rnn_local", "--from=score", f"--work={tmp_path}")
-    assert "--baseline" not in dry(capsys, *arguments)[1][0]
-    folder = tmp_path / "checkpoints" / "wmt14_en_de_words" / "rnn_global"
-    folder.mkdir(parents=True)
-    (folder / "test.txt").touch()
-    assert "--baseline rnn_global" in dry(capsys, *arguments)[1][0]
+    stages, _ = dry(capsys, corpus, f"@{group}", "--seeds", "1", "2", "--from=score")
+    members = load_corpus(CONFIGS / corpus).members(f"@{group}")
+    assert stages == [f"{name}, seed {seed}: score" for seed in (1, 2) for name in members]
+    assert len({*members}) == len(members) > 1
+
+
+def test_systems_and_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--seeds", "7", "8", "--from=train", "optimization.max_update=9")
+    stages, commands = dry(capsys, "wmt14_en_de", "transformer", "syncattn", *options)
+    assert stages[:4] == [f"transformer, seed 7: {s}" for s in ("train", "decode", "score")] + [
+        "syncattn, seed 7: train"
+    ]
+    assert len(stages) == 12
+    training = [shlex.split(c) for c in commands if "fairseq-hydra-train" in c]
+    assert [w for words in training for w in words if w.startswith("++checkpoint.save_dir")] == [
+        f"++checkpoint.save_dir=checkpoints/wmt14_en_de/{name}/{seed}"
+        for seed in (7, 8)
+        for name in ("transformer", "syncattn")
+    ]
+    assert all("++optimization.max_update=9" in words for words in training)
+    assert all(
+        f"++common.seed={seed}" in words for seed, words in zip("7788", training, strict=True)
+    )
+    assert "--compound-split de " in commands[-1]
+
+
+def test_one_system_with_a_change_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    variant = "pascal:model.pascal_std=2.5:generation.beam=9"
+    _, commands = dry(capsys, "nc11_en_de", "pascal", variant, "--from=train")
+    training = [shlex.split(c) for c in commands if "fairseq-hydra-train" in c]
+    assert ["++model.pascal_std=2.5" in words for words in training] == [False, True]
+    assert not any("generation" in word for words in training for word in words)
+    folder = "checkpoints/nc11_en_de/pascal-model.pascal_std_2.5/1"
+    assert f"++checkpoint.save_dir={folder}" in training[1]
+    decode = next(c for c in commands if f"> {folder}/generation.beam_9/test.txt" in c)
+    assert f"--path {folder}/checkpoint_last.pt " in decode and " --beam 9 " in decode
+
+
+def test_what_is_only_decoded_differently_is_trained_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    both = ("lisa", "lisa:generation.gold_source_heads=true")
+    _, commands = dry(capsys, "builtin_en_de", *both, "--from=train")
+    training = [c for c in commands if "fairseq-hydra-train" in c]
+    assert len({*training}) == 1
+    decoding = [c for c in commands if c.startswith("fairseq-generate") and "--remove-bpe" in c]
+    assert ["--gold-source-heads" in command for command in decoding] == [False, True]
 
 
 def test_alignments_are_scored_of_both_directions(capsys: pytest.CaptureFixture[str]) -> None:
     _, commands = dry(capsys, "europarl_de_en_align", "lpsi", "--from=train")
-    assert sum(c.startswith("fairseq-hydra-train") for c in commands) == 2
-    assert "++task.source_lang=en ++task.target_lang=de" in commands[3]
-    assert "-s en -t de" in commands[6] and "lpsi-reversed/checkpoint_best.pt" in commands[6]
-    assert ["forced.txt" in command for command in commands[4:8]] == [False, True] * 2
-    assert "syncattn_fairseq.recipes.fast_align" in commands[8]
-    assert "syncattn-align --gold " in commands[8] and "--forward fast_align" in commands[8]
-    for command, language, folder in zip(
-        commands[9:], ["en", "de"], ("", "-reversed"), strict=True
-    ):
-        assert f"words/test.{language} " in command and f"lpsi{folder}/test.txt" in command
+    training = [c for c in commands if "fairseq-hydra-train" in c]
+    folder = "checkpoints/europarl_de_en_align/lpsi/1"
+    assert len(training) == 2
+    assert "++task.source_lang=en ++task.target_lang=de" in training[1]
+    decode = next(c for c in commands if c.endswith(f"> {folder}/reversed/forced.txt"))
+    assert "-s en -t de" in decode and f"{folder}/reversed/checkpoint_best.pt" in decode
+    align = next(c for c in commands if c.startswith("syncattn-align"))
+    assert "--one-based --backward cell" in align
+
+
+def test_what_the_built_in_corpus_measures(capsys: pytest.CaptureFixture[str]) -> None:
+    _, commands = dry(capsys, "builtin_en_de", "lpsi", "syncattn", "multi_task", "--from=decode")
+    forced = [c for c in commands if "--score-reference" in c]
+    assert len(forced) == 2  # Multi-Task's source has a tag that is no word
+    assert "--print-distances" in forced[0] and "--print-parses" not in forced[0]
+    assert "--print-distances" not in forced[1] and "--print-parses" in forced[1]
+    assert sum(c.startswith("syncattn-trees induce") for c in commands) == 2
+
+
+def test_validation_bleu(capsys: pytest.CaptureFixture[str]) -> None:
+    _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--from=train", "--to=train", "--valid-bleu")
+    words = shlex.split(commands[1])
+    assert {"++task.eval_bleu=true", "++task.eval_bleu_remove_bpe=sentencepiece"} <= {*words}
 
 
 def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--from=train", "--to=decode", "--slurm", "partition=gpu")
     _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--processes=4", *arguments)
-    train, decode = (shlex.split(command) for command in commands[1:])
-    assert {"--nodes=2", "--gpus-per-node=4", "--partition=gpu"} <= {*train}
-    assert {"--nodes=1", "--gpus-per-node=1", "--partition=gpu"} <= {*decode}
-    assert decode[-1].startswith("fairseq-generate ")
+    jobs = [c.partition("  # a job of Slurm: ")[2] for c in commands if "Slurm" in c]
+    assert jobs == [
+        "nodes=2 ntasks_per_node=4 gpus-per-node=4 partition=gpu",
+        "nodes=1 ntasks_per_node=1 gpus-per-node=1 partition=gpu",
+    ]
 
 
-def test_programs_for_japanese_are_asked_for_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PARSER_JA", "eda:model")
-    _, programs = dry(capsys, "kftt_ja_en", "--to=download")
-    for command, advice in (
-        (programs[0], "kytea: no such program; install KyTea, http://www.phontron.com/kytea/"),
-        (programs[1], "eda: no such program; install EDA, http://"),
-    ):
-        done = subprocess.run(
-            ["/bin/bash", "-c", command],
-            env={"PATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode != 0 and advice in done.stderr
-        for name in ("kytea", "eda"):
-            (tmp_path / name).touch(0o755)
-        known = {"PATH": str(tmp_path)}
-        subprocess.run(["/bin/bash", "-c", command], env=known, check=True)
-        for name in ("kytea", "eda"):
-            (tmp_path / name).unlink()
+def test_variables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARSE_OPTIONS", "--max-words 9 --slurm 'comment=a b'")
+    monkeypatch.setenv("STANZA_DIR", "/my models")
+    _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--to=parse")
+    parsing = [shlex.split(c) for c in commands if c.startswith("syncattn-parse")]
+    assert len(parsing) == 6
+    for words in parsing:
+        assert words[-4:] == ["--max-words", "9", "--slurm", "comment=a b"]
+        assert words[words.index("--stanza-dir") + 1] == "/my models"
+    assert not any("stanza.download" in command for command in commands)
 
 
-def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["wmt14_en_de", "--from", "train", "--dry-run"]) == 1
-    assert "no stage 'train'; choose from download, collect" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "corpus", sorted(path.stem[4:] for path in (ROOT / "scripts").glob("run_*_*_*.sh"))
-)
-def test_every_corpus_has_its_scripts(corpus: str) -> None:
-    for kind in ("prepare", "run"):
-        script = ROOT / "scripts" / f"{kind}_{corpus}.sh"
-        assert "recipe" in script.read_text()
+def test_names_that_a_shell_would_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "x corpora $(touch PWNED) 'y'"
+    shutil.copytree(CONFIGS / "multi30k_en_de", tmp_path / name)
+    _, commands = dry(capsys, name, "transformer", f"--configs={tmp_path}")
+    removed = next(shlex.split(c) for c in commands if c.startswith("rm "))
+    assert removed == ["rm", "-rf", "--", f"data-bin/{name}"]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +219,8 @@ def test_heads_that_a_user_has_are_not_parsed(
 ) -> None:
     monkeypatch.setenv("MULTI30K_TINY", str(tmp_path))
     stages, commands = dry(capsys, "multi30k_tiny_en_de_3625", "dbsa", "--to=parse")
-    assert "download" not in stages and not any("syncattn-parse" in c for c in commands)
+    assert not any("download" in s for s in stages)
+    assert not any("syncattn-parse" in c for c in commands)
     assert [c for c in commands if "train.heads.{language}.gz" in c and "--first 3625" in c]
     _, commands = dry(capsys, "multi30k_tiny_en_de_3625", "sh", "--to=parse")
     assert sum("train.parsed.en --labels" in c for c in commands) == 1
@@ -208,7 +257,7 @@ def test_japanese_words_are_those_of_kytea_without_escapes(
 ) -> None:
     _, commands = dry(capsys, "aspec_ja_en", "transformer", "--to=tokenise")
     japanese = [c for c in commands if "kytea" in c and ".ja" in c]
-    assert len(japanese) == 3 and all("tr -d ' ' | kytea -notags -out tok >" in c for c in japanese)
+    assert len(japanese) == 3 and all("| kytea -notags -out tok >" in c for c in japanese)
 
 
 def test_punctuation_is_normalised_in_the_training_text_alone(
@@ -231,3 +280,107 @@ def test_words_in_place_of_subwords(capsys: pytest.CaptureFixture[str]) -> None:
     assert "syncattn-bpe" not in text and "--nwordssrc 50000 --nwordstgt 50000" in text
     assert "--remove-bpe none" in text
     assert "--parts newstest2013:3000,newstest2014:3003,newstest2015:2169" in text
+
+
+# ---- bad input
+
+
+def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    error = fails(capsys, "wmt14_en_de", "--from", "train", "--dry-run")
+    assert "no stage 'train'; choose from download, collect" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["dataset.max_tokens=0"], "dataset.max_tokens=0: a whole number from 1"),
+        (["dataset.max_tokens=abc"], "dataset.max_tokens=abc: a whole number"),
+        (["dataset.max_tokens=null"], "dataset.max_tokens=None: a whole number"),
+        (["optimization.update_freq=3"], "optimization.update_freq=3: a list"),
+        (["optimization.update_freq=[0]"], "optimization.update_freq=[0]: a list"),
+        (["checkpoint.save_dir="], "checkpoint.save_dir=None: a name is wanted"),
+        (["model.x=[1,"], "model.x=[1,: not a value: "),
+        (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
+        (["a.b.c=3"], "a.b.c=3: write settings as"),
+        (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
+        (["transformer:model.dropout"], "model.dropout: write settings as"),
+        (["nothing"], "nothing.yaml: no such system; choose from dbsa, "),
+        (["../wmt14_en_de/dbsa"], "no such system"),
+        (["@nothing"], "@nothing: multi30k_en_de has no such group; choose from @all"),
+    ],
+)
+def test_settings_that_are_wrong(
+    words: list[str], fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    systems = [] if ":" in words[0] or "=" not in words[0] else ["transformer"]
+    assert fault in fails(capsys, "multi30k_en_de", *systems, *words, "--dry-run")
+
+
+@pytest.mark.parametrize("name", ["_data.yaml", "_corpus.yaml", "transformer.yaml"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"a:\tb: c",
+        b"a: 1\na: 2",
+        b"a: 1\n---\nb: 2",
+        b"a: \xff",
+        b"- a",
+        b"3",
+        b"null",
+        b"a: [",
+    ]
+    + [b"task: 3", b"task: {_name: x}", b"archives: 3", b"words: 3", b"train: [3]", b"a: ${b}"],
+)
+def test_files_that_are_wrong(
+    name: str, text: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(CONFIGS / "multi30k_en_de", tmp_path / "x")
+    (tmp_path / "x" / name).write_bytes(text)
+    assert str(tmp_path / "x") in fails(capsys, "x", "transformer", f"--configs={tmp_path}")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(data=st.data())
+def test_a_file_with_one_value_changed_is_accepted_or_refused_in_one_line(
+    data: st.DataObject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (tmp_path / "x").exists():
+        shutil.copytree(CONFIGS / "wmt14_en_de", tmp_path / "x")
+    name = data.draw(st.sampled_from(["_data.yaml", "_corpus.yaml", "transformer.yaml"]))
+    words = (CONFIGS / "wmt14_en_de" / name).read_text().split(" ")
+    place = data.draw(st.integers(0, len(words) - 1))
+    others = ["3", "-1", "null", "[", "}", "true", "''", "x", "1e999", "{a: b}", "\t", "\n", "é"]
+    words[place] = data.draw(st.sampled_from(others))
+    (tmp_path / "x" / name).write_text(" ".join(words))
+    status = main(["x", "transformer", f"--configs={tmp_path}", "--dry-run"])
+    err = capsys.readouterr().err
+    assert (status, err) == (0, "") or (status, err.count("\n")) == (1, 1), err
+    shutil.copy(CONFIGS / "wmt14_en_de" / name, tmp_path / "x" / name)
+
+
+# ---- the script
+
+
+def test_a_dry_run_of_the_script_installs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    for name in ("_common.sh", "recipe.sh"):
+        shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
+    (tmp_path / "scripts" / "install.sh").write_text("echo installed; exit 9\n")
+    active = tmp_path / "active"
+    active.mkdir()
+    (active / "syncattn-recipe").write_text('#!/bin/sh\necho "active: $*"\n')
+    (active / "syncattn-recipe").chmod(0o755)
+
+    def script(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            ["bash", tmp_path / "scripts" / "recipe.sh", *arguments],
+            env={**os.environ, "PATH": f"{active}{os.pathsep}{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout
+
+    for option in ("--dry-run", "--table", "--help"):
+        assert script("x", option) == (0, f"active: x {option}\n")
+    assert script("x") == (9, "installed\n")

@@ -12,7 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from syncattn_fairseq.cli import recipe as recipes
 from syncattn_fairseq.recipes.corpus import load_corpus
+from syncattn_fairseq.recipes.needs import needs_of
+from syncattn_fairseq.recipes.results import load_results
+from syncattn_fairseq.recipes.systems import load_system
 from tests import japanese
 from tests.end_to_end.commands import BIN
 from tests.recipes import miniature
@@ -131,28 +135,91 @@ def test_recipe(
         done = recipe.run(server, *systems, *SMALL)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     facts = load_corpus(recipe.configs / corpus)
+    needs = set().union(*(needs_of(load_system(facts.system(name))) for name in systems))
     for number, language in enumerate(facts.languages):
         for split, pairs in recipe.made.texts.items():
             assert recipe.lines(f"raw/{split}.{language}") == [pair[number] for pair in pairs]
-            if language in facts.parses:
+            if f"heads.{language}" in needs or f"labels.{language}" in needs:
                 heads = recipe.lines(f"words/{split}.heads.{language}")
                 words = recipe.lines(f"words/{split}.{language}")
                 parsed = [
                     len(h.split()) == len(w.split()) for h, w in zip(heads, words, strict=True)
                 ]
                 assert sum(parsed) >= len(parsed) - 1  # a control character or so
-    logs = recipe.work / "logs" / corpus
-    if facts.gold_alignments:
-        scores = json.loads((logs / "align.json").read_text())
-        assert "lilt" in json.dumps(scores)
-    else:
-        scores = json.loads((logs / "scores.json").read_text())["systems"]
-        assert list(scores) == systems
-        for score in scores.values():
-            assert score["sentences"] == len(recipe.made.texts["test"])
-            assert bool(score["compound_split_bleu"]) == (corpus == "wmt14_en_de")
-    again = recipe.run(None, *systems, *SMALL, "--to=decode")
-    assert again.returncode == 0 and "$ " not in again.stdout, again.stdout
+    results = load_results(recipe.work / "results" / f"{corpus}.json")
+    assert [(cell["system"], cell["seed"]) for cell in results["cells"]] == [
+        (name, 1) for name in systems
+    ]
+    for cell in results["cells"]:
+        folder = recipe.work / "checkpoints" / corpus / cell["system"] / "1"
+        score = json.loads((folder / "scores.json").read_text())["systems"][cell["system"]]
+        assert score["sentences"] == len(recipe.made.texts["test"])
+        assert ("BLEU, compounds split" in cell["scores"]) == (corpus == "wmt14_en_de")
+        assert ("AER layer 1 grow-diag-lilt" in cell["scores"]) == bool(facts.gold_alignments)
+        assert len((folder / "translations.txt").read_text().splitlines()) == score["sentences"]
+        assert cell["updates"] == 2 and cell["valid"]["loss"] > 0
+    assert [pair["system"] for pair in results["comparisons"]] == systems[1:]
+    assert f"\n{systems[-1]} " in done.stdout
+    # Nothing but what is asked for, and nothing is done twice.
+    assert {path.name for path in recipe.work.iterdir()} == {
+        *("checkpoints", "corpora", "data-bin", "logs", "results")
+    }
+    again = recipe.run(None, *systems, *SMALL)
+    assert again.returncode == 0 and "== " not in again.stdout, again.stdout
+    assert again.stdout == done.stdout[done.stdout.index("\nsystem") :]
+
+
+def test_seeds_of_the_built_in_corpus(
+    tmp_path: Path,
+    forked_programs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process: Welch's test wants scipy, which the forked commands do without."""
+    configs = tmp_path / "configs"
+    shutil.copytree(CONFIGS / "builtin_en_de", configs / "small")
+    facts = yaml.safe_load((configs / "small" / "_data.yaml").read_text())
+    facts["generated"] = {"train": 200, "valid": 10, "test": 10, "seed": 1}
+    facts["subwords"]["size"] = 300
+    (configs / "small" / "_data.yaml").write_text(yaml.safe_dump(facts))
+    for path in (configs / "small").glob("*.yaml"):
+        text = path.read_text().replace("data-bin/builtin_en_de", "data-bin/small")
+        path.write_text(text.replace("checkpoints/builtin_en_de", "checkpoints/small"))
+    monkeypatch.setenv("PATH", str(forked_programs), prepend=os.pathsep)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    work = tmp_path / "it's $(touch here)"
+
+    def recipe(*arguments: str) -> tuple[list[str], str]:
+        where = (f"--configs={configs}", f"--work={work}", "--jobs=2")
+        changes = ("optimization.max_update=4", "generation.max_len_b=20")
+        assert recipes.main(["small", *changes, *arguments, *where]) == 0, capsys.readouterr()
+        out = capsys.readouterr().out
+        stages, _, table = out.partition("\nsystem ")
+        return [text[3:] for text in stages.splitlines() if "done" not in text], table
+
+    systems = ("transformer", "lpsi")
+    first, _ = recipe(*systems, "--seeds", "1", "--valid-bleu")
+    assert sorted(first[-6:]) == sorted(
+        f"{name}, seed 1: {stage}" for name in systems for stage in ("train", "decode", "score")
+    )
+    (work / "checkpoints/small/lpsi/1/decode.done").unlink()
+    second, table = recipe(*systems, "--seeds", "1", "2", "--valid-bleu")
+    assert sorted(second) == sorted(
+        ["lpsi, seed 1: decode"]
+        + [f"{n}, seed 2: {stage}" for n in systems for stage in ("train", "decode", "score")]
+    )
+    results = load_results(work / "results" / "small.json")
+    assert len(results["cells"]) == 4
+    assert [pair["seeds"] for pair in results["comparisons"]] == [[1, 2]]
+    by_name = {(cell["system"], cell["seed"]): cell["scores"] for cell in results["cells"]}
+    assert {"AER", "AER layer 2", "trees layer 1", "trees layer 2"} <= by_name["lpsi", 2].keys()
+    assert "bleu" in results["cells"][0]["valid"]
+    assert recipe("--table") == ([], table)
+    changed = ["small", "lpsi", "model.dropout=0.5", f"--configs={configs}", f"--work={work}"]
+    assert recipes.main([*changed, "--seeds=1"]) == 1
+    assert "done before with other settings: " in capsys.readouterr().err
+    assert not list(tmp_path.rglob("here")) and not list(tmp_path.rglob("*.log.*"))
+    assert not list(tmp_path.rglob("hydra_train.log"))
 
 
 def test_a_download_that_breaks_goes_on_where_it_stopped(
@@ -176,10 +243,8 @@ def test_another_file_than_expected_stops_the_recipe(
     with serve(recipe.published) as server:
         stopped = recipe.run(server, "--to=collect")
         assert stopped.returncode == 1
-        assert "de-en.tgz: not downloaded" in stopped.stdout
-        [sha256] = recipe.made.sha256.values()
-        assert f"expected {sha256}" in stopped.stdout
-        assert stopped.stderr.startswith("error: download: a command ended with status 1")
+        assert "de-en.tgz: not downloaded" in stopped.stderr
+        assert f"{recipe.corpus}: download: a command ended with status 1" in stopped.stderr
         assert not (recipe.work / "corpora" / recipe.corpus / "raw").exists()
         archive.write_bytes(good)
         assert recipe.run(server, "--to=collect").returncode == 0
@@ -195,7 +260,7 @@ def test_a_malicious_archive_stops_the_recipe(
     with serve(recipe.published) as server:
         stopped = recipe.run(server, "--to=collect")
     assert stopped.returncode == 1
-    assert "would be unpacked outside of its folder (DeEn/../../../outside)" in stopped.stdout
+    assert "would be unpacked outside of its folder (DeEn/../../../outside)" in stopped.stderr
     assert not list(tmp_path.rglob("outside*"))
 
 
@@ -207,5 +272,5 @@ def test_what_needs_a_licence_says_where_it_is_from(
     archive.unlink()
     stopped = recipe.run(None, "--to=download")
     assert stopped.returncode == 1
-    assert "https://jipsti.jst.go.jp/aspec/" in stopped.stdout
-    assert f"download/{archive.name}: is missing" in stopped.stdout
+    assert "https://jipsti.jst.go.jp/aspec/" in stopped.stderr
+    assert f"download/{archive.name}: is missing" in stopped.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import signal
 import socket
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 import torch
 
 from syncattn_fairseq.recipes import launch
+from syncattn_fairseq.recipes.systems import read_overrides
 from tests.end_to_end import commands
 from tests.end_to_end.commands import finish, logged, start, train, training
 from tests.end_to_end.conftest import VALID
@@ -267,9 +267,9 @@ def test_torchrun_trains_with_two_processes(
     data: Path, tmp_path: Path, on_the_command_line: list[Any]
 ) -> None:
     changed = overrides(data, tmp_path, "common.bf16=false")
-    command = shlex.split(
-        launch.training(CONFIG, Path(commands.PLUGIN), launch.Machines(2, cpu=True), changed)
-    )
+    machines = launch.Machines(2, cpu=True)
+    step = launch.training(CONFIG, Path(commands.PLUGIN), machines, read_overrides(changed))
+    [command] = step.commands
     output = commands.run(*command, cwd=tmp_path)
     assert "distributed init (rank 1): env://" in output
     # Each has half of the batch, and so the two together other batches than one alone.

@@ -74,13 +74,13 @@ def test_what_is_wrong_in_a_worker_is_one_line(text: Path) -> None:
 def test_slurm_says_what_it_needs(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task, shards = make(text)
     monkeypatch.setenv("PATH", str(text.parent))
-    with pytest.raises(DataError, match="needs Slurm's programs, srun and sbatch"):
+    with pytest.raises(DataError, match="Slurm need its programs, srun and sbatch"):
         slurm(None, {})(task, shards, lambda words: None)
-    with pytest.raises(DataError, match="time=1:00:00: give a number of minutes"):
-        slurm(None, {"time": "1:00:00"})
+    with pytest.raises(DataError, match="time=soon: give minutes, hours:"):
+        slurm(None, {"time": "soon"})
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[slurm\]'"):
-        slurm(None, {})
+        slurm(None, {})(task, shards, lambda words: None)
 
 
 SBATCH = """\
@@ -124,7 +124,7 @@ def test_the_array_asks_for_what_the_user_wants(text: Path) -> None:
     for shard in shards:  # as fast jobs do
         task(shard)
     words: list[int] = []
-    options: dict[str, str | bool] = {"partition": "gpu", "time": "30", "exclusive": True}
+    options: dict[str, str | bool] = {"partition": "gpu", "time": "0-0:29:30", "exclusive": True}
     slurm(3, options)(task, shards, words.append)
     assert words == [shard.words for shard in shards]
     asked = (text.parent / "submitted").read_text()

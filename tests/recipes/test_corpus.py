@@ -18,6 +18,10 @@ def test_every_corpus_has_its_facts(folder: Path) -> None:
     names = [archive.name for archive in corpus.archives]
     assert len({*names}) == len(names)
     assert all(bool(a.licence) != bool(a.url) for a in corpus.archives)
+    for names_of_systems in corpus.groups.values():
+        assert all(corpus.system(name.partition(":")[0]) for name in names_of_systems)
+    if corpus.generated:
+        return
     assert [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) == 1
     assert {*corpus.words} == {*corpus.languages} and {*corpus.parses} <= {*corpus.languages}
     assert corpus.multi_task == (folder / "multi_task.yaml").exists()

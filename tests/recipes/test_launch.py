@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import math
-import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.recipes.launch import SMALLEST_BATCH, Machines, batch, training
+from syncattn_fairseq.recipes.launch import SMALLEST_BATCH, Machines, batch, hydra_value, training
 
 CONFIG = Path(__file__).parents[2] / "configs" / "wmt14_en_de" / "syncattn.yaml"
 PLUGIN = Path("plugin")
@@ -31,19 +32,19 @@ def test_any_number_of_processes_takes_the_batch_of_one(
         return
     found = batch(settings(most, steps), processes)
     each = found.get("dataset.max_tokens", most)
-    updates = int(found["optimization.update_freq"].strip("[]"))
+    [updates] = found["optimization.update_freq"]
     assert each <= most
     # Never less than the batch, and not more than what rounding up to whole tokens adds.
     assert together <= each * updates * processes < together + updates * processes
 
 
 def test_one_process_takes_the_config_as_it_is() -> None:
-    assert batch(settings(4096, 6), 1) == {"optimization.update_freq": "[6]"}
+    assert batch(settings(4096, 6), 1) == {"optimization.update_freq": [6]}
 
 
 def test_validation_and_the_length_of_pairs_do_not_depend_on_the_batch() -> None:
     assert batch(settings(4096, 6), 64) == {
-        "optimization.update_freq": "[1]",
+        "optimization.update_freq": [1],
         "dataset.max_tokens": 384,
         "dataset.max_tokens_valid": 4096,
         "task.max_source_positions": 384,
@@ -51,31 +52,67 @@ def test_validation_and_the_length_of_pairs_do_not_depend_on_the_batch() -> None
     }
 
 
+def words(machines: Machines, **overrides: Any) -> tuple[str, ...]:
+    changed = {name.replace("__", "."): value for name, value in overrides.items()}
+    [command] = training(CONFIG, PLUGIN, machines, changed).commands
+    return command
+
+
 def test_one_process_is_fairseqs_own_command() -> None:
-    words = shlex.split(training(CONFIG, PLUGIN, Machines(), ["common.seed=3"]))
-    assert words[0] == "fairseq-hydra-train"
-    assert words[words.index("--config-name") + 1] == "syncattn"
+    found = words(Machines(), common__seed=3)
+    assert found[0] == "fairseq-hydra-train"
+    assert found[found.index("--config-name") + 1] == "syncattn"
     assert {"++common.user_dir=plugin", "++optimization.update_freq=[6]", "++common.seed=3"} <= {
-        *words
+        *found
     }
-    assert "++common.cpu=true" not in words
+    assert "++common.cpu=true" not in found
+    assert training(CONFIG, PLUGIN, Machines(), {}).environment == {}
+
+
+def test_a_preempted_training_loses_minutes() -> None:
+    assert "++checkpoint.save_interval_updates=1000" in words(Machines())
+    own = words(Machines(), checkpoint__save_interval_updates=50)
+    assert "++checkpoint.save_interval_updates=50" in own
+    assert not any("keep_interval_updates" in word for word in own)
 
 
 def test_several_are_torchruns() -> None:
-    words = shlex.split(training(CONFIG, PLUGIN, Machines(2, cpu=True), []))
-    assert words[:4] == ["torchrun", "--nproc-per-node=2", "-m", "syncattn_fairseq.recipes.worker"]
+    found = words(Machines(2, cpu=True))
+    assert found[:4] == ("torchrun", "--nproc-per-node=2", "-m", "syncattn_fairseq.recipes.worker")
     assert {"++common.cpu=true", "++common.fp16=false", "++optimization.update_freq=[3]"} <= {
-        *words
+        *found
     }
+    assert "MALLOC_TOP_PAD_" in training(CONFIG, PLUGIN, Machines(cpu=True), {}).environment
 
 
-def test_a_job_of_slurm_starts_torchrun_on_each_machine() -> None:
+def test_a_job_of_slurm_has_a_process_for_each_gpu_of_each_machine() -> None:
     machines = Machines(8, nodes=2, slurm=["partition=gpu", "exclusive"])
-    words = shlex.split(training(CONFIG, PLUGIN, machines, []))
-    assert words[0] == "sbatch"
-    assert {"--wait", "--requeue", "--nodes=2", "--gpus-per-node=8"} <= {*words}
-    assert {"--partition=gpu", "--exclusive"} <= {*words}
-    job = words[words.index("--wrap") + 1]
-    assert job.startswith("srun torchrun --nnodes=2 --nproc-per-node=8 ")
-    assert ":$((29500 + SLURM_JOB_ID % 1000)) " in job  # jobs may share a machine
-    assert "dataset.max_tokens=1536" in job  # 6 x 4096 of 16 processes
+    step = training(CONFIG, PLUGIN, machines, {})
+    assert step.job == {
+        **{"nodes": 2, "ntasks_per_node": 8, "gpus-per-node": 8},
+        **{"partition": "gpu", "exclusive": True},
+    }
+    assert step.commands[0][:3] == ("python", "-m", "syncattn_fairseq.recipes.worker")
+    assert "++dataset.max_tokens=1536" in step.commands[0]  # 6 x 4096 of 16 processes
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        True,
+        False,
+        None,
+        3,
+        0.5,
+        1e-09,
+        "plain/path.x",
+        "(0.9,0.98)",
+        "it's",
+        'a "b" $(c) {d}',
+        "é ü",
+    ]
+    + ["a\\", "\\'", "", "3", "true", "a b,c=d", [1, "x y"], '{"beam": 1}'],
+)
+def test_hydra_reads_every_value_back(value: object) -> None:
+    parsed = OverridesParser.create().parse_override(f"++a.b={hydra_value(value)}")
+    assert parsed.value() == value and type(parsed.value()) is type(value)

@@ -1,21 +1,42 @@
 from __future__ import annotations
 
+import json
 import os
-import pty
+import signal
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.recipes.run import on_terminal, run, select
-from syncattn_fairseq.recipes.stages import Stage, line, options, written
+from syncattn_fairseq.recipes.display import Display
+from syncattn_fairseq.recipes.processes import Processes, _terminal
+from syncattn_fairseq.recipes.run import Runner, check, locked, select
+from syncattn_fairseq.recipes.stages import Stage, Step, line, piped, written
 
 LOGS = Path("logs")
 
 
-def stage(name: str, *commands: str, once: bool = True) -> Stage:
-    return Stage(name, LOGS / name, list(commands), once)
+def bash(script: str) -> Step:
+    return line("bash", "-c", script)
+
+
+def stage(name: str, *steps: Step, **more: Any) -> Stage:
+    return Stage(name, LOGS / name, list(steps), title=name, **more)
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    with Processes() as processes:
+        yield Runner(tmp_path, processes, Display(), facts={"commit": "1"})
+
+
+def again(runner: Runner) -> Runner:
+    return Runner(runner.work, runner.processes, runner.display, again=True)
 
 
 STAGES = [stage("one"), stage("two"), stage("two"), stage("three")]
@@ -34,59 +55,185 @@ def test_select() -> None:
         select(STAGES, "three", "one")
 
 
-def test_a_stage_is_done_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    stages = [stage("a", "echo new >> a"), stage("b", "echo new >> b", once=False)]
-    run(stages, tmp_path, again=False)
-    run(stages, tmp_path, again=False)
-    assert (tmp_path / "a").read_text() == "new\n" and (tmp_path / "b").read_text() == "new\n" * 2
-    assert "a: done before; --from a does it again" in capfd.readouterr().out
-    run(stages, tmp_path, again=True)
-    assert (tmp_path / "a").read_text() == "new\n" * 2
+def test_a_stage_is_done_once(runner: Runner) -> None:
+    work = runner.work
+    stages = [stage("a", bash("echo new >> a")), stage("b", bash("echo new >> b"), once=False)]
+    runner.run(stages)
+    runner.run(stages)
+    assert (work / "a").read_text() == "new\n" and (work / "b").read_text() == "new\n" * 2
+    assert json.loads((work / "logs/a.done").read_text())["commit"] == "1"
+    again(runner).run(stages)
+    assert (work / "a").read_text() == "new\n" * 2
 
 
-def test_what_fails_stops_and_is_done_again(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    stages = [stage("a", "echo said; test -e mended", "touch after"), stage("b", "touch never")]
-    with pytest.raises(DataError, match=r"a: a command ended with status 1.*logs/a\.log"):
-        run(stages, tmp_path, again=False)
-    assert not (tmp_path / "after").exists() and not (tmp_path / "never").exists()
-    log = (tmp_path / "logs" / "a.log").read_text()
-    assert log == "$ echo said; test -e mended\nsaid\n"
-    assert "said" in capfd.readouterr().out
-    (tmp_path / "mended").touch()
-    run(stages, tmp_path, again=False)
-    assert (tmp_path / "after").exists() and (tmp_path / "never").exists()
+def test_other_settings_are_noticed(runner: Runner) -> None:
+    runner.run([stage("a", bash("true"), settings={"x": 1, "y": [2]})])
+    runner.run([stage("a", bash("false"), settings={"x": 1, "y": [2]})])
+    with pytest.raises(DataError, match=r"a: done before with other settings: x was 1, is 2; "):
+        runner.run([stage("a", bash("true"), settings={"x": 2, "y": [2]})])
+    again(runner).run([stage("a", bash("true"), settings={"x": 2, "y": [2]})])
+    runner.run([stage("a", bash("false"), settings={"x": 2, "y": [2]})])
 
 
-def test_a_pipe_fails_where_any_of_its_commands_does(tmp_path: Path) -> None:
+def test_what_is_built_on_is_done_again(runner: Runner) -> None:
+    runner.run([stage("a-1", bash("true")), stage("b", bash("true"))])
+    runner.run([stage("c", bash("true"), undoes="a-*.done")])
+    assert not runner.is_done(stage("a-1")) and runner.is_done(stage("b"))
+
+
+def test_what_fails_stops_and_is_done_again(runner: Runner) -> None:
+    steps = bash("echo said; test -e mended"), line("touch", "after")
+    stages = [stage("a", *steps), stage("b", line("touch", "never"))]
+    with pytest.raises(DataError, match=r"a: a command ended with status 1: said .*logs/a\.log"):
+        runner.run(stages)
+    work = runner.work
+    assert not (work / "after").exists() and not (work / "never").exists()
+    log = (work / "logs" / "a.log").read_text()
+    assert log == "$ bash -c 'echo said; test -e mended'\nsaid\n"
+    (work / "mended").touch()
+    runner.run(stages)
+    assert (work / "after").exists() and (work / "never").exists()
+
+
+def test_why_a_command_failed_is_the_line_of_the_error(runner: Runner) -> None:
+    script = "echo 'ValueError: because'; echo 'try --help'; exit 2"
+    with pytest.raises(DataError, match="status 2: ValueError: because "):
+        runner.run([stage("a", bash(script))])
+
+
+def test_a_pipe_fails_where_any_of_its_commands_does(runner: Runner) -> None:
+    (runner.work / "in").write_text("x\n")
     with pytest.raises(DataError, match="status 3"):
-        run([stage("a", "(exit 3) | cat")], tmp_path, again=False)
+        runner.run([stage("a", piped("bash -c 'cat; exit 3' | cat", Path("in"), Path("out")))])
+    assert not (runner.work / "out").exists()
 
 
-def test_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    source = Path("in")
-    (tmp_path / source).write_text("b\na\n")
-    run([stage("a", written(f"sort < {source}", Path("out")))], tmp_path, again=False)
-    assert (tmp_path / "out").read_text() == "a\nb\n"
+def test_written_whole_or_not_at_all(runner: Runner) -> None:
+    (runner.work / "in").write_text("b\na\n")
+    runner.run([stage("a", piped("sort | tr ab xy", Path("in"), Path("out")))])
+    assert (runner.work / "out").read_text() == "x\ny\n"
     with pytest.raises(DataError):
-        run([stage("b", written("echo half; false", Path("bad")))], tmp_path, again=False)
-    assert not (tmp_path / "bad").exists()
+        runner.run([stage("b", written(bash("echo half; false"), Path("bad")))])
+    assert sorted(p.name for p in runner.work.iterdir()) == ["in", "logs", "out"]
 
 
-def test_on_a_terminal_commands_have_one_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_environments(runner: Runner) -> None:
+    step = Step((("bash", "-c", "echo $A $B > out"),), environment={"B": "own"})
+    runner.run([stage("a", step)], environment={"A": "given", "B": "given"})
+    assert (runner.work / "out").read_text() == "given own\n"
+
+
+def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path: Path) -> None:
+    told: list[str] = []
+    script = r"printf 'one\n\r 10%%\r 20%%'; sleep 0.3; printf '\r100%%\ntwo'"
+    with Processes() as processes, (tmp_path / "log").open("wb") as log:
+        processes.run(bash(script), tmp_path, log, told.append, {})
+    assert (tmp_path / "log").read_text() == "one\n100%\ntwo\n"
+    assert told == ["one", " 20%", "100%", "two"]
+
+
+def test_what_is_missing_is_said_before_anything_is_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    ours, theirs = pty.openpty()
-    monkeypatch.setattr(sys, "stdout", os.fdopen(theirs, "w"))
-    with open(tmp_path / "log", "wb") as log:
-        assert on_terminal("test -t 1 && test -t 2 && echo seen", tmp_path, log) == 0
-        assert on_terminal("exit 3", tmp_path, log) == 3
-    assert os.read(ours, 100).strip() == b"seen"
-    assert (tmp_path / "log").read_bytes().strip() == b"seen"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("EDA_MODEL", raising=False)
+    with pytest.raises(DataError, match="kytea: no such program; install KyTea, http://"):
+        check([stage("a", line("kytea"))])
+    with pytest.raises(DataError, match="eda: no such program; install EDA, http://"):
+        check([stage("a", line("syncattn-parse"), programs=("eda",))])
+    with pytest.raises(DataError, match="EDA_MODEL: set this variable"):
+        check([stage("a", line("syncattn-parse", "$EDA_MODEL"))])
+    check([stage("a", line("syncattn-parse"))])  # beside our Python
 
 
-def test_lines() -> None:
-    assert line("a", Path("b c"), "x!y") == "a 'b c' 'x!y'"
-    given = {"one_two": 3, "flag": True, "off": False, "many": [1, 2]}
-    assert list(options(given)) == ["--one-two", "3", "--flag", "--many", "1,2"]
+# ---- kills and locks
+
+RECIPE = """
+import sys
+from pathlib import Path
+from syncattn_fairseq.recipes.display import Display
+from syncattn_fairseq.recipes.processes import Processes
+from syncattn_fairseq.recipes.run import Runner, locked
+from syncattn_fairseq.recipes.stages import Stage, line
+work = Path(sys.argv[1])
+script = "echo $$ > id; sleep 60 & echo $! > child; wait"
+with Processes() as processes, locked(work / "lock", lambda: None) as lock:
+    stage = Stage("a", Path("logs/a"), [line("bash", "-c", script)], title="a")
+    Runner(work, processes, Display()).run([stage], [lock])
+"""
+
+
+def alive(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_killed_recipe_leaves_nothing_running(tmp_path: Path, number: int) -> None:
+    recipe = subprocess.Popen(
+        [sys.executable, "-c", RECIPE, str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
+    ids = [int((tmp_path / name).read_text()) for name in ("id", "child")]
+    assert all(map(alive, ids))
+    recipe.send_signal(number)
+    recipe.wait()
+    with locked(tmp_path / "lock", lambda: None):  # it is free when they have ended
+        wait_for(lambda: not any(map(alive, ids)))
+    assert not (tmp_path / "logs" / "a.done").exists()
+
+
+def test_locks(tmp_path: Path) -> None:
+    waited: list[str] = []
+
+    def busy() -> None:
+        waited.append("busy")
+        raise InterruptedError
+
+    path = tmp_path / "new" / "lock"
+    with (
+        locked(path, busy, shared=True),
+        locked(path, busy, shared=True),
+        pytest.raises(InterruptedError),
+        locked(path, busy),
+    ):
+        raise AssertionError
+    with locked(path, busy), pytest.raises(InterruptedError), locked(path, busy, shared=True):
+        raise AssertionError
+    assert waited == ["busy", "busy"]
+
+
+# ---- on a terminal
+
+
+def test_a_terminal_shows_bars_and_a_line_for_each_stage(tmp_path: Path) -> None:
+    program = RECIPE.replace('"echo $$ > id; sleep 60 & echo $! > child; wait"', "sys.argv[2]")
+    program = program.replace('title="a"', 'title="a", updates=20')
+    script = "test -t 2 && for n in 5 20; do echo num_updates=$n; sleep 0.3; done"
+    ours, theirs = _terminal()
+    recipe = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path), script], stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            block = os.read(ours, 4096)
+        except OSError:
+            break
+        shown += block
+    os.close(ours)
+    assert recipe.wait() == 0
+    assert b"20/20" in shown and b"5/20" in shown
+    assert b"== a: done in " in shown and b"== a\r" not in shown

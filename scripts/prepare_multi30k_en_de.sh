@@ -1,6 +1,0 @@
-#!/usr/bin/env bash
-# : from the public archives to a binarised corpus with parses.
-#
-#   bash scripts/prepare_multi30k_en_de.sh [--dry-run] [--from STAGE] [--to STAGE]      all options: --help
-source "$(dirname "${BASH_SOURCE[0]}")/_recipe.sh"
-recipe --to binarise "$@"

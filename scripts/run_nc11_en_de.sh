@@ -1,7 +1,0 @@
-#!/usr/bin/env bash
-# : train, decode and score systems of configs/nc11_en_de, on the corpus that is prepared first.
-#
-#   bash scripts/run_nc11_en_de.sh SYSTEM... [--dry-run] [--from STAGE] [--to STAGE] [SECTION.OPTION=VALUE...]      all options: --help
-source "$(dirname "${BASH_SOURCE[0]}")/_recipe.sh"
-[ $# -gt 0 ] || set -- SYSTEM
-recipe "$@"

@@ -1,0 +1,92 @@
+"""Slurm, through submitit: how jobs are submitted, and which of them wait or run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .errors import DataError
+
+#: A time limit in Slurm's notation: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, or
+#: DAYS-HOURS with or without :MINUTES and :SECONDS.
+_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+
+#: How often a job may reach its time limit and be queued again; submitit wants a number.
+_TIME_LIMITS = 1000
+
+
+def open_executor(folder: Path, options: Mapping[str, str | bool], **parameters: Any) -> Any:
+    """Return submitit's executor.
+
+    Args:
+        folder: for what it writes about jobs.
+        options: of ``sbatch``, by their long names; ``time`` is 4 hours where it is not given.
+        parameters: of submitit.
+
+    Raises:
+        DataError: submitit or Slurm is missing, or the time is none of Slurm's.
+    """
+    rest = dict(options)
+    minutes = minutes_of(str(rest.pop("time", "240")))
+    try:
+        import submitit
+    except ImportError:
+        raise DataError(
+            "jobs of Slurm need submitit; pip install 'syncattn-fairseq[slurm]'"
+        ) from None
+    try:
+        executor = submitit.SlurmExecutor(folder, max_num_timeout=_TIME_LIMITS)
+    except RuntimeError:
+        raise DataError(
+            "jobs of Slurm need its programs, srun and sbatch; run this on a machine of the "
+            "cluster, or without Slurm"
+        ) from None
+    executor.update_parameters(time=minutes, additional_parameters=rest, **parameters)
+    return executor
+
+
+def submitted(submit: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a method of the executor does.
+
+    Raises:
+        DataError: what ``sbatch`` says where it refuses.
+    """
+    import submitit
+
+    try:
+        return submit(*arguments)
+    except submitit.core.utils.FailedJobError as error:
+        raise DataError(f"sbatch: {' '.join(str(error).split())}") from None
+
+
+def minutes_of(time: str) -> int:
+    """Return a time limit in minutes, rounded up.
+
+    Raises:
+        DataError: it is not in Slurm's notation.
+    """
+    found = _TIME.fullmatch(time)
+    if not found:
+        raise DataError(f"time={time}: give minutes, hours:minutes:seconds or days-hours")
+    days, *parts = found.groups()
+    given = [int(part) for part in parts if part is not None]
+    if days is not None:
+        hours, minutes, seconds = [*given, 0, 0][:3]
+        hours += 24 * int(days)
+    else:
+        hours, minutes, seconds = {1: [0, *given, 0], 2: [0, *given], 3: given}[len(given)]
+    return 60 * hours + minutes + (seconds > 0)
+
+
+def queued(jobs: Iterable[str]) -> set[str]:
+    """Return those of some jobs, by their ids, that wait or run, or all if Slurm cannot say."""
+    ids = set(jobs)
+    arrays = ",".join({job.split("_")[0] for job in ids})
+    command = ["squeue", "--noheader", "--array", "--format=%i", f"--jobs={arrays}"]
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode and "Invalid job id" not in answer.stderr:
+        return ids
+    return set(answer.stdout.split())

@@ -1,0 +1,208 @@
+"""The cells of a table, as many at a time as asked for, and their results."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import queue
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import syncattn_fairseq
+
+from ..base.errors import DataError
+from .experiment import Cell
+from .launch import Machines
+from .results import load_results, read_scores, read_training, record
+from .run import Runner, locked
+from .stages import Stage
+
+#: Models of the size that is trained on a CPU gain nothing from more.
+MOST_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells that are run.
+
+    Attributes:
+        cells: with those of their stages that are run.
+        runner: runs them.
+        jobs: how many cells at a time.
+        results: the file for their results.
+        overrides: settings that the user has changed for all of them, as written.
+    """
+
+    cells: Mapping[Cell, Sequence[Stage]]
+    runner: Runner
+    jobs: int
+    results: Path
+    overrides: Mapping[str, Any]
+
+    def run(self, locks: Sequence[int]) -> None:
+        """Run all cells; a cell that fails does not stop the others.
+
+        Args:
+            locks: open files that stay locked until the last process has ended.
+
+        Raises:
+            DataError: cells have failed.
+        """
+        machines = next(iter(self.cells)).experiment.machines
+        free: queue.Queue[Mapping[str, str]] = queue.Queue()
+        for environment in environments(machines, self.jobs):
+            free.put(environment)
+
+        def one(cell: Cell, stages: Sequence[Stage]) -> None:
+            environment = free.get()
+            try:
+                self._cell(cell, stages, locks, environment)
+            finally:
+                free.put(environment)
+
+        pool = ThreadPoolExecutor(self.jobs)
+        running = {pool.submit(one, *item): item[0] for item in self.cells.items()}
+        failed: list[str] = []
+        try:
+            for future in as_completed(running):
+                try:
+                    future.result()
+                except (DataError, OSError) as error:
+                    failed.append(str(error))
+                    self.runner.display.say(f"== {running[future].name}: failed")
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if failed:
+            count = f"{len(failed)} of {len(running)} cells failed: " if len(running) > 1 else ""
+            raise DataError(count + "\n".join(failed))
+
+    def _cell(
+        self,
+        cell: Cell,
+        stages: Sequence[Stage],
+        locks: Sequence[int],
+        environment: Mapping[str, str],
+    ) -> None:
+        say = self.runner.display.say
+        lock = self.runner.work / cell.folder / "lock"
+        with locked(lock, lambda: say(f"== {cell.name}: waiting for another recipe")) as own:
+            self.runner.run(stages, [*locks, own], environment)
+            if any(stage.name == "score" for stage in stages):
+                record(self.results, cell.experiment.corpus.name, cells=[self._result(cell)])
+
+    def _result(self, cell: Cell) -> dict[str, Any]:
+        work = self.runner.work
+        done = json.loads((work / cell.folder / "train.done").read_text(encoding="utf-8"))
+        return {
+            "system": cell.system,
+            "seed": cell.seed,
+            "overrides": dict(self.overrides),
+            **read_scores(work / cell.output),
+            **read_training(work / cell.folder / "train.log"),
+            "commit": done["commit"],
+            "hardware": done["hardware"],
+        }
+
+
+def compare(
+    cells: Sequence[Cell], work: Path, results: Path, baseline: Callable[[str], str]
+) -> None:
+    """Test every system's output against the baseline's, and write down what comes out.
+
+    Args:
+        cells: of the systems that were run; of each all seeds are tested that there are.
+        work: folder of the recipe.
+        results: the file of their results.
+        baseline: names the system that one is compared with.
+    """
+    from ..evaluation.significance import pooled_bootstrap
+    from ..evaluation.translation import read_references, words_by
+
+    experiment = cells[0].experiment
+    score = experiment.corpus.score
+
+    def words(texts: Sequence[str]) -> Sequence[str]:
+        return words_by(score["words_by"], texts) if "words_by" in score else texts
+
+    references = words(read_references(str(work / cells[0].references)))
+    found = load_results(results)["cells"]
+
+    def outputs(system: str) -> dict[int, list[str]]:
+        seeds = sorted(result["seed"] for result in found if result["system"] == system)
+        made = {s: work / Cell(experiment, system, s).output / "translations.txt" for s in seeds}
+        texts = {
+            s: path.read_text("utf-8").split("\n")[:-1] for s, path in made.items() if path.exists()
+        }
+        return texts if len(texts) == len(seeds) else {}
+
+    comparisons = []
+    for system in dict.fromkeys(cell.system for cell in cells):
+        other = baseline(system)
+        if other == system:
+            continue
+        ours, theirs = outputs(system), outputs(other)
+        if ours and theirs:
+            texts = list(map(words, ours.values())), list(map(words, theirs.values()))
+            difference, p = pooled_bootstrap(*texts, references, score.get("tokenize", "13a"))
+            pair = {"system": system, "baseline": other, "seeds": list(ours)}
+            comparisons.append({**pair, "difference": round(difference, 4), "p_bootstrap": p})
+    if comparisons:
+        record(results, experiment.corpus.name, comparisons=comparisons)
+
+
+def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
+    """Return the variables of each of some cells that run side by side on this machine."""
+    cores = len(os.sched_getaffinity(0))
+    threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
+    common = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(threads)}
+    if machines.cpu or machines.slurm is not None or jobs == 1:
+        return [common] * jobs
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = gpus.split(",") if gpus else [str(n) for n in range(jobs * machines.processes)]
+    each = machines.processes
+    taken = [[names[(n * each + k) % len(names)] for k in range(each)] for n in range(jobs)]
+    return [common | {"CUDA_VISIBLE_DEVICES": ",".join(some)} for some in taken]
+
+
+def facts(machines: Machines, jobs: int) -> dict[str, Any]:
+    """Return the state of the code, and what it runs on."""
+    return {"commit": commit(), "hardware": hardware(machines, jobs)}
+
+
+def commit() -> str:
+    """Return the commit of the checkout, with a + where it is changed; else the version."""
+    root = Path(syncattn_fairseq.__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return syncattn_fairseq.__version__
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True)
+        return done.stdout.strip()
+
+    changed = "+" if git("status", "--porcelain", "--untracked-files=no") else ""
+    return (git("rev-parse", "--short", "HEAD") or syncattn_fairseq.__version__) + changed
+
+
+def hardware(machines: Machines, jobs: int) -> str:
+    """Say what a training runs on."""
+    count = machines.processes * machines.nodes
+    if machines.slurm is not None:
+        return f"Slurm ({' '.join(machines.slurm)}), {count} processes"
+    if not machines.cpu:
+        import torch
+
+        return f"{count} × {torch.cuda.get_device_name()}"
+    model = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = [text.partition(": ")[2] for text in lines if text.startswith("model name")]
+        model = names[0] if names else model
+    threads = (
+        os.environ.get("OMP_NUM_THREADS") or environments(machines, jobs)[0]["OMP_NUM_THREADS"]
+    )
+    return f"{model}, {count} × {threads} threads, {jobs} at a time"

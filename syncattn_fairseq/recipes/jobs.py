@@ -1,0 +1,167 @@
+"""Steps as jobs of Slurm."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import IO, Any
+
+from ..base.errors import DataError
+from ..base.files import replacing
+from ..base.slurm import open_executor, queued, submitted
+from .processes import Failed, search_path
+from .stages import Step
+
+# How often, in seconds, and how long what a job has written may take to be seen here.
+_LOOK = 2.0
+_DELAY = 60.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """What each process of a job does: run a command, again from its start when preempted.
+
+    Attributes:
+        step: has one command. It finds ``RANK``, ``WORLD_SIZE`` and so on in its environment.
+        folder: to run in.
+    """
+
+    step: Step
+    folder: Path
+
+    def __call__(self) -> None:
+        """Run the command; raise `Failed` if it fails."""
+        from submitit.helpers import TorchDistributedEnvironment
+
+        TorchDistributedEnvironment().export(set_cuda_visible_devices=False, overwrite=True)
+        path = search_path(os.environ.get("PATH", ""))
+        variables = {**os.environ, **self.step.environment, "PATH": path}
+        [command] = self.step.commands
+        if self.step.output is None:
+            self._run(command, variables, None)
+            return
+        with replacing(self.folder / self.step.output) as temporary, temporary.open("wb") as file:
+            self._run(command, variables, file)
+
+    def _run(
+        self, command: tuple[str, ...], variables: Mapping[str, str], output: IO[bytes] | None
+    ) -> None:
+        # Slurm announces a preemption to all processes: submitit queues the job again, and the
+        # command works on until it is ended.
+        ignored = signal.SIGUSR2
+        status = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=variables,
+            stdout=output,
+            preexec_fn=lambda: signal.signal(ignored, signal.SIG_IGN),
+        ).returncode
+        if status:
+            raise Failed(f"status {status}")
+
+    def checkpoint(self) -> Any:
+        """Return what is submitted again."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self)
+
+
+def run(
+    step: Step,
+    work: Path,
+    base: Path,
+    log: IO[bytes],
+    told: Callable[[str], object],
+    ended: Event,
+) -> None:
+    """Run a step as a job and wait for it; one that an earlier recipe has started is found again.
+
+    Args:
+        step: what to run; its ``job`` has options of sbatch.
+        work: folder to run in.
+        base: what submitit writes is in the folder of this name with ``.jobs``.
+        log: for what the first process prints.
+        told: is told each line of it.
+        ended: ends the waiting; the job goes on.
+
+    Raises:
+        Failed: it has failed.
+        DataError: there is no Slurm, or it refuses.
+    """
+    folder, note = base.with_suffix(".jobs"), base.with_suffix(".job")
+    job = _started_before(folder, note, step)
+    if job is None:
+        options = dict(step.job or {})
+        known = {
+            name: options.pop(name) for name in ("nodes", "ntasks_per_node") if name in options
+        }
+        executor = open_executor(
+            folder, options, job_name="syncattn-recipe", stderr_to_stdout=True, **known
+        )
+        job = submitted(executor.submit, Work(step, work))
+        tasks = int(known.get("nodes", 1)) * int(known.get("ntasks_per_node", 1))
+        with replacing(note) as temporary:
+            temporary.write_text(f"{job.job_id}\n{tasks}\n{step}\n", encoding="utf-8")
+    told(f"job {job.job_id}")
+    seen = 0
+    gone: float | None = None
+    while True:
+        done = _done(job)
+        seen = _follow(job.task(0).paths.stdout, seen, log, told)
+        if done:
+            break
+        if queued([job.job_id]):
+            gone = None
+        else:
+            gone = gone or time.monotonic()
+            if time.monotonic() - gone > _DELAY:
+                note.unlink(missing_ok=True)
+                raise Failed(f"its job {job.job_id} gone from the queue")
+        if ended.wait(_LOOK):
+            raise Failed(f"the recipe; job {job.job_id} goes on")
+    note.unlink(missing_ok=True)
+    if error := job.exception():
+        reasons = re.findall(r"^[\w.]+: (.*)", str(error), re.MULTILINE) or [str(error)]
+        raise Failed(f"its job {job.job_id}: {reasons[-1].strip()}")
+
+
+def _started_before(folder: Path, note: Path, step: Step) -> Any:
+    """Return the job that an earlier recipe has started and that still runs or is done."""
+    if not note.exists():
+        return None
+    import submitit
+
+    job_id, tasks, command = note.read_text(encoding="utf-8").split("\n", 2)
+    if command.rstrip("\n") != str(step):
+        raise DataError(
+            f"{note}: job {job_id} does something else in the same place; wait for it, or scancel "
+            "it and remove this file"
+        )
+    job: Any = submitit.SlurmJob(folder, job_id, tasks=range(int(tasks)))
+    return job if _done(job) or queued([job_id]) else None
+
+
+def _done(job: Any) -> bool:
+    tasks = [job.task(number) for number in range(job.num_tasks)]
+    return all(task.paths.result_pickle.exists() for task in tasks)
+
+
+def _follow(path: Path, seen: int, log: IO[bytes], told: Callable[[str], object]) -> int:
+    """Copy what is new in a file; return how much of it has been seen."""
+    if not path.exists():
+        return seen
+    with path.open("rb") as file:
+        file.seek(seen)
+        lines, end, _ = file.read().rpartition(b"\n")
+    for text in (lines + end).splitlines():
+        log.write(text + b"\n")
+        told(text.decode(errors="replace"))
+    log.flush()
+    return seen + len(lines + end)

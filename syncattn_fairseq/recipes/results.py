@@ -1,0 +1,318 @@
+"""The results of experiments with a corpus: one JSON file, and the tables that are made of it.
+
+::
+
+    {"corpus": "builtin_en_de",
+     "cells": [{"system": "pascal",       a config's name, with its own changes behind colons
+                "seed": 1,
+                "overrides": {},          settings that were changed for all systems
+                "scores": {"BLEU": 80.4, "UAS source": 96.1, ...},      all from 0 to 100
+                "signatures": {"BLEU": "nrefs:1|..."},
+                "valid": {"loss": 2.81},  where its loss is lowest
+                "updates": 850, "seconds": 231.0, "updates_per_second": 4.1,     of the training
+                "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}],
+     "comparisons": [{"system": "pascal", "baseline": "transformer", "seeds": [1, 2, 3],
+                      "difference": 0.4,  of BLEU, of all seeds together
+                      "p_bootstrap": 0.03}]}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError
+from ..base.files import replacing
+from .run import locked
+
+#: Measures of ``syncattn-score``: the column's name, and where its number is.
+_SCORES: dict[str, Callable[[Any], float]] = {
+    "BLEU": lambda scores: scores["bleu"]["score"],
+    "BLEU, compounds split": lambda scores: scores["compound_split_bleu"]["score"],
+    "chrF": lambda scores: scores["chrf"]["score"],
+    "RIBES": lambda scores: scores["ribes"]["score"],
+    "UAS source": lambda scores: 100 * scores["source_attachment"]["uas"],
+    "UAS target": lambda scores: 100 * scores["target_attachment"]["uas"],
+    "AER": lambda scores: 100 * scores["alignment"]["aer"],
+}
+_TRANSLATION = ("BLEU", "chrF", "RIBES")
+_SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
+
+
+def read_scores(folder: Path) -> dict[str, Any]:
+    """Return the scores of a cell, and how they were made, from what the commands wrote.
+
+    Args:
+        folder: has ``scores.json``, and perhaps ``align.json`` and ``trees.json``.
+    """
+    [found] = _read(folder / "scores.json")["systems"].values()
+    scores = {}
+    for name, number in _SCORES.items():
+        try:
+            scores[name] = number(found)
+        except (KeyError, TypeError):  # not measured
+            continue
+    for part, number in (found.get("bleu_by_part") or {}).items():
+        scores[f"BLEU {part}"] = number
+    other = folder / "reversed" / "scores.json"
+    if other.exists():
+        [found_there] = _read(other)["systems"].values()
+        scores["BLEU reversed"] = found_there["bleu"]["score"]
+    signatures = {name: found[key]["signature"] for name, key in _SIGNED.items() if name in scores}
+    if (folder / "align.json").exists():
+        for layer, ways in _read(folder / "align.json")["systems"].items():
+            layer = layer.removeprefix("cell ")
+            if layer == "cell":  # the links that syncattn-score has scored
+                continue
+            for way, score in ways.items():
+                name = f"AER {layer}" + (f" {way}" if len(ways) > 1 else "")
+                scores[name] = 100 * score["aer"]
+    if (folder / "trees.json").exists():
+        for layer, score in _read(folder / "trees.json")["systems"].items():
+            scores[f"trees {layer}"] = 100 * score["sentence"]["f1"]
+    return {"scores": {k: round(v, 4) for k, v in scores.items()}, "signatures": signatures}
+
+
+def read_training(log: Path) -> dict[str, Any]:
+    """Return updates, times and the validation with the lowest loss from a log of fairseq's."""
+    epochs: dict[float, dict[str, float]] = {}
+    best: dict[str, float] = {}
+    with log.open(encoding="utf-8", errors="replace") as file:
+        for text in file:
+            kind, numbers = _logged(text)
+            if kind == "train":
+                epochs[numbers["epoch"]] = numbers
+            elif kind == "valid" and numbers["loss"] <= best.get("loss", numbers["loss"]):
+                best = numbers
+    last = list(epochs.values())[-1] if epochs else {}
+    found: dict[str, Any] = {
+        "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if k in best}
+    }
+    if last:
+        seconds = sum(numbers.get("train_wall", 0) for numbers in epochs.values())
+        found |= {"updates": int(last["num_updates"]), "seconds": last["wall"]}
+        if seconds:
+            found["updates_per_second"] = round(last["num_updates"] / seconds, 3)
+    return found
+
+
+def _logged(text: str) -> tuple[str | None, dict[str, float]]:
+    """Return what a line of fairseq-hydra-train's log is about, and its numbers by their names."""
+    found = re.search(r"\[(train|valid)\]\[INFO\] - (.*)", text)
+    if not found:
+        return None, {}
+    kind, said = found.groups()
+    if said.startswith("{"):
+        pairs = {k.removeprefix(f"{kind}_"): v for k, v in json.loads(said).items()}
+    else:
+        pairs = dict(part.split(maxsplit=1) for part in said.split(" | ") if " " in part.strip())
+    numbers = {}
+    for name, value in pairs.items():
+        try:
+            numbers[name] = float(value)
+        except ValueError:  # text
+            continue
+    return kind, numbers
+
+
+def load_results(path: Path) -> dict[str, Any]:
+    """Read a file of results.
+
+    Raises:
+        DataError: it is not there, or is none.
+    """
+    found = _read(path)
+    if not isinstance(found, dict) or not {"corpus", "cells", "comparisons"} <= found.keys():
+        raise DataError(f"{path}: no results of syncattn-recipe")
+    return found
+
+
+def record(
+    path: Path,
+    corpus: str,
+    cells: Sequence[Mapping[str, Any]] = (),
+    comparisons: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Put cells and comparisons into a file of results, in the place of older ones.
+
+    Args:
+        path: the file; made if it is not there. Several recipes may write to it at a time.
+        corpus: its name.
+        cells: see above.
+        comparisons: see above.
+
+    Raises:
+        DataError: the file has results of another corpus.
+    """
+    with locked(path.with_name(f".{path.name}.lock"), lambda: None):
+        found: dict[str, Any] = {"corpus": corpus, "cells": [], "comparisons": []}
+        if path.exists():
+            found = load_results(path)
+        if found["corpus"] != corpus:
+            raise DataError(f"{path}: has results of {found['corpus']}, not of {corpus}")
+        made: list[tuple[str, Sequence[Mapping[str, Any]], list[str]]] = [
+            ("cells", cells, ["system", "seed"]),
+            ("comparisons", comparisons, ["system"]),
+        ]
+        for name, new, keys in made:
+            every = [*found[name], *new]
+            found[name] = list({tuple(one[key] for key in keys): one for one in every}.values())
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON: {error}") from None
+
+
+# ---- tables
+
+
+def tables(
+    results: Mapping[str, Any],
+    systems: Sequence[str],
+    seeds: Iterable[int] | None,
+    baseline: Callable[[str], str],
+    table: Callable[[Sequence[Sequence[str]]], str],
+) -> str:
+    """Return the tables of translation, of structure and of costs, and notes.
+
+    Args:
+        results: of `load_results`.
+        systems: those to show, in this order.
+        seeds: of which seeds; None: all that there are.
+        baseline: names the system that one is compared with.
+        table: makes a table of rows.
+    """
+    wanted = None if seeds is None else {*seeds}
+    rows = {
+        system: [
+            cell
+            for cell in results["cells"]
+            if cell["system"] == system and (wanted is None or cell["seed"] in wanted)
+        ]
+        for system in systems
+    }
+    rows = {system: cells for system, cells in rows.items() if cells}
+    if not rows:
+        raise DataError("there are no results of these systems and seeds yet")
+    measures = list(dict.fromkeys(n for cells in rows.values() for c in cells for n in c["scores"]))
+    translation = [name for name in measures if name.startswith(_TRANSLATION)]
+    structure = _structure([name for name in measures if name not in translation])
+    parts = [table(_translation(rows, translation, results["comparisons"], baseline))]
+    if structure:
+        parts.append(table(_measured(rows, structure)))
+    parts.append(table(_costs(rows)))
+    parts.append("\n".join(_notes(rows)))
+    return "\n\n".join(parts)
+
+
+def _structure(names: Sequence[str]) -> list[str]:
+    """Leave out symmetrisations but one: there are seven for each layer."""
+    shown = [
+        n
+        for n in names
+        if not re.match(r"AER (layer \d+|fast_align) .", n) or n.endswith(" grow-diag-lilt")
+    ]
+    return shown
+
+
+def _translation(
+    rows: Mapping[str, Sequence[Any]],
+    measures: Sequence[str],
+    comparisons: Sequence[Any],
+    baseline: Callable[[str], str],
+) -> list[list[str]]:
+    from ..evaluation.significance import welch
+
+    bleu = {name: _values(cells, _score("BLEU")) for name, cells in rows.items()}
+    made = [["system", "seeds", *measures, "p seeds", "p bootstrap"]]
+    for name, cells in rows.items():
+        other = baseline(name)
+        p = welch(bleu[name], bleu[other]) if other in bleu and other != name else None
+        seeds = sorted(cell["seed"] for cell in cells)
+        pooled = [
+            found["p_bootstrap"]
+            for found in comparisons
+            if found["system"] == name and found["baseline"] == other and found["seeds"] == seeds
+        ]
+        shown = (spread(_values(cells, _score(measure))) for measure in measures)
+        made.append([name, str(len(seeds)), *shown, _p(p), _p(pooled[0] if pooled else None)])
+    return made
+
+
+def _measured(rows: Mapping[str, Sequence[Any]], measures: Sequence[str]) -> list[list[str]]:
+    made = [["system", *measures]]
+    for name, cells in rows.items():
+        values = [spread(_values(cells, _score(measure))) for measure in measures]
+        if {*values} != {"–"}:
+            made.append([name, *values])
+    return made
+
+
+def _costs(rows: Mapping[str, Sequence[Any]]) -> list[list[str]]:
+    columns: dict[str, tuple[Callable[[Any], Any], int]] = {
+        "updates": (lambda cell: cell.get("updates"), 0),
+        "minutes": (lambda cell: cell["seconds"] / 60 if "seconds" in cell else None, 1),
+        "updates/s": (lambda cell: cell.get("updates_per_second"), 2),
+        "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
+        "valid BLEU": (lambda cell: cell["valid"].get("bleu"), 1),
+    }
+    made = [["system", *columns]]
+    for name, cells in rows.items():
+        made.append([name, *(spread(_values(cells, n), digits) for n, digits in columns.values())])
+    empty = {index for index in range(1, len(made[0])) if {row[index] for row in made[1:]} == {"–"}}
+    return [[cell for index, cell in enumerate(row) if index not in empty] for row in made]
+
+
+def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
+    cells = [cell for found in rows.values() for cell in found]
+    notes = [
+        "mean ± standard deviation (lowest–highest) over seeds",
+        "p: how often chance alone makes so large a difference of BLEU to the baseline: over seeds "
+        "by Welch's test, over sentences by paired bootstrap of the outputs of all seeds together",
+    ]
+    for name in _SIGNED:
+        signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})
+        notes += [f"{name} {signature}" for signature in signatures]
+    if any(name.startswith("trees ") for cell in cells for name in cell["scores"]):
+        notes.append("trees: sentence F1 of the target's constituents, as syncattn-trees has it")
+    changed = {f"{name}={value}" for cell in cells for name, value in cell["overrides"].items()}
+    if changed:
+        notes.append(f"changed settings: {', '.join(sorted(changed))}")
+    notes.append(f"hardware: {'; '.join(sorted({cell['hardware'] for cell in cells}))}")
+    notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
+    return notes
+
+
+def spread(values: Sequence[float], digits: int = 1) -> str:
+    """Return mean, standard deviation, lowest and highest; of one value, the value."""
+    if not values:
+        return "–"
+    mean = f"{statistics.mean(values):.{digits}f}"
+    if len(values) == 1 or len({*values}) == 1:
+        return mean
+    deviation = f"{statistics.stdev(values):.{digits}f}"
+    return f"{mean} ± {deviation} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+
+
+def _score(name: str) -> Callable[[Any], Any]:
+    return lambda cell: cell["scores"].get(name)
+
+
+def _values(cells: Sequence[Any], number: Callable[[Any], Any]) -> list[float]:
+    found = (number(cell) for cell in cells)
+    return [value for value in found if value is not None]
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

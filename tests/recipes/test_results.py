@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import ttest_ind
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.evaluation.significance import (
+    compare_with_baseline,
+    pooled_bootstrap,
+    welch,
+)
+from syncattn_fairseq.evaluation.table import markdown_table, text_table
+from syncattn_fairseq.recipes.results import (
+    load_results,
+    read_scores,
+    read_training,
+    record,
+    spread,
+    tables,
+)
+
+
+def cell(system: str, seed: int, bleu: float, **more: Any) -> dict[str, Any]:
+    return {
+        **{"system": system, "seed": seed, "overrides": {}, "scores": {"BLEU": bleu}},
+        **{"signatures": {"BLEU": "tok:none"}, "valid": {"loss": 3.0}, "updates": 850},
+        **{"seconds": 90.0, "updates_per_second": 9.5, "commit": "abc", "hardware": "a CPU"},
+        **more,
+    }
+
+
+def baseline(system: str) -> str:
+    return "base"
+
+
+def shown(path: Path, systems: list[str], seeds: list[int] | None = None) -> list[str]:
+    return tables(load_results(path), systems, seeds, baseline, text_table).splitlines()
+
+
+def test_cells_are_kept_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "x.json"
+    record(path, "x", cells=[cell("base", 1, 10.0), cell("base", 2, 11.0)])
+    record(path, "x", cells=[cell("base", 2, 12.0), cell("ours", 1, 13.0)])
+    found = [(c["system"], c["seed"], c["scores"]["BLEU"]) for c in load_results(path)["cells"]]
+    assert found == [("base", 1, 10.0), ("base", 2, 12.0), ("ours", 1, 13.0)]
+    with pytest.raises(DataError, match="has results of x, not of y"):
+        record(path, "y", cells=[cell("base", 1, 10.0)])
+    assert [p.name for p in path.parent.iterdir() if not p.name.startswith(".")] == ["x.json"]
+
+
+def test_results_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    with pytest.raises(DataError, match="no such file"):
+        load_results(path)
+    for text, fault in (("{", "not JSON"), ("[]", "no results"), ("{}", "no results")):
+        path.write_text(text)
+        with pytest.raises(DataError, match=fault):
+            load_results(path)
+
+
+def test_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    ours = {1: 12.0, 2: 12.4, 3: 13.0}
+    base = {1: 10.0, 2: 10.5, 3: 11.0}
+    both = (("base", base), ("ours", ours))
+    record(path, "x", cells=[cell(name, s, b) for name, found in both for s, b in found.items()])
+    pair = {"system": "ours", "baseline": "base", "difference": 2.0, "p_bootstrap": 0.004}
+    record(path, "x", comparisons=[{**pair, "seeds": [1, 2, 3]}])
+    lines = shown(path, ["base", "ours"])
+    p = ttest_ind(list(ours.values()), list(base.values()), equal_var=False).pvalue
+    assert lines[0].split() == ["system", "seeds", "BLEU", "p", "seeds", "p", "bootstrap"]
+    assert lines[1].split() == ["base", "3", "10.5", "±", "0.5", "(10.0–11.0)", "–", "–"]
+    assert lines[2].split()[-2:] == [f"{p:.3f}", "0.004"]
+    assert "ours        850      1.5       9.50       3.000" in lines
+    assert {"BLEU tok:none", "hardware: a CPU", "commit: abc"} <= {*lines}
+    assert shown(path, ["ours"], [1, 2])[1].split()[-2:] == ["–", "–"]  # of other seeds
+    with pytest.raises(DataError, match="no results of these systems"):
+        shown(path, ["other"])
+    [_, rule, *_] = tables(load_results(path), ["base"], None, baseline, markdown_table).split("\n")
+    assert rule == "|---|---|---|---|---|"
+
+
+def test_other_measures_and_changed_settings(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    scores = {
+        "BLEU": 1.0,
+        "AER layer 1 forward": 20.0,
+        "AER layer 1 grow-diag-lilt": 15.0,
+        "trees": 5.0,
+    }
+    changed = {"optimization.max_update": 30}
+    record(path, "x", cells=[cell("base", 1, 1.0, scores=scores, overrides=changed)])
+    lines = shown(path, ["base"])
+    assert lines[3].split("  ") == ["system", "AER layer 1 grow-diag-lilt", "trees"]
+    assert "changed settings: optimization.max_update=30" in lines
+
+
+def test_spread() -> None:
+    assert spread([]) == "–" and spread([1.25]) == "1.2" and spread([2.0, 2.0]) == "2.0"
+    assert spread([1.0, 2.0, 4.5], 2) == "2.50 ± 1.80 (1.00–4.50)"
+
+
+LOG = """\
+$ fairseq-hydra-train
+[2026-11-22 01:00:00,000][train_inner][INFO] - epoch 001:  10 / 20 loss=9, num_updates=10
+[2026-11-22 01:00:00,000][valid][INFO] - epoch 001 | valid on 'valid' subset | loss 5.5 | \
+nll_loss 4.5 | num_updates 20 | best_loss 5.5
+[2026-11-22 01:00:00,000][train][INFO] - epoch 001 | loss 6.1 | num_updates 20 | train_wall 10 | \
+gb_free 1 | wall 15
+[2026-11-22 01:00:00,000][train][INFO] - epoch 001 | loss 6.1 | num_updates 20 | train_wall 12 | \
+wall 16
+[2026-11-22 01:00:00,000][valid][INFO] - epoch 002 | valid on 'valid' subset | loss 5.7 | \
+nll_loss 4.9 | num_updates 40 | best_loss 5.5
+[2026-11-22 01:00:00,000][train][INFO] - epoch 002 | loss 5.1 | num_updates 40 | train_wall 8 | \
+wall 33
+"""
+
+
+def test_a_training_in_its_log(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(LOG)
+    found = read_training(tmp_path / "log")
+    assert found["valid"] == {"loss": 5.5, "nll_loss": 4.5}
+    assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 33, 2)
+    as_json = '[t][train][INFO] - {"epoch": 1, "train_num_updates": "40", "train_train_wall": "8", '
+    (tmp_path / "log").write_text(as_json + '"train_wall": "9"}\n')
+    found = read_training(tmp_path / "log")
+    assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 9, 5)
+    (tmp_path / "log").write_text("killed\n")
+    assert read_training(tmp_path / "log") == {"valid": {}}
+
+
+def test_scores_of_a_cell(tmp_path: Path) -> None:
+    score = {"score": 30.0, "signature": "s"}
+    found = {"bleu": score, "chrf": score, "ribes": score, "compound_split_bleu": None}
+    found |= {"source_attachment": {"uas": 0.9}, "target_attachment": None, "alignment": None}
+    (tmp_path / "scores.json").write_text(json.dumps({"systems": {"x": found}}))
+    assert read_scores(tmp_path)["scores"] == dict.fromkeys(("BLEU", "chrF", "RIBES"), 30.0) | {
+        "UAS source": 90.0
+    }
+    ways = {"cell": {"forward": {"aer": 1}}, "cell layer 2": {"forward": {"aer": 0.25}}}
+    (tmp_path / "align.json").write_text(json.dumps({"systems": ways}))
+    trees = {"systems": {"layer 1": {"sentence": {"f1": 0.5}}}}
+    (tmp_path / "trees.json").write_text(json.dumps(trees))
+    scores = read_scores(tmp_path)["scores"]
+    assert (scores["AER layer 2"], scores["trees layer 1"]) == (25.0, 50.0)
+    assert "AER cell" not in scores
+
+
+# ---- significance
+
+
+def texts(count: int, wrong: float, seed: int) -> list[str]:
+    generator = random.Random(seed)
+    words = [[f"w{(i * 7 + j) % 50}" for j in range(8)] for i in range(count)]
+    return [" ".join("x" if generator.random() < wrong else w for w in s) for s in words]
+
+
+def test_with_one_seed_the_bootstrap_is_sacrebleus() -> None:
+    references, ours, theirs = texts(40, 0, 1), texts(40, 0.2, 2), texts(40, 0.25, 3)
+    expected = compare_with_baseline({"a": theirs, "b": ours}, "a", references, "none")["b"]
+    difference, p = pooled_bootstrap([ours], [theirs], references, "none")
+    assert p == pytest.approx(expected.p_bootstrap, abs=0.003)
+    assert difference > 0
+    assert pooled_bootstrap([ours], [ours], references, "none") == (0.0, 1.0)
+
+
+def test_seeds_are_pooled_by_sentence() -> None:
+    references, theirs = texts(60, 0, 1), texts(60, 0.3, 3)
+    ours = [texts(60, 0.22, seed) for seed in (4, 5, 6)]
+    once = pooled_bootstrap(ours, [theirs], references, "none")
+    assert pooled_bootstrap(ours * 3, [theirs] * 2, references, "none") == pytest.approx(once)
+    with pytest.raises(DataError, match="59 translations, but 60 references"):
+        pooled_bootstrap([theirs[:59]], [theirs], references)
+
+
+def test_welch() -> None:
+    assert welch([1.0], [1.0, 2.0]) is None and welch([1.0, 1.0], [2.0, 2.0]) is None
+    p = welch([1.0, 2.0, 3.0], [4.0, 5.0, 5.5])
+    assert p == pytest.approx(ttest_ind([1, 2, 3], [4, 5, 5.5], equal_var=False).pvalue)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.recipes.stages import (
+    Step,
+    commands_of,
+    line,
+    options,
+    piped,
+    unset_variables,
+    words_of,
+    written,
+)
+
+WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
+
+
+def test_a_step_is_shown_as_a_line_of_bash() -> None:
+    step = piped("kytea -out tok | sed 's/ | / /'", Path("a b"), Path("out"))
+    assert step.commands == (("kytea", "-out", "tok"), ("sed", "s/ | / /"))
+    assert str(step) == "kytea -out tok < 'a b' | sed 's/ | / /' > out"
+    environment = {"A": "x y"}
+    job = {"nodes": 2, "partition": "gpu"}
+    step = Step((("a", "$(b)"),), environment=environment, job=job)
+    assert str(step) == "A='x y' a '$(b)'  # a job of Slurm: nodes=2 partition=gpu"
+    assert str(written(line("a"), Path("b"))) == "a > b"
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4))
+def test_a_shell_reads_back_every_word(words: list[str]) -> None:
+    shown = str(line("printf", "%s\\0", *words))
+    done = subprocess.run(["bash", "-c", shown], capture_output=True, check=True)
+    assert done.stdout.decode().split("\0")[:-1] == words
+
+
+def test_words_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL", "a b")
+    monkeypatch.delenv("OTHER", raising=False)
+    assert words_of("--model \"$MODEL\" '--x=y | z' #") == ["--model", "a b", "--x=y | z", "#"]
+    assert unset_variables(line(*words_of("a $OTHER ${THIRD} $MODEL"))) == ["OTHER", "THIRD"]
+    assert words_of("") == []
+    for bad in ("a 'b", "a |", "| b", "a | | b"):
+        with pytest.raises(DataError, match="quotation|missing beside"):
+            commands_of(bad)
+
+
+def test_options() -> None:
+    given = {"one_two": 3, "flag": True, "off": False, "many": [1, 2]}
+    assert list(options(given)) == ["--one-two", "3", "--flag", "--many", "1,2"]
