@@ -36,9 +36,9 @@ for line in sys.stdin:
 """
 
 
-def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> str:
-    """Run a command in a folder; kill it, and all that it has started, after some seconds."""
-    process = subprocess.Popen(
+def start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
+    """Start a command in a folder."""
+    return subprocess.Popen(
         [str(BIN / command[0]), *command[1:]],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
@@ -46,6 +46,11 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> str:
+    """Run a command in a folder; kill it after some seconds."""
+    process = start(command, folder)
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -54,6 +59,21 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
     if process.returncode and seconds is None:
         sys.exit(f"{' '.join(command)}: status {process.returncode}\n{output[-3000:]}")
     return output
+
+
+def run_for_updates(command: Sequence[str], folder: Path, updates: int, seconds: float) -> str:
+    """Train for some updates and then for some seconds, and kill it; return what was printed."""
+    process = start(command, folder)
+    assert process.stdout is not None
+    printed = []
+    for line in process.stdout:
+        printed.append(line)
+        updates -= "inner | {" in line
+        if updates <= 0:
+            break
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    return "".join(printed) + process.communicate()[0]
 
 
 def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
@@ -86,15 +106,13 @@ def kill_training(folder: Path, kills: int, generator: random.Random) -> list[st
         *("--max-tokens=600", "--max-update=24", "--save-interval-updates=1"),
         *("--keep-interval-updates=3", "--log-format=json", "--log-interval=1"),
     ]
-    began = time.monotonic()
     straight = losses(run([*command, "--save-dir=straight"], folder))
-    whole = time.monotonic() - began
     faults = []
     known: dict[int, str] = {}
     for number in range(kills):
-        found = losses(
-            run([*command, "--save-dir=killed"], folder, generator.uniform(0.3, 0.9) * whole)
-        )
+        updates = generator.randint(1, 3)
+        resumed = [*command, "--save-dir=killed"]
+        found = losses(run_for_updates(resumed, folder, updates, generator.uniform(0, 0.4)))
         known |= found
         print(f"training: kill {number + 1}, {len(known)} updates known", flush=True)
         if generator.random() < 0.2:  # what a kill of other software leaves: half a file

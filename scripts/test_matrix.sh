@@ -68,7 +68,7 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     local wanted
     mapfile -t wanted < <(requirements "$3" "$2")
     "$(find_python "$2")" -m venv "$1" &&
-        "$1/bin/pip" install "${wanted[@]}" cython "setuptools<81" wheel &&
+        "$1/bin/pip" install "${wanted[@]}" cython "setuptools>=77,<81" wheel &&
         fairseq "$1" "$4" &&
         # What fairseq needs of others; the versions of the row stay.
         "$1/bin/pip" install "${wanted[@]}" hydra-core==1.3.2 omegaconf==2.3.0 bitarray regex \
