@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from syncattn_fairseq.evaluation.table import text_table  # noqa: E402
+from syncattn_fairseq.evaluation.table import format_table  # noqa: E402
 
 #: Pairs, words of both sides, and GB of the archives.
 CORPORA = {"WMT14": (4.5e6, 230e6, 1.7), "WMT17": (5.9e6, 290e6, 2.4)}
@@ -142,7 +142,7 @@ def main() -> None:
         speed = f"{one.words / one.seconds:,.0f}" if one.seconds > 1 else "take more --pairs"
         row = [f"{one.seconds:.1f}", speed, f"{one.memory:.0f}"]
         rows.append([name, *row, f"{one.written / one.words:.1f}"])
-    print(f"{args.pairs:,} pairs, one core each\n\n{text_table(rows)}\n")
+    print(f"{args.pairs:,} pairs, one core each\n\n{format_table(rows)}\n")
     rows = [["stage", *(f"{name}, {args.cores} cores" for name in CORPORA), "disk"]]
     for name, one in found.items():
         cores = args.cores if name.startswith(PARALLEL) else 1
@@ -151,7 +151,7 @@ def main() -> None:
         shown = ", ".join(f"{gigabytes:.1f} GB" for gigabytes in disk)
         known = one.seconds > 1
         rows.append([name, *(f"{time:.2f} h" if known else "–" for time in hours), shown])
-    print(text_table(rows))
+    print(format_table(rows))
 
 
 if __name__ == "__main__":

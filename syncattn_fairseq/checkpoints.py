@@ -30,10 +30,10 @@ def allow_checkpoint_classes() -> None:
     fairseq's hold its configuration, and the second of two processes that resume gets that sent
     as an OmegaConf object. The check itself stays on.
     """
-    torch.serialization.add_safe_globals(_checkpoint_classes())
+    torch.serialization.add_safe_globals(_list_classes())
 
 
-def _checkpoint_classes() -> list[Any]:
+def _list_classes() -> list[Any]:
     """List what a checkpoint may hold beside tensors."""
     from fairseq.distributed.utils import _TensorPlaceholder
     from omegaconf import DictConfig, ListConfig, base, nodes
@@ -81,7 +81,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     )
 
 
-def last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:
+def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:
     """The newest checkpoints that fairseq saved in a folder, oldest first.
 
     Args:
@@ -132,7 +132,7 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     for key, value in tqdm(newest["model"].items(), desc="average", unit=" tensors", leave=False):
         place = (value.data_ptr(), value.dtype, value.shape, value.stride())
         if place not in shared:
-            shared[place] = _mean([model[key] for model in models], value)
+            shared[place] = _average([model[key] for model in models], value)
         means[key] = shared[place]
     newest["model"] = means
     newest.pop("last_optimizer_state", None)
@@ -140,7 +140,7 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     return updates
 
 
-def _mean(values: Sequence[Tensor], newest: Tensor) -> Tensor:
+def _average(values: Sequence[Tensor], newest: Tensor) -> Tensor:
     if not newest.is_floating_point():
         return newest
     total = torch.zeros_like(newest, dtype=torch.float64)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.checkpoints import average_checkpoints, last_checkpoints
+from syncattn_fairseq.checkpoints import average_checkpoints, find_last_checkpoints
 
 
 def save(path: Path, updates: int, model: dict[str, torch.Tensor], **rest: Any) -> Path:
@@ -87,10 +87,15 @@ def test_last_checkpoints_are_ordered_by_number(tmp_path: Path) -> None:
     names += ["checkpoint_1_900", "checkpoint_2_1000", "checkpoint.best_loss_1.2"]
     for name in names:
         (tmp_path / f"{name}.pt").touch()
-    assert [p.name for p in last_checkpoints(tmp_path, 2)] == ["checkpoint2.pt", "checkpoint10.pt"]
-    assert [p.name for p in last_checkpoints(tmp_path, 1, "update")] == ["checkpoint_2_1000.pt"]
+    assert [p.name for p in find_last_checkpoints(tmp_path, 2)] == [
+        "checkpoint2.pt",
+        "checkpoint10.pt",
+    ]
+    assert [p.name for p in find_last_checkpoints(tmp_path, 1, "update")] == [
+        "checkpoint_2_1000.pt"
+    ]
     with pytest.raises(DataError, match="2 checkpoints by update, 3 are to be averaged"):
-        last_checkpoints(tmp_path, 3, "update")
+        find_last_checkpoints(tmp_path, 3, "update")
 
 
 def test_a_full_disk_names_the_output(tmp_path: Path) -> None:

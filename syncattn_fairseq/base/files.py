@@ -64,13 +64,13 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
         yield line.rstrip("\n")
 
 
-def same_line_count(*paths: Path) -> int:
+def count_lines(*paths: Path) -> int:
     """Return the number of lines of files that go together line by line.
 
     Raises:
         DataError: when a file is empty or has not as many lines as the first one.
     """
-    counts = [_line_count(path) for path in paths]
+    counts = [_count_lines_of(path) for path in paths]
     for path, count in zip(paths, counts, strict=True):
         if count == 0:
             raise DataError(f"{path}: the file is empty")
@@ -83,7 +83,7 @@ def same_line_count(*paths: Path) -> int:
     return counts[0]
 
 
-def _line_count(path: Path) -> int:
+def _count_lines_of(path: Path) -> int:
     """Return how many lines `read_lines` yields, in half the time."""
     count, end = 0, "\n"
     try:
@@ -96,7 +96,7 @@ def _line_count(path: Path) -> int:
     return count + (end != "\n")
 
 
-def checksum(path: Path, algorithm: str = "sha256") -> str:
+def hash_file(path: Path, algorithm: str = "sha256") -> str:
     """Return the SHA-256 of a file, or its sum by another algorithm of hashlib."""
     digest = hashlib.new(algorithm)
     with path.open("rb") as file:

@@ -18,11 +18,11 @@ from ..evaluation.alignment import (
     write_alignments,
 )
 from ..evaluation.symmetrisation import SYMMETRISATIONS
-from ..evaluation.table import text_table
+from ..evaluation.table import format_table
 from ..evaluation.word_alignment import (
     WordAlignment,
-    common_sentences,
     read_word_alignments,
+    select_common_sentences,
 )
 from .common import check_outputs, command, new_parser, publish
 
@@ -47,17 +47,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     check_outputs(args.json, *(path for _, _, path in args.output))
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
-    common = common_sentences({f"--{way} {name}": found for (name, way), found in outputs.items()})
+    common = select_common_sentences(
+        {f"--{way} {name}": found for (name, way), found in outputs.items()}
+    )
     columns = zip(*common.values(), strict=True)
     links = {key: [a.links for a in column] for key, column in zip(outputs, columns, strict=True)}
     for name, way, _ in args.output:
-        if way not in _ways(links, name):
-            known = ", ".join(_ways(links, name))
+        if way not in _list_ways(links, name):
+            known = ", ".join(_list_ways(links, name))
             raise DataError(
                 f"--output {name} {way}: "
                 + (f"choose one of {known}" if known else f"no alignment is named {name}")
             )
-    scores = _scores(links, *_gold(args, sentences, common)) if args.gold else {}
+    scores = _score(links, *_read_gold(args, sentences, common)) if args.gold else {}
     for name, way, path in args.output:
         written = dict(zip(common, _combine(links, name, way), strict=True))
         write_alignments(path, (written.get(index, set()) for index in range(sentences)))
@@ -79,7 +81,7 @@ def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment 
     return outputs
 
 
-def _gold(
+def _read_gold(
     args: argparse.Namespace, sentences: int, common: Mapping[int, Sequence[WordAlignment]]
 ) -> tuple[list[set[Link]], list[set[Link]]]:
     """Read the sure and the possible links of the common sentences."""
@@ -95,7 +97,7 @@ def _gold(
     return [sure[index] for index in common], [possible[index] for index in common]
 
 
-def _ways(links: Links, name: str) -> list[str]:
+def _list_ways(links: Links, name: str) -> list[str]:
     """List the directions of a system and, if it has both, what can be made of them."""
     ways = [direction for direction in _DIRECTIONS if (name, direction) in links]
     return [*ways, *SYMMETRISATIONS] if len(ways) == 2 else ways
@@ -109,11 +111,11 @@ def _combine(links: Links, name: str, way: str) -> list[set[Link]]:
     return [SYMMETRISATIONS[way](*pair) for pair in pairs]
 
 
-def _scores(links: Links, sure: Sequence[set[Link]], possible: Sequence[set[Link]]) -> Scores:
+def _score(links: Links, sure: Sequence[set[Link]], possible: Sequence[set[Link]]) -> Scores:
     scores: Scores = {}
     for name in dict.fromkeys(name for name, _ in links):
         scores[name] = {}
-        for way in _ways(links, name):
+        for way in _list_ways(links, name):
             hypothesis = _combine(links, name, way)
             score = alignment_error_rate(sure, possible, hypothesis)
             scores[name][way] = {**vars(score), "links": sum(map(len, hypothesis))}
@@ -129,7 +131,7 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
     parts = []
     if scores:
         parts.append(
-            f"{text_table(rows)}\n\nAER, precision and recall in %, over {sentences} sentences"
+            f"{format_table(rows)}\n\nAER, precision and recall in %, over {sentences} sentences"
         )
     if left_out:
         parts.append(

@@ -18,9 +18,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("name the checkpoints, or give --last N and --dir")
     if bool(args.last) != bool(args.dir):
         parser.error("--last and --dir go together")
-    from ..checkpoints import average_checkpoints, last_checkpoints  # torch, which takes seconds
+    from ..checkpoints import (  # torch, which takes seconds
+        average_checkpoints,
+        find_last_checkpoints,
+    )
 
-    paths = args.checkpoints or last_checkpoints(args.dir, args.last, args.by)
+    paths = args.checkpoints or find_last_checkpoints(args.dir, args.last, args.by)
     updates = average_checkpoints(paths, args.output)
     print(
         f"{args.output}: mean of {len(paths)} checkpoints (updates "

@@ -11,7 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import DataError
-from ..base.files import read_lines, same_line_count
+from ..base.files import count_lines, read_lines
 from ..recipes.clean import EXCLUDED, FAULTS, REPLACEMENT, find_fault, key, without_mark
 from ..recipes.parallel import read_pairs, sides, write_pairs
 from .common import command, new_parser, positive
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"--languages: {args.languages[0]} twice; name two")
     if any("/" in language for language in args.languages):
         parser.error("--languages: codes are wanted, such as en de, and no folders")
-    total = same_line_count(*sides(args.input, args.languages))
+    total = count_lines(*sides(args.input, args.languages))
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
     replaced = seen = held = 0

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..base.files import checksum
+from ..base.files import hash_file
 from ..recipes.fetch import MIRRORS, SUMS, fetch, licensed
 from .common import command, new_parser, positive
 
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     else:
         path = fetch(args.source, args.directory, args.name, args.sha256, args.size, args.md5)
     found = f"{path}: {path.stat().st_size} bytes"
-    print(found if args.sha256 else f"{found}, SHA-256 {checksum(path)}")
+    print(found if args.sha256 else f"{found}, SHA-256 {hash_file(path)}")
 
 
 if __name__ == "__main__":

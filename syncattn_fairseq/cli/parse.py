@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..data.parses import MIN_PARSED
 from ..parsing.corpus import convert_parsed, parse_corpus
-from ..parsing.executors import Executor, local, slurm
+from ..parsing.executors import Executor, make_local_executor, make_slurm_executor
 from ..parsing.formats import FORMATS
 from ..parsing.parser import MAX_WORDS, ParserSource
 from ..parsing.registry import PARSERS, find_parser
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             outputs,
             find_parser(args.parser) if ":" in args.parser else _of_options(args),
             args.max_words,
-            _executor(args),
+            _make_executor(args),
             args.shards,
             args.overwrite,
             min_parsed=args.min_parsed,
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     for line, detail in report.failures:
         print(f"{args.input}:{line}: the parser failed: {detail}")
-    print(f"{args.output}: {report.totals()}" + (f", {rate:,.0f} words/s" if rate else ""))
+    print(f"{args.output}: {report.summarise()}" + (f", {rate:,.0f} words/s" if rate else ""))
 
 
 def _of_options(args: argparse.Namespace) -> ParserSource:
@@ -76,11 +76,11 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--slurm needs --executor slurm")
 
 
-def _executor(args: argparse.Namespace) -> Executor:
+def _make_executor(args: argparse.Namespace) -> Executor:
     if args.executor == "slurm":
         split = (option.partition("=") for option in args.slurm or [])
-        return slurm(args.workers, {name: value or True for name, _, value in split})
-    return local(args.workers or 1)
+        return make_slurm_executor(args.workers, {name: value or True for name, _, value in split})
+    return make_local_executor(args.workers or 1)
 
 
 def _parser() -> argparse.ArgumentParser:

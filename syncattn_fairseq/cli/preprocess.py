@@ -14,7 +14,7 @@ from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
 from ..base.errors import DataError
-from ..base.files import read_lines, same_line_count
+from ..base.files import count_lines, read_lines
 from ..base.folders import filling
 from ..data.binarise import (
     HEADS,
@@ -25,8 +25,8 @@ from ..data.binarise import (
 )
 from ..data.labels import (
     build_dictionary,
-    dictionary_path,
     load_dictionary,
+    locate_dictionary,
     save_dictionary,
 )
 from ..data.parses import MIN_PARSED, POLICIES
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _parts(args: argparse.Namespace) -> Iterator[Part]:
+def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
     """List the texts that fairseq will binarise, in its order and under its names."""
     languages = [args.source_lang] if args.only_source else [args.source_lang, args.target_lang]
     if None in languages:
@@ -176,9 +176,9 @@ def _check(
             f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}; "
             "text without parses is binarised by fairseq-preprocess"
         )
-    dictionaries = _given_dictionaries(args, [part for part, kind in found if kind is LABELS])
+    dictionaries = _load_given_dictionaries(args, [part for part, kind in found if kind is LABELS])
     for split in dict.fromkeys(part.split for part in parts):
-        same_line_count(*(part.text for part in parts if part.split == split))
+        count_lines(*(part.text for part in parts if part.split == split))
     schemes = stored_schemes(args.destdir)
     for language in dict.fromkeys(part.language for part, _ in found):
         if args.subwords != "auto":
@@ -213,7 +213,7 @@ def _check(
     return sources, dictionaries, schemes
 
 
-def _given_dictionaries(
+def _load_given_dictionaries(
     args: argparse.Namespace, labelled: Sequence[Part]
 ) -> dict[str, Dictionary]:
     """Load the dictionaries of labels that are given, and see that the others can be made."""
@@ -221,7 +221,7 @@ def _given_dictionaries(
     for option, language in ("srclabeldict", args.source_lang), ("tgtlabeldict", args.target_lang):
         given = getattr(args, option)
         first = next((part for part in labelled if part.language == language), None)
-        made = dictionary_path(args.destdir, language)
+        made = locate_dictionary(args.destdir, language)
         if given and first is None:
             raise DataError(f"--{option}: there are no labels of {language}")
         if given:
@@ -250,7 +250,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
     if args.workers < 1:
         raise DataError(f"--workers {args.workers}: give 1 or more")
-    parts = list(_parts(args))
+    parts = list(_list_parts(args))
     sources, dictionaries, schemes = _check(args, parts)
     destination = Path(args.destdir)
     with filling(destination) as folder:
@@ -260,7 +260,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             _binarise_texts(made)
         store_schemes(folder, schemes)
         for language, dictionary in dictionaries.items():
-            save_dictionary(dictionary, dictionary_path(folder, language))
+            save_dictionary(dictionary, locate_dictionary(folder, language))
         for part, source in sources:
             text = _dataset(args if args.add else made, part)
             marks = _dataset(made, part, source.annotation)

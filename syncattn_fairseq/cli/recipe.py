@@ -120,7 +120,7 @@ def _baseline(args: argparse.Namespace, corpus: Corpus) -> Callable[[str], str]:
 
 
 def _print_table(args: argparse.Namespace, corpus: Corpus) -> None:
-    from ..evaluation.table import markdown_table, text_table
+    from ..evaluation.table import format_table, markdown_table
     from ..recipes.results import load_results, tables
 
     results = load_results(args.results)
@@ -129,7 +129,7 @@ def _print_table(args: argparse.Namespace, corpus: Corpus) -> None:
     systems = args.systems or known
     compared = [baseline(system) for system in systems]
     shown = list(dict.fromkeys([*(name for name in compared if name in known), *systems]))
-    kind = markdown_table if args.markdown else text_table
+    kind = markdown_table if args.markdown else format_table
     print()
     print(tables(results, shown, args.seeds, baseline, kind))
 

@@ -15,7 +15,7 @@ from ..data.parses import read_heads, read_labels
 from ..data.words import SCHEMES
 from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
-from ..evaluation.table import report
+from ..evaluation.table import format_scores
 from ..trees.brackets import read_trees
 from .common import command, new_parser, publish
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.latex:
         with replacing(Path(args.latex)) as temporary:
             temporary.write_text(latex_table(scores), encoding="utf-8")
-    publish({"systems": numbers}, report(scores), args.json)
+    publish({"systems": numbers}, format_scores(scores), args.json)
 
 
 def quieten() -> None:

@@ -14,7 +14,7 @@ from ..data.words import SCHEMES, detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.induction import SIDES, induce_tree
-from ..evaluation.table import text_table
+from ..evaluation.table import format_table
 from ..trees.binary import (
     branch_left,
     branch_right,
@@ -155,7 +155,7 @@ def _format_table(
     ]
     if counted.left_out:
         notes.append(f"{counted.left_out} sentences left out, which have no gold tree")
-    return "\n".join([text_table(rows), "", *notes])
+    return "\n".join([format_table(rows), "", *notes])
 
 
 @command

@@ -16,9 +16,9 @@ from fairseq.data.indexed_dataset import index_file_path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import read_lines, same_line_count
+from ..base.files import count_lines, read_lines
 from .mmap_blocks import SizesReader, write_dataset
-from .parse_blocks import are_trees, heads_of_lines, labels_of_lines
+from .parse_blocks import are_trees, parse_heads_of_lines, parse_labels_of_lines
 from .parses import check_parsed, check_tree, parse_heads
 from .subwords import CONTINUATION, NO_HEAD
 from .text_blocks import TextBlock
@@ -49,18 +49,18 @@ class Annotation:
     are_sound: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-HEADS = Annotation("heads", parse_heads, heads_of_lines, check_tree, are_trees)
+HEADS = Annotation("heads", parse_heads, parse_heads_of_lines, check_tree, are_trees)
 LABELS = Annotation(
     "labels",
     lambda line, path, number: line.split(),
-    labels_of_lines,
+    parse_labels_of_lines,
     lambda labels: None,
     lambda labels, sizes: np.full(len(sizes), True),
 )
 
 
 @dataclass
-class Counts:
+class TextCounts:
     """What one file held."""
 
     sentences: int = 0
@@ -104,7 +104,7 @@ class AnnotatedText:
         text: subwords, one sentence per line.
         annotation: what is known of the words.
         values: heads or labels of the words, one sentence per line.
-        scheme: how the text's subwords are written; see `word_starts`.
+        scheme: how the text's subwords are written; see `find_word_starts`.
         words: the text before it was cut into subwords, to be compared with it; or None.
         on_bad_parse: ``stop``, or ``drop`` the heads or labels of a sentence that they do not fit,
             and keep the sentence without.
@@ -128,8 +128,8 @@ class AnnotatedText:
         Raises:
             DataError: naming file and line of the first fault.
         """
-        same_line_count(self.text, self.values, *([self.words] if self.words else []))
-        counts = Counts()
+        count_lines(self.text, self.values, *([self.words] if self.words else []))
+        counts = TextCounts()
         for block in self._blocks(counts):
             if tally is not None:
                 tally.update(block.values)
@@ -139,7 +139,7 @@ class AnnotatedText:
         check_parsed(self.values, counts.parsed, sentences, self.min_parsed)
 
     def marks(
-        self, counts: Counts, dictionary: Dictionary | None = None
+        self, counts: TextCounts, dictionary: Dictionary | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield one mark per subword, and the number of subwords of each sentence, by the block.
 
@@ -166,16 +166,16 @@ class AnnotatedText:
             marks[text.starts] = words
             yield marks, text.subwords
 
-    def _blocks(self, counts: Counts) -> Iterator[Block]:
+    def _blocks(self, counts: TextCounts) -> Iterator[Block]:
         """Yield the sentences, with what is known of their words if it fits them."""
         words = read_lines(self.words) if self.words else repeat("")
         lines = zip(read_lines(self.text), read_lines(self.values), words, strict=False)
         with tqdm(desc=self.values.name, unit=" sentences", disable=None) as progress:
-            for block in _cut(lines):
+            for block in _cut_blocks(lines):
                 yield self._check_block(block, counts)
                 progress.update(len(block))
 
-    def _check_block(self, lines: list[Lines], counts: Counts) -> Block:
+    def _check_block(self, lines: list[Lines], counts: TextCounts) -> Block:
         texts, annotations, words = zip(*lines, strict=True)
         text = TextBlock(texts, self.scheme)
         values, sizes = self.annotation.of_lines(annotations)
@@ -235,7 +235,7 @@ class AnnotatedText:
             )
 
 
-def _cut(lines: Iterable[Lines], characters: int = 2**17) -> Iterator[list[Lines]]:
+def _cut_blocks(lines: Iterable[Lines], characters: int = 2**17) -> Iterator[list[Lines]]:
     """Cut a corpus into blocks of about so many characters of text."""
     block: list[Lines] = []
     left = characters
@@ -262,7 +262,7 @@ def binarise(
     text_dataset: Path,
     destination: Path,
     dictionary: Dictionary | None = None,
-) -> Counts:
+) -> TextCounts:
     """Write the marks of a text as a memory-mapped dataset, one entry per subword.
 
     Args:
@@ -274,10 +274,10 @@ def binarise(
     Raises:
         DataError: for a fault in the input, or a text dataset that was not made from this text.
     """
-    counts = Counts()
+    counts = TextCounts()
     with open(index_file_path(str(text_dataset)), "rb") as index:
         sizes = SizesReader(index)
-        if sizes.sentences != same_line_count(source.text, source.values):
+        if sizes.sentences != count_lines(source.text, source.values):
             raise DataError(
                 f"{text_dataset}: {sizes.sentences} sentences were binarised from {source.text}"
             )

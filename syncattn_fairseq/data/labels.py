@@ -11,7 +11,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 
 
-def dictionary_path(folder: Path | str, language: str) -> Path:
+def locate_dictionary(folder: Path | str, language: str) -> Path:
     """Return the place of a language's label dictionary in the folder of a binarised corpus."""
     return Path(folder) / f"dict.labels.{language}.txt"
 

@@ -20,11 +20,11 @@ from typing import TypeAlias
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import read_lines, replacing, same_line_count
-from ..trees.brackets import parse_tree, plain_word
+from ..base.files import count_lines, read_lines, replacing
+from ..trees.brackets import parse_tree, simplify_word
 from ..trees.linearise import bracket_dependencies, linearise
 from .parses import check_tree, read_heads
-from .words import join_subwords, word_lengths
+from .words import count_subwords, join_subwords
 
 TRANSLATE, PARSE = "<TR>", "<PA>"
 
@@ -81,7 +81,7 @@ class PhraseStructures:
             return None
         leaves = list(tree.leaves())
         for number, (leaf, word) in enumerate(zip(leaves, sentence.words, strict=False), 1):
-            if leaf != word and plain_word(leaf) != plain_word(word):
+            if leaf != word and simplify_word(leaf) != simplify_word(word):
                 raise BadParse(
                     "words differ", f"word {number} is {leaf!r}, but {word!r} in the text"
                 )
@@ -133,7 +133,7 @@ class ParsedSource:
 
     Args:
         text: subwords, one sentence per line.
-        scheme: how the text's subwords are written; see `word_starts`.
+        scheme: how the text's subwords are written; see `find_word_starts`.
         parses: one for each line.
         with_words: keep the subwords of the words in the parses.
         on_bad_parse: ``stop``, or ``drop`` a parse that does not suit its sentence.
@@ -159,7 +159,7 @@ class ParsedSource:
             counts.sentences += 1
             subwords = iter(text.split())
             words = join_subwords(text.split(), self.scheme)
-            lengths = word_lengths(text.split(), self.scheme)
+            lengths = count_subwords(text.split(), self.scheme)
             pieces = [" ".join(next(subwords) for _ in range(length)) for length in lengths]
             try:
                 tokens = parse(Sentence(words, pieces), self.with_words)
@@ -196,7 +196,7 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
     Raises:
         DataError: naming file and line of the first fault in the input.
     """
-    same_line_count(source.text, target, *source.parses.files)
+    count_lines(source.text, target, *source.parses.files)
     counts = MixCounts()
     examples = []
     parsing = []

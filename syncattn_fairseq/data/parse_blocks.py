@@ -10,7 +10,7 @@ import numpy as np
 from ..base.numbers import read_whole
 
 
-def heads_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def parse_heads_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the heads on many lines, (words of all lines,), and how many each has, (lines,).
 
     A line that holds something else, or numbers of astronomical size, counts as one head of -1,
@@ -30,7 +30,7 @@ def heads_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-def labels_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def parse_labels_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels on many lines, (words of all lines,), and how many each has, (lines,)."""
     rows = [line.split() for line in lines]
     labels = np.array(list(chain.from_iterable(rows)), dtype=object)

@@ -14,7 +14,7 @@ _NAME = "subwords.json"
 
 
 def stored_schemes(folder: Path | str) -> dict[str, str]:
-    """Return the scheme of each language of a binarised corpus, see `.words.word_starts`.
+    """Return the scheme of each language of a binarised corpus, see `.words.find_word_starts`.
 
     It is empty where the corpus was binarised by something else than `syncattn-preprocess`.
 

@@ -93,12 +93,12 @@ def spread_over_subwords(marks: Tensor) -> Tensor:
     return marks.gather(1, first)
 
 
-def subword_marks(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
+def mark_subwords(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
     """Mark each word's first subword with the word's number, and the others as continuing it.
 
     Args:
         words: one number per word.
-        starts: for each subword, whether it is its word's first; see `.words.word_starts`.
+        starts: for each subword, whether it is its word's first; see `.words.find_word_starts`.
     """
     numbers = iter(words)
     return [next(numbers) if start else CONTINUATION for start in starts]
@@ -137,7 +137,7 @@ def subword_parents(
     return parents
 
 
-def word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
+def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
     """Heads of words from the parents of subwords, undoing the rule ``chain``.
 
     Under that rule only a word's final subword points out of the word: the word that it points

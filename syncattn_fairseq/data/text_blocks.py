@@ -22,7 +22,7 @@ class TextBlock:
 
     Args:
         lines: without line ends.
-        scheme: how subwords are written; see `.words.word_starts`.
+        scheme: how subwords are written; see `.words.find_word_starts`.
 
     Attributes:
         subwords: (lines,) number of subwords of each line.
@@ -48,7 +48,7 @@ class TextBlock:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """(Subwords of all lines,) whether each is its word's first, as `.words.word_starts`."""
+        """(Subwords of all lines,) whether each begins a word, as `.words.find_word_starts`."""
         if self._scheme == "none":
             return np.full(len(self._first), True)
         if self._scheme == "subword_nmt":

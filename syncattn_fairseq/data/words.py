@@ -8,7 +8,7 @@ from itertools import compress, count, pairwise
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
 
 
-def word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
+def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
     """Tell for each subword whether it is the first of its word.
 
     Args:
@@ -38,15 +38,15 @@ def word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
     return starts
 
 
-def word_lengths(tokens: Sequence[str], scheme: str) -> list[int]:
-    """Count the subwords of each word; see `word_starts`."""
-    begins = [*compress(count(), word_starts(tokens, scheme)), len(tokens)]
+def count_subwords(tokens: Sequence[str], scheme: str) -> list[int]:
+    """Count the subwords of each word; see `find_word_starts`."""
+    begins = [*compress(count(), find_word_starts(tokens, scheme)), len(tokens)]
     return [end - begin for begin, end in pairwise(begins)]
 
 
 def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
-    """Undo the subwords: return the words of one sentence; see `word_starts`."""
-    starts = word_starts(tokens, scheme)
+    """Undo the subwords: return the words of one sentence; see `find_word_starts`."""
+    starts = find_word_starts(tokens, scheme)
     if scheme == "subword_nmt":
         tokens = [token.removesuffix("@@") for token in tokens]
     begins = [*compress(count(), starts), len(tokens)]

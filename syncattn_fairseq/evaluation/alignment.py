@@ -63,7 +63,7 @@ def alignment_error_rate(
     )
 
 
-def word_links(
+def link_words(
     links: Iterable[Link], source_lengths: Sequence[int], target_lengths: Sequence[int]
 ) -> set[Link]:
     """Two words are linked when any of their subwords are.

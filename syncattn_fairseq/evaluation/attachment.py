@@ -31,7 +31,7 @@ class AttachmentScore:
         return self.counted / self.total if self.total else 0.0
 
 
-def attachment_score(
+def score_attachment(
     predicted: Sequence[Heads], gold: Sequence[Heads | None], left_only: bool = False
 ) -> AttachmentScore:
     """Compare predicted heads with gold heads over a corpus; sentences without gold are skipped.

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from unicodedata import category
 
 from ..base.errors import DataError
-from ..trees.brackets import Tree, plain_word
+from ..trees.brackets import Tree, simplify_word
 
 Span: TypeAlias = tuple[int, int]
 """The first word of a constituent and the one after its last, counted from 0."""
@@ -255,5 +255,5 @@ def is_punctuation(word: str) -> bool:
     """
     return all(
         character == "`" or (category(character)[0] == "P" and character not in _READ_ALOUD)
-        for character in plain_word(word)
+        for character in simplify_word(word)
     )

@@ -15,7 +15,7 @@ _FIRST = (1, 2, 3, 5, 10)
 def attachment_by_distance(
     predicted: Sequence[Heads], gold: Sequence[Heads | None], left_only: bool = False
 ) -> dict[str, AttachmentScore]:
-    """Compare heads as `attachment_score` does, for each of the `DISTANCES` that has words."""
+    """Compare heads as `score_attachment` does, for each of the `DISTANCES` that has words."""
     classes = [[_distance(i, head) for i, head in enumerate(heads or (), 1)] for heads in gold]
     found = _attachment_by(predicted, gold, classes, left_only)
     return {distance: found[distance] for distance in DISTANCES if distance in found}
@@ -27,7 +27,7 @@ def attachment_by_label(
     labels: Sequence[Sequence[str] | None],
     left_only: bool = False,
 ) -> dict[str, AttachmentScore]:
-    """Compare heads as `attachment_score` does, for each label, the most frequent one first.
+    """Compare heads as `score_attachment` does, for each label, the most frequent one first.
 
     Args:
         predicted: heads of each sentence.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 from ..base.errors import DataError
-from ..data.words import join_subwords, word_starts
+from ..data.words import find_word_starts, join_subwords
 from ..trees.binary import split_by_distances
 from ..trees.brackets import Tree
 from .fairseq_output import DecodedSentence
@@ -51,7 +51,7 @@ def induce_tree(
         raise DataError(
             f"{len(distances)} distances for {len(text)} subwords; leave --remove-bpe out"
         )
-    gaps = list(compress(distances, word_starts(text, scheme)))
+    gaps = list(compress(distances, find_word_starts(text, scheme)))
     plain = join_subwords(text, scheme)
     if words is not None and len(words) != len(plain):
         if "<unk>" in plain:

@@ -24,7 +24,7 @@ class BucketScore:
     bleu: float
 
 
-def bleu_by_length(
+def score_by_length(
     translations: Sequence[str],
     references: Sequence[str],
     lengths: Sequence[int],
@@ -62,7 +62,7 @@ def bleu_by_length(
     }
 
 
-def source_lengths(
+def count_source_words(
     outputs: Iterable[Sequence[DecodedSentence]], scheme: str | None = None
 ) -> list[int]:
     """Words of each source sentence, by the first output that has S- lines, without subwords.

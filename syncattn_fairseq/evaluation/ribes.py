@@ -18,7 +18,7 @@ BETA = 0.10
 """Exponent of the brevity penalty."""
 
 
-def sentence_ribes(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
+def score_sentence(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
     """NKT x P1^ALPHA x BP^BETA of one tokenised sentence, from 0 to 1.
 
     NKT is the normalised Kendall's tau of the aligned words, P1 their share of the hypothesis and

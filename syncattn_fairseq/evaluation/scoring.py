@@ -14,27 +14,27 @@ from .alignment import AlignmentScore, Link, alignment_error_rate
 from .attachment import (
     AttachmentScore,
     Heads,
-    attachment_score,
+    score_attachment,
 )
 from .bracketing import BracketingScore, score_trees
 from .breakdown import attachment_by_distance, attachment_by_label
 from .fairseq_output import DecodedSentence
 from .induction import induce_tree
-from .length import BucketScore, bleu_by_length, source_lengths
+from .length import BucketScore, count_source_words, score_by_length
 from .significance import Significance, compare_with_baseline
 from .translation import (
     TranslationScore,
-    bleu,
     bleu_by_part,
-    chrf,
-    compound_split_bleu,
     detokenize_moses,
     looks_tokenised,
-    ribes,
+    score_bleu,
+    score_chrf,
+    score_compound_split_bleu,
+    score_ribes,
     undo_subwords,
     words_by,
 )
-from .word_alignment import hides_words, word_alignment
+from .word_alignment import align_words, hides_words
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def score_systems(
         DataError: sentences, words or subwords do not match in number, no system is the baseline,
             or the length of the source is unknown.
     """
-    lengths = _source_lengths(outputs, gold, scheme) if by_length else None
+    lengths = _count_source_words(outputs, gold, scheme) if by_length else None
     if words is not None:
         gold = replace(gold, references=words_by(words, gold.references))
     tokenised = looks_tokenised(gold.references)
@@ -182,13 +182,13 @@ def score_systems(
                 )
             scores[name] = _score_system(output, texts[name], gold, scheme, tokenize)
             if lengths is not None:
-                buckets = bleu_by_length(texts[name], gold.references, lengths, tokenize)
+                buckets = score_by_length(texts[name], gold.references, lengths, tokenize)
                 scores[name] = replace(scores[name], bleu_by_length=buckets)
             if parts:
                 found = bleu_by_part(texts[name], gold.references, parts, tokenize)
                 scores[name] = replace(scores[name], bleu_by_part=found)
             if compound_split:
-                split = compound_split_bleu(texts[name], gold.references, compound_split)
+                split = score_compound_split_bleu(texts[name], gold.references, compound_split)
                 scores[name] = replace(scores[name], compound_split_bleu=split)
     if baseline is not None:
         compared = compare_with_baseline(texts, baseline, gold.references, tokenize)
@@ -197,11 +197,11 @@ def score_systems(
     return scores
 
 
-def _source_lengths(outputs: Mapping[str, Output], gold: Gold, scheme: str | None) -> list[int]:
+def _count_source_words(outputs: Mapping[str, Output], gold: Gold, scheme: str | None) -> list[int]:
     if gold.source is not None:
         return [len(text.split()) for text in gold.source]
     printed = [part for output in outputs.values() for part in (output.beam, output.forced) if part]
-    return source_lengths(printed, scheme)
+    return count_source_words(printed, scheme)
 
 
 def plain_text(
@@ -224,7 +224,7 @@ def _score_system(
         source_parses = _comparable(
             [(s.source, s.source_heads) for s in analysed], gold.source_heads, scheme, left_out
         )
-        source = source_parses and attachment_score(*source_parses)
+        source = source_parses and score_attachment(*source_parses)
         source_detail = source_parses and _detail(*source_parses, gold.source_labels)
         source_brackets = _brackets(analysed, "source", gold.source_trees, scheme, left_out)
     target = target_detail = alignment = None
@@ -239,22 +239,22 @@ def _score_system(
                 left_out,
             )
             # A causal decoder cannot attend to a head that it has yet to produce.
-            target = target_parses and attachment_score(*target_parses, left_only=True)
+            target = target_parses and score_attachment(*target_parses, left_only=True)
             target_detail = target_parses and _detail(
                 *target_parses, gold.target_labels, left_only=True
             )
             target_brackets = _brackets(forced, "hypothesis", gold.target_trees, scheme, left_out)
-        alignment = _alignment(forced, gold, scheme, left_out)
+        alignment = _score_alignment(forced, gold, scheme, left_out)
         for layer in sorted({layer for sentence in forced for layer in sentence.layer_links}):
             of_layer = [replace(s, links=s.layer_links.get(layer)) for s in forced]
-            score = _alignment(of_layer, gold, scheme, left_out)
+            score = _score_alignment(of_layer, gold, scheme, left_out)
             if score:
                 layer_alignment[str(layer)] = score
     return SystemScore(
         sentences=len(texts),
-        bleu=bleu(texts, gold.references, tokenize),
-        chrf=chrf(texts, gold.references),
-        ribes=ribes(texts, gold.references, tokenize),
+        bleu=score_bleu(texts, gold.references, tokenize),
+        chrf=score_chrf(texts, gold.references),
+        ribes=score_ribes(texts, gold.references, tokenize),
         source_attachment=source,
         target_attachment=target,
         alignment=alignment,
@@ -332,7 +332,7 @@ def _brackets(
     return scores
 
 
-def _alignment(
+def _score_alignment(
     decoded: Sequence[DecodedSentence], gold: Gold, scheme: str, left_out: set[int]
 ) -> AlignmentScore | None:
     if gold.alignments is None:
@@ -353,7 +353,7 @@ def _alignment(
             return None
         true_words = (len(heads) if heads else None for heads in (source_heads, target_heads))
         with _naming(f"sentence {index + 1}"):
-            words = word_alignment(sentence, scheme, *true_words)
+            words = align_words(sentence, scheme, *true_words)
             if words is None:
                 left_out.add(index)
                 continue

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .scoring import SystemScore
 
 
-def report(scores: Mapping[str, SystemScore]) -> str:
+def format_scores(scores: Mapping[str, SystemScore]) -> str:
     """Tables of all that was measured, each followed by notes that say how."""
     tables = [
         _format_main_table(scores),
@@ -21,7 +21,7 @@ def report(scores: Mapping[str, SystemScore]) -> str:
     return "\n\n".join(table for table in tables if table)
 
 
-def text_table(rows: Sequence[Sequence[str]]) -> str:
+def format_table(rows: Sequence[Sequence[str]]) -> str:
     """Align the columns of equally long rows: the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -137,7 +137,7 @@ def _format_lengths(scores: Mapping[str, SystemScore]) -> str:
 
 
 def _add_notes(rows: Sequence[Sequence[str]], notes: Iterable[str]) -> str:
-    return "\n".join([text_table(rows), "", *dict.fromkeys(notes)])
+    return "\n".join([format_table(rows), "", *dict.fromkeys(notes)])
 
 
 def _format_percent(fraction: float | None) -> str:

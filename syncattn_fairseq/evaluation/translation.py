@@ -17,7 +17,7 @@ from ..base.errors import DataError
 from ..base.files import read_gzipped_lines, read_lines
 from ..data.moses import check_language, load_sacremoses
 from ..data.words import detect_scheme, join_subwords
-from .ribes import ALPHA, BETA, sentence_ribes
+from .ribes import ALPHA, BETA, score_sentence
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TranslationScore:
     signature: str
 
 
-def bleu(
+def score_bleu(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> TranslationScore:
     """BLEU (Papineni et al. 2002) of detokenised text; `tokenize` names sacreBLEU's tokenizer."""
@@ -48,7 +48,7 @@ def check_tokenizer(tokenize: str) -> None:
         raise DataError(f"--tokenize {tokenize}: {' '.join(str(error).split())[:200]}") from None
 
 
-def compound_split_bleu(
+def score_compound_split_bleu(
     hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> TranslationScore:
     """BLEU that papers on WMT14 English-German report, of Moses's words with compounds split.
@@ -71,26 +71,26 @@ def compound_split_bleu(
         words = (tokenizer.tokenize(text, return_str=True, escape=False) for text in texts)
         return [re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words]
 
-    found = bleu(split(hypotheses), split(references), "none")
+    found = score_bleu(split(hypotheses), split(references), "none")
     return replace(
         found,
         signature=found.signature.replace("tok:none", f"tok:moses-{language}+split-compounds"),
     )
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
+def score_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
     """Character n-gram F-score chrF2 (Popovic 2015) of detokenised text."""
     return _score(CHRF(), hypotheses, references)
 
 
-def ribes(
+def score_ribes(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> TranslationScore:
     """RIBES (Isozaki et al. 2010), the mean over sentences; `tokenize` names the tokenizer."""
     _check_numbers(hypotheses, references)
     tokenizer = BLEU(tokenize=tokenize).tokenizer
     total = sum(
-        sentence_ribes(*(tokenizer(text.rstrip()).split() for text in pair))
+        score_sentence(*(tokenizer(text.rstrip()).split() for text in pair))
         for pair in zip(hypotheses, references, strict=True)
     )
     return TranslationScore(
@@ -164,7 +164,7 @@ def bleu_by_part(
     begin = 0
     for name, count in parts.items():
         part = slice(begin, begin + count)
-        scores[name] = bleu(hypotheses[part], references[part], tokenize).score
+        scores[name] = score_bleu(hypotheses[part], references[part], tokenize).score
         begin += count
     return scores | {"mean": sum(scores.values()) / len(scores)}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..data.analysis_lines import LinksOf
-from ..data.words import detect_scheme, word_lengths
-from .alignment import Link, is_pharaoh, read_alignments, word_links
+from ..data.words import count_subwords, detect_scheme
+from .alignment import Link, is_pharaoh, link_words, read_alignments
 from .fairseq_output import DecodedSentence, read_decoded
 
 _UNKNOWN = "<unk>"
@@ -51,7 +51,7 @@ class WordAlignment:
         return ""
 
 
-def word_alignment(
+def align_words(
     sentence: DecodedSentence,
     scheme: str,
     source_words: int | None = None,
@@ -73,13 +73,13 @@ def word_alignment(
     """
     if sentence.links is None:
         raise DataError("it has no A- line; decode with --score-reference --print-alignment")
-    source = word_lengths(sentence.source.split(), scheme)
-    target = word_lengths(sentence.hypothesis.split(), scheme)
+    source = count_subwords(sentence.source.split(), scheme)
+    target = count_subwords(sentence.hypothesis.split(), scheme)
     if hides_words(sentence.source, len(source), scheme, source_words) or hides_words(
         sentence.hypothesis, len(target), scheme, target_words
     ):
         return None
-    return WordAlignment(word_links(sentence.links, source, target), (len(source), len(target)))
+    return WordAlignment(link_words(sentence.links, source, target), (len(source), len(target)))
 
 
 def hides_words(text: str, words: int, scheme: str, true_words: int | None = None) -> bool:
@@ -131,14 +131,14 @@ def read_word_alignments(
             if topic is not None:
                 sentence = replace(sentence, links=sentence.layer_links.get(topic))
             try:
-                alignment = word_alignment(sentence, scheme)
+                alignment = align_words(sentence, scheme)
             except DataError as error:
                 raise DataError(f"{path}: sentence {number}: {error}") from None
             alignments.append(alignment.reversed() if alignment and backward else alignment)
     return found
 
 
-def common_sentences(
+def select_common_sentences(
     outputs: Mapping[str, Sequence[WordAlignment | None]],
 ) -> dict[int, list[WordAlignment]]:
     """Keep the sentences that have an alignment in every output.

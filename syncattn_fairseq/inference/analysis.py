@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..base.errors import DataError
-from ..data.subwords import word_heads
-from ..data.words import join_subwords, word_lengths, word_starts
-from ..evaluation.alignment import Link, word_links
+from ..data.subwords import find_word_heads
+from ..data.words import count_subwords, find_word_starts, join_subwords
+from ..evaluation.alignment import Link, link_words
 from ..trees.binary import split_by_distances
 from ..trees.brackets import Tree
 
@@ -24,7 +24,7 @@ class Sentence:
 
     Args:
         pieces: its subwords.
-        scheme: how they are marked, see :func:`..data.words.word_starts`.
+        scheme: how they are marked, see :func:`..data.words.find_word_starts`.
     """
 
     pieces: Sequence[str]
@@ -38,7 +38,7 @@ class Sentence:
     @cached_property
     def lengths(self) -> list[int]:
         """The number of subwords of each word."""
-        return word_lengths(self.pieces, self.scheme)
+        return count_subwords(self.pieces, self.scheme)
 
     def __str__(self) -> str:
         """Return the words as a line of text."""
@@ -90,7 +90,7 @@ class Parse:
         A word's final subword speaks for it (rule ``chain``). Nothing keeps these heads from
         forming a cycle, or several roots: :attr:`tree` does.
         """
-        return word_heads(self.piece_heads, self.sentence.lengths)
+        return find_word_heads(self.piece_heads, self.sentence.lengths)
 
     @cached_property
     def tree(self) -> list[int]:
@@ -143,7 +143,7 @@ class Alignment:
     @cached_property
     def links(self) -> list[Link]:
         """Source and target word, from 0: those of which subwords are linked."""
-        return sorted(word_links(self.piece_links, self.source.lengths, self.target.lengths))
+        return sorted(link_words(self.piece_links, self.source.lengths, self.target.lengths))
 
     def __str__(self) -> str:
         """Return the links of words as they are usually written, ``0-0 1-2``."""
@@ -176,7 +176,7 @@ class Distances:
             known = ", ".join(map(str, self.layers))
             raise DataError(f"no distances of layer {layer}; there are those of {known}")
         distances = self.layers[max(self.layers) if layer is None else layer]
-        return [*compress(distances, word_starts(self.sentence.pieces, self.sentence.scheme))]
+        return [*compress(distances, find_word_starts(self.sentence.pieces, self.sentence.scheme))]
 
     def tree(self, layer: int | None = None) -> Tree | None:
         """Split the sentence again and again where the distance is largest; None if it is empty."""

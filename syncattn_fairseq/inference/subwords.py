@@ -13,7 +13,7 @@ from ..data.pieces import open_pieces
 class Cutter(ABC):
     """Cuts words into subwords."""
 
-    #: How it marks them, see :func:`..data.words.word_starts`.
+    #: How it marks them, see :func:`..data.words.find_word_starts`.
     scheme: str
 
     @abstractmethod

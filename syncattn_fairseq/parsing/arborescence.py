@@ -43,7 +43,7 @@ def _is_tree(heads: list[int]) -> bool:
     return True
 
 
-def predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
+def make_predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
     """Return a faster ``predict`` for a ``GraphParser`` of Stanza's, with the same result.
 
     Labels are looked for where heads are, and not on every pair of words.

@@ -11,15 +11,15 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import checksum, locked, read_lines, replacing
+from ..base.files import hash_file, locked, read_lines, replacing
 from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS
 from .manifest import Manifest
-from .parsed_file import EMPTY, parses_of
+from .parsed_file import EMPTY, match_parses
 from .parser import ParserSource
 from .report import Report
-from .shards import Shard, ShardTask, plan
+from .shards import Shard, ShardTask, plan_shards
 from .writer import HEADS, open_writer
 
 # Some 20,000 sentences: minutes of work for a processor, and enough of each length for batches.
@@ -66,7 +66,7 @@ def parse_corpus(
     text = text.resolve()
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
-    shards, sha256 = plan(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
+    shards, sha256 = plan_shards(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
     manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
     busy = f"{output}: another syncattn-parse is writing it; wait for its end, or stop it"
     with locked(folder / "lock", busy):
@@ -77,7 +77,7 @@ def parse_corpus(
             except DataError:
                 shutil.rmtree(folder)
                 raise
-        stale = _stale_output(manifest, made, outputs) if made else ""
+        stale = _explain_staleness(manifest, made, outputs) if made else ""
         if made and not stale:
             say(f"{output}: up to date, nothing to do")
             shutil.rmtree(folder)
@@ -85,7 +85,7 @@ def parse_corpus(
         if made:
             say(f"{output}: is made again: {stale}")
         task = ShardTask(text, folder, source, max_words, tuple(outputs))
-        missing = _missing(manifest, folder, say)
+        missing = _find_missing(manifest, folder, say)
         record.unlink(missing_ok=True)
         began = time.monotonic()
         total, left = (sum(shard.words for shard in some) for some in (shards, missing))
@@ -97,7 +97,7 @@ def parse_corpus(
                 execute(task, missing, bar.update)
         seconds = time.monotonic() - began
         report = _merge(task, shards, outputs, min_parsed)
-        manifest.finished(_checksums(outputs), report).write(record)
+        manifest.finished(_hash_outputs(outputs), report).write(record)
         shutil.rmtree(folder)
     return report, left / seconds if missing else 0.0
 
@@ -110,29 +110,32 @@ def _check_unmade(outputs: Mapping[str, Path], made: Mapping[str, str]) -> None:
         made: checksums of what was made here, by its kind.
     """
     for kind, path in outputs.items():
-        if path.is_file() and (kind not in made or checksum(path) != made[kind]):
+        if path.is_file() and (kind not in made or hash_file(path) != made[kind]):
             raise DataError(
                 f"{path}: exists already, and was not made by this command or was changed since; "
                 "move it away, or give --overwrite"
             )
 
 
-def _checksums(outputs: Mapping[str, Path]) -> dict[str, str]:
-    return {kind: checksum(path) for kind, path in outputs.items()}
+def _hash_outputs(outputs: Mapping[str, Path]) -> dict[str, str]:
+    return {kind: hash_file(path) for kind, path in outputs.items()}
 
 
-def _stale_output(manifest: Manifest, made: Manifest, outputs: Mapping[str, Path]) -> str:
+def _explain_staleness(manifest: Manifest, made: Manifest, outputs: Mapping[str, Path]) -> str:
     """Say why finished output is not what would be made now; nothing if it is."""
     if manifest.text != made.text:
         return "the text is another"
     if differences := manifest.differences(made):
         return "; ".join(differences)
-    if not all(path.exists() for path in outputs.values()) or _checksums(outputs) != made.outputs:
+    if (
+        not all(path.exists() for path in outputs.values())
+        or _hash_outputs(outputs) != made.outputs
+    ):
         return "it is missing or has been changed"
     return ""
 
 
-def _missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> list[Shard]:
+def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> list[Shard]:
     """Return the shards that are not there, without those that are stale, which are removed."""
     path = folder / "manifest.json"
     earlier = Manifest.read(path)
@@ -210,7 +213,7 @@ def convert_parsed(
         _check_unmade(outputs, {})
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
-    outcomes = parses_of(read_lines(text), analyses, str(parsed))
+    outcomes = match_parses(read_lines(text), analyses, str(parsed))
     lines = tqdm(read_lines(text), unit="sentence", disable=None)
     with ExitStack() as stack:
         paths = {kind: stack.enter_context(replacing(path)) for kind, path in outputs.items()}

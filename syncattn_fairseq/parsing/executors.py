@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any, TypeAlias
 
 from ..base.errors import DataError
-from ..base.files import checksum, replacing
+from ..base.files import hash_file, replacing
 from ..base.slurm import minutes_of, open_executor, queued, submitted
 from .shards import Shard, ShardTask
 
@@ -35,7 +35,7 @@ _DELAY = 60.0
 _JOBS = "jobs.json"
 
 
-def local(workers: int) -> Executor:
+def make_local_executor(workers: int) -> Executor:
     """Return what parses shards in processes of this machine.
 
     Args:
@@ -126,7 +126,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def slurm(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
+def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
     """Return what parses shards as an array of Slurm jobs, one for each.
 
     Args:
@@ -185,7 +185,7 @@ def _running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
 def _purpose(folder: Path) -> str | None:
     """Return what tells the present text, parser and settings from others."""
     manifest = folder / "manifest.json"
-    return checksum(manifest) if manifest.exists() else None
+    return hash_file(manifest) if manifest.exists() else None
 
 
 def _wait(jobs: dict[Shard, Any], folder: Path, progress: Progress) -> None:

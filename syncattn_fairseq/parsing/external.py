@@ -17,7 +17,7 @@ from typing import IO, Any, ClassVar
 
 from ..base.errors import BadParse, DataError
 from .formats import FORMATS
-from .parsed_file import STOPPED, parses_of
+from .parsed_file import STOPPED, match_parses
 from .parser import Parse, Parser, ParserSource, Sentences, parse_in_halves
 
 # The most of what a failed command said that fits into a line.
@@ -150,7 +150,7 @@ class ExternalParser(Parser):
     def _read(self, lines: list[str], output: IO[bytes]) -> Iterator[Parse | BadParse]:
         text = (line.decode(errors="replace").rstrip("\n") for line in output)
         analyses = FORMATS[self.command.output_format](text, "output of the parser")
-        for parse, reason in parses_of(lines, analyses, "output of the parser"):
+        for parse, reason in match_parses(lines, analyses, "output of the parser"):
             if reason == STOPPED:
                 raise _BrokenOffError
             yield parse if parse is not None else BadParse(reason or "", reason or "")

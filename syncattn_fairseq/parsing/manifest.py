@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..base.files import checksum, replacing
+from ..base.files import hash_file, replacing
 from .parser import ParserSource
 from .report import Report
 from .shards import Shard
@@ -49,7 +49,7 @@ class Manifest:
             DataError: files of the parser are missing.
         """
         settings = {**source.describe(), "syncattn-fairseq": __version__, **options}
-        models = {str(path): checksum(path) for path in source.files()}
+        models = {str(path): hash_file(path) for path in source.files()}
         return cls(text, settings, models, shards, {}, Report())
 
     def differences(self, earlier: Manifest) -> list[str]:

@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
     reason: str | None
 
 
-def parses_of(
+def match_parses(
     text_lines: Iterable[str], analyses: Iterable[Analysis], name: str
 ) -> Iterator[Outcome]:
     """Yield the outcome for each line of the text.

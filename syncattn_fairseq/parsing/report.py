@@ -40,7 +40,7 @@ class Report:
         for failure in part.failures:
             self.fail(*failure)
 
-    def totals(self) -> str:
+    def summarise(self) -> str:
         """Say it in a line: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
         said = f"{self.sentences:,} sentences, {self.words:,} words, "
         if not self.empty:

@@ -61,14 +61,14 @@ class Shard(NamedTuple):
         data = _read(text, self.begin, self.end)
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise DataError(f"{text}: has changed while it was parsed; run the command again")
-        return list(_lines(data))
+        return list(_read_lines(data))
 
     def folder(self, shards: Path) -> Path:
         """Return where its parses are once they are finished."""
         return shards / f"{self.number:05}"
 
 
-def plan(text: Path, count: int) -> tuple[list[Shard], str]:
+def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
     """Cut a text into shards of about the same size.
 
     Lines are those of :func:`.files.read_lines`.
@@ -94,7 +94,7 @@ def plan(text: Path, count: int) -> tuple[list[Shard], str]:
             data = _read(text, begin, end)
             whole.update(data)
             try:
-                words = [len(content.split()) for content in _lines(data)]
+                words = [len(content.split()) for content in _read_lines(data)]
             except UnicodeDecodeError:
                 deque(read_lines(text), maxlen=0)  # names the line
                 raise
@@ -112,7 +112,7 @@ def _read(text: Path, begin: int, end: int) -> bytes:
         return file.read(end - begin)
 
 
-def _lines(data: bytes) -> Iterator[str]:
+def _read_lines(data: bytes) -> Iterator[str]:
     with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8") as file:
         for line in file:
             yield line.rstrip("\n")
@@ -159,7 +159,7 @@ class ShardTask:
         """
         sentences = [line.split() for line in shard.read(self.text)]
         found: list[Parse | BadParse | None] = [
-            refusal(words, self.max_words) for words in sentences
+            refuse_sentence(words, self.max_words) for words in sentences
         ]
         indices = [index for index, refused in enumerate(found) if refused is None]
         progress(sum(len(sentences[i]) for i, refused in enumerate(found) if refused is not None))
@@ -187,7 +187,7 @@ class ShardTask:
         return Report.from_json(json.loads((shard.folder(self.shards) / "report.json").read_text()))
 
 
-def refusal(words: list[str], max_words: int) -> BadParse | None:
+def refuse_sentence(words: list[str], max_words: int) -> BadParse | None:
     """Return why a sentence is not given to the parser; None if it is."""
     if not words:
         return BadParse(EMPTY, "there are no words")

@@ -177,18 +177,18 @@ class StanzaParser(Parser):
 
         folder = models.folder
         try:
-            self.pipeline = _pipeline(models, folder, device)
+            self.pipeline = _load_pipeline(models, folder, device)
         except (FileNotFoundError, ValueError) as error:
             if models.tagger:
                 raise DataError(f"{models.tagger}, {models.depparse}: {error}") from error
             raise models.missing() from error
         model = self.pipeline.processors["depparse"].trainer.model
         if hasattr(model, "forward_scores"):  # as graph parsers have since Stanza 1.15
-            model.predict = arborescence.predictor(model)
+            model.predict = arborescence.make_predictor(model)
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """See ``Parser``."""
-        return parse_in_halves(self._parse, sentences, _blocks(sentences))
+        return parse_in_halves(self._parse, sentences, _cut_blocks(sentences))
 
     def _parse(self, sentences: Sentences) -> list[Parse]:
         collecting = gc.isenabled()
@@ -209,7 +209,7 @@ def _parse(words: Any) -> Parse:
     )
 
 
-def _blocks(sentences: Sentences) -> Iterator[Sequence[int]]:
+def _cut_blocks(sentences: Sentences) -> Iterator[Sequence[int]]:
     """Yield indices of sentences of like length, the short ones first."""
     block: list[int] = []
     for index in sorted(range(len(sentences)), key=lambda index: len(sentences[index])):
@@ -221,7 +221,7 @@ def _blocks(sentences: Sentences) -> Iterator[Sequence[int]]:
         yield block
 
 
-def _pipeline(models: StanzaModels, folder: Path, device: str | None) -> Any:
+def _load_pipeline(models: StanzaModels, folder: Path, device: str | None) -> Any:
     import stanza
 
     options: dict[str, Any] = {

@@ -24,7 +24,7 @@ class ParseWriter:
     sentences that have a parse, with the number of the line as ``sent_id``.
 
     Args:
-        files: what to write, by its kind: ``heads``, ``labels``, ``conllu``.
+        files: what to write, by its kind: ``heads``, ``labels``, ``format_conllu``.
         first_line: the number of the first line.
     """
 
@@ -54,7 +54,7 @@ class ParseWriter:
             lines[HEADS] = " ".join(map(str, parse.heads)) + "\n"
             lines[LABELS] = " ".join(parse.labels) + "\n"
             if CONLLU in self.files:
-                lines[CONLLU] = conllu(words, parse, line)
+                lines[CONLLU] = format_conllu(words, parse, line)
         for kind, file in self.files.items():
             file.write(lines[kind])
 
@@ -68,7 +68,7 @@ def _check(words: Sequence[str], found: Parse | BadParse) -> Parse:
     return found
 
 
-def conllu(words: Sequence[str], parse: Parse, line: int) -> str:
+def format_conllu(words: Sequence[str], parse: Parse, line: int) -> str:
     """Return a sentence as CoNLL-U, with the blank line after it."""
     rows = [f"# sent_id = {line}", f"# text = {' '.join(words)}"]
     morphology = parse.morphology or [_UNKNOWN] * len(words)

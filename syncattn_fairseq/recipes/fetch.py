@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from .. import __version__
 from ..base.errors import DataError
-from ..base.files import checksum, replacing
+from ..base.files import hash_file, replacing
 
 #: Environment variable with the base URLs of mirrors, separated by spaces.
 MIRRORS = "SYNCATTN_MIRROR"
@@ -132,7 +132,7 @@ class _Expected(NamedTuple):
             ("SHA-256", self.sha256, "sha256"),
             ("MD5", self.md5, "md5"),
         ):
-            if expected and (found := checksum(path, algorithm)) != expected.lower():
+            if expected and (found := hash_file(path, algorithm)) != expected.lower():
                 yield what, expected.lower(), found
 
 
@@ -155,7 +155,7 @@ class _Sums:
         """Add that of a file unless it has one."""
         if self.of(name) is None:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(f"{checksum(path)}  {name}\n")
+                file.write(f"{hash_file(path)}  {name}\n")
 
 
 class _Failure(Exception):

@@ -16,7 +16,7 @@ def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
 
 
 def read_pairs(prefix: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of two files that have as many lines (`same_line_count`)."""
+    """Yield the pairs of two files that have as many lines (`count_lines`)."""
     source, target = sides(prefix, languages)
     return zip(read_lines(source), read_lines(target), strict=True)
 

@@ -13,7 +13,7 @@ from ..data.words import detect_scheme, join_subwords
 from ..evaluation.fairseq_output import DecodedSentence
 from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
-from ..evaluation.word_alignment import word_alignment
+from ..evaluation.word_alignment import align_words
 from ..trees.brackets import Tree
 
 _GOLD = ("heads", "labels", "trees")
@@ -123,7 +123,7 @@ class _System:
             if links is not None:
                 of_layer = replace(sentence, links=links)
                 sizes = len(words["source"]), len(words["target"])
-                alignment = word_alignment(of_layer, self.scheme, *sizes)
+                alignment = align_words(of_layer, self.scheme, *sizes)
                 if alignment and alignment.words == sizes:
                     found[layer] = sorted(alignment.links)
         return found

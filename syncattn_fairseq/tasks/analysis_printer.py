@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
-from ..data.subwords import word_heads
-from ..data.words import detect_scheme, word_lengths
+from ..data.subwords import find_word_heads
+from ..data.words import count_subwords, detect_scheme
 from .forced import Forced
 
 Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]
@@ -97,7 +97,7 @@ class AnalysisPrinter:
             found = True
             for row, heads in enumerate(forced.most_attended(attention, tokens, tokens)):
                 words = [dictionary[token] for token in tokens[row][forced.inside(tokens)[row]]]
-                by_word = word_heads(heads, word_lengths(words, scheme))
+                by_word = find_word_heads(heads, count_subwords(words, scheme))
                 lines[row].append((HeadsOf(side, "subword"), heads))
                 lines[row].append((HeadsOf(side, "word"), by_word))
         if not found:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree, read_heads, read_labels
-from ..data.subwords import NO_HEAD, subword_marks
-from ..data.words import detect_scheme, join_subwords, word_starts
+from ..data.subwords import NO_HEAD, mark_subwords
+from ..data.words import detect_scheme, find_word_starts, join_subwords
 from ..parsing.parser import Parse
 from ..parsing.registry import open_parser
 
@@ -69,7 +69,7 @@ class InputParses:
         heads_marks, labels_marks = [], []
         for tokens, parse in zip(subwords, parses, strict=True):
             self.line += 1
-            starts = word_starts(tokens, self.scheme)
+            starts = find_word_starts(tokens, self.scheme)
             heads, labels = (parse.heads, parse.labels) if parse else (None, None)
             heads = self._from_file(self.heads_file, self.heads_lines, starts, heads)
             labels = self._from_file(self.labels_file, self.labels_lines, starts, labels)
@@ -78,10 +78,10 @@ class InputParses:
                     check_tree(heads)
                 except BadParse as fault:
                     raise DataError(f"{self.heads_file}:{self.line}: {fault}") from None
-            heads_marks.append(_marks(heads, starts))
+            heads_marks.append(_mark_words(heads, starts))
             if self.labels is not None:
                 indices = [self.labels.index(label) for label in labels] if labels else None
-                labels_marks.append(_marks(indices, starts))
+                labels_marks.append(_mark_words(indices, starts))
         return heads_marks, labels_marks
 
     def _from_file(
@@ -108,6 +108,6 @@ class InputParses:
         return found
 
 
-def _marks(words: Sequence[int] | None, starts: Sequence[bool]) -> Tensor:
+def _mark_words(words: Sequence[int] | None, starts: Sequence[bool]) -> Tensor:
     numbers = [NO_HEAD] * sum(starts) if words is None else words
-    return torch.tensor(subword_marks(numbers, starts), dtype=torch.long)
+    return torch.tensor(mark_subwords(numbers, starts), dtype=torch.long)

@@ -22,7 +22,7 @@ from torch import Tensor
 from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed, load_marks
 from ..data.fields import NOTHING
-from ..data.labels import dictionary_path, load_dictionary
+from ..data.labels import load_dictionary, locate_dictionary
 from ..data.schemes import stored_schemes
 from .analysis_printer import AnalysisPrinter
 from .input_parses import InputParses
@@ -113,7 +113,7 @@ class TranslationWithSyntaxTask(TranslationTask):
     @cached_property
     def source_label_dictionary(self) -> Dictionary | None:
         """The source's dependency labels, None if the data has none."""
-        path = dictionary_path(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
+        path = locate_dictionary(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
         return load_dictionary(path) if path.exists() else None
 
     @cached_property

@@ -89,34 +89,36 @@ def parse_tree(line: str) -> Tree | None:
             case "word":
                 opened[-1].children.append(token["word"])
             case "parenthesis":
-                opened[-1].children.append(Tree(_category(token["tag"]), [token["parenthesis"]]))
+                opened[-1].children.append(
+                    Tree(_read_category(token["tag"]), [token["parenthesis"]])
+                )
             case "label":
-                opened.append(Tree(_category(token["label"]), []))
+                opened.append(Tree(_read_category(token["label"]), []))
             case "close" if len(opened) > 1:
                 node = opened.pop()
                 if node.children and node.label != TRACE:
                     opened[-1].children.append(node)
             case kind:
                 what = "closes no bracket" if kind == "close" else "holds no word"
-                raise _fault(f"{token[0][:60]!r} at column {token.start() + 1} {what}")
+                raise _make_fault(f"{token[0][:60]!r} at column {token.start() + 1} {what}")
     if len(opened) > 1:
-        raise _fault(f"brackets left open: {len(opened) - 1}")
+        raise _make_fault(f"brackets left open: {len(opened) - 1}")
     for child in whole.children:
         if isinstance(child, str):
-            raise _fault(f"the word {child[:60]!r} is in no bracket")
+            raise _make_fault(f"the word {child[:60]!r} is in no bracket")
     if len(whole.children) > 1:
-        raise _fault(f"{len(whole.children)} trees")
+        raise _make_fault(f"{len(whole.children)} trees")
     tree = whole
     while tree.label in ROOTS and len(tree.children) == 1 and isinstance(tree.children[0], Tree):
         tree = tree.children[0]
     return tree if tree.children else None
 
 
-def _fault(what: str) -> BadParse:
+def _make_fault(what: str) -> BadParse:
     return BadParse("not in brackets", f"{what}; each line holds one whole tree in brackets")
 
 
-def _category(label: str) -> str:
+def _read_category(label: str) -> str:
     return label if label[:1] in "-=" else re.split("[-=]", label)[0]
 
 
@@ -155,7 +157,7 @@ def read_trees(path: Path | str) -> Iterator[Tree | None]:
             raise DataError(f"{path}:{number}: {fault}") from None
 
 
-def plain_word(word: str) -> str:
+def simplify_word(word: str) -> str:
     """Undo what parsers do to a word, to compare the words of a tree with those of a text.
 
     The escapes of the Penn Treebank (``-LRB-``, two backquotes or quotes, ``\\/``) are undone, and

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base import files
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import (
+    count_lines,
     locked,
     read_gzipped_lines,
     read_lines,
     replacing,
-    same_line_count,
 )
 
 
@@ -30,14 +30,14 @@ def test_the_count_is_that_of_the_lines(
 ) -> None:
     path = tmp_path_factory.mktemp("text") / "text"
     path.write_bytes(content.encode())
-    assert same_line_count(path) == len(list(read_lines(path)))
+    assert count_lines(path) == len(list(read_lines(path)))
 
 
 def test_what_is_not_utf_8_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(b"a\r\n\xe9\nb\n")
     with pytest.raises(DataError, match="text:2: not UTF-8"):
-        same_line_count(path)
+        count_lines(path)
 
 
 # ---- reading

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces
-from syncattn_fairseq.data.words import join_subwords, word_lengths
+from syncattn_fairseq.data.words import count_subwords, join_subwords
 
 NAMES = [a + b + c for a in ("ba", "den", "mu") for b in ("ra", "te", "no") for c in ("l", "um")]
 TEXT = f"{' '.join(NAMES)}\n\nder alte baum steht\na\u3000b c\u00a0d @@ x@@ baum\n" * 9
@@ -45,7 +45,7 @@ words = st.text(st.sampled_from("abdemnrtu@\u3000\u00a0\t猫") | letters, min_si
 def test_join_undoes_apply(models: dict[str, Path], sentence: list[str], kind: str) -> None:
     (pieces,) = apply_pieces(models[kind], [" ".join(sentence)])
     assert join_subwords(pieces, "sentencepiece") == sentence
-    assert len(word_lengths(pieces, "sentencepiece")) == len(sentence)
+    assert len(count_subwords(pieces, "sentencepiece")) == len(sentence)
     assert all(" " not in piece for piece in pieces)
 
 

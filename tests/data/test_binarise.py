@@ -23,15 +23,15 @@ from syncattn_fairseq.data.binarise import (
     LABELS,
     AnnotatedText,
     Annotation,
-    Counts,
+    TextCounts,
     _has_words,
     binarise,
 )
 from syncattn_fairseq.data.labels import build_dictionary
 from syncattn_fairseq.data.parses import check_tree
-from syncattn_fairseq.data.subwords import subword_marks
+from syncattn_fairseq.data.subwords import mark_subwords
 from syncattn_fairseq.data.text_blocks import TextBlock
-from syncattn_fairseq.data.words import join_subwords, word_starts
+from syncattn_fairseq.data.words import find_word_starts, join_subwords
 
 
 def write(
@@ -60,7 +60,7 @@ def write_text_dataset(path: Path, sizes: list[int]) -> None:
 
 def read_back(
     source: AnnotatedText, folder: Path, dictionary: Dictionary | None = None
-) -> tuple[list[list[int]], Counts]:
+) -> tuple[list[list[int]], TextCounts]:
     """Binarise as after fairseq's own binarisation (n subwords and the end of sentence)."""
     lines = source.text.read_text(encoding="utf-8").splitlines()
     write_text_dataset(folder / "text", [len(line.split()) + 1 for line in lines])
@@ -266,9 +266,9 @@ def test_the_first_fault_is_found_and_all_can_be_dropped(
     marks, counts = read_back(dropping, folder)
     assert counts.dropped == Counter(filter(None, faults))
     for row, (text, heads, _), fault in zip(marks, corpus, faults, strict=True):
-        starts = word_starts(text.split(), "subword_nmt")
+        starts = find_word_starts(text.split(), "subword_nmt")
         numbers = [] if fault else [int(head) for head in heads.split()]
-        assert row == subword_marks(numbers or [-2] * sum(starts), starts)
+        assert row == mark_subwords(numbers or [-2] * sum(starts), starts)
 
 
 @pytest.mark.parametrize("length", [1, 200_000])  # many sentences in a block, or one

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.labels import (
     build_dictionary,
-    dictionary_path,
     load_dictionary,
+    locate_dictionary,
     save_dictionary,
 )
 
@@ -28,7 +28,7 @@ def test_the_most_frequent_label_comes_first(labels: list[str]) -> None:
 
 def test_the_file_is_read_back_by_fairseq(tmp_path: Path) -> None:
     dictionary = build_dictionary(Counter({"nsubj:pass": 2, "mañana": 3}))
-    path = dictionary_path(tmp_path, "en")
+    path = locate_dictionary(tmp_path, "en")
     save_dictionary(dictionary, path)
     assert [path.name for path in tmp_path.iterdir()] == ["dict.labels.en.txt"]
     assert path.read_text(encoding="utf-8") == "mañana 3\nnsubj:pass 2\n"

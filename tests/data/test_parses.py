@@ -10,7 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import BadParse, DataError
-from syncattn_fairseq.data.parse_blocks import are_trees, heads_of_lines, labels_of_lines
+from syncattn_fairseq.data.parse_blocks import (
+    are_trees,
+    parse_heads_of_lines,
+    parse_labels_of_lines,
+)
 from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
 
 
@@ -106,7 +110,7 @@ def test_heads_of_many_lines_are_those_of_each(lines: list[str]) -> None:
         except DataError as error:
             assert str(error).startswith(f"heads:{number}: ")
             rows.append([-1])
-    heads, sizes = heads_of_lines(lines)
+    heads, sizes = parse_heads_of_lines(lines)
     found = np.split(heads, sizes.cumsum()[:-1])
     for ours, theirs in zip(found, rows, strict=True):
         if max(theirs, default=0) < 2**63 - 1:
@@ -116,7 +120,7 @@ def test_heads_of_many_lines_are_those_of_each(lines: list[str]) -> None:
 
 
 def test_labels_of_many_lines() -> None:
-    labels, sizes = labels_of_lines(["det nsubj:pass  root", "", " mañana\t0 "])
+    labels, sizes = parse_labels_of_lines(["det nsubj:pass  root", "", " mañana\t0 "])
     assert labels.tolist() == ["det", "nsubj:pass", "root", "mañana", "0"]
     assert sizes.tolist() == [3, 0, 2]
 

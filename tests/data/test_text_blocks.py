@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.data.text_blocks import TextBlock
-from syncattn_fairseq.data.words import SCHEMES, join_subwords, word_starts
+from syncattn_fairseq.data.words import SCHEMES, find_word_starts, join_subwords
 
 # All that str.split takes for white space in one line, a control character that it does not, and
 # characters of one to four bytes.
@@ -40,7 +40,7 @@ lines = st.lists(
 @given(lines, st.sampled_from(SCHEMES))
 def test_starts_are_those_of_each_line(lines: list[str], scheme: str) -> None:
     block = TextBlock(lines, scheme)
-    rows = [word_starts(line.split(), scheme) for line in lines]
+    rows = [find_word_starts(line.split(), scheme) for line in lines]
     assert block.starts.tolist() == [start for row in rows for start in row]
     assert block.subwords.tolist() == [len(row) for row in rows]
     assert block.words.tolist() == [sum(row) for row in rows]

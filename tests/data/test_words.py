@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.words import join_subwords, word_lengths
+from syncattn_fairseq.data.words import count_subwords, join_subwords
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from syncattn_fairseq.data.words import join_subwords, word_lengths
     ],
 )
 def test_words_of_subwords(scheme: str, text: str, lengths: list[int], words: str) -> None:
-    assert word_lengths(text.split(), scheme) == lengths
+    assert count_subwords(text.split(), scheme) == lengths
     assert join_subwords(text.split(), scheme) == words.split()
 
 
@@ -56,7 +56,7 @@ def test_join_undoes_cutting(words: list[str], written: str, random: Random) -> 
         lengths.append(len(pieces))
     scheme = "sentencepiece" if written == "characters" else written
     assert join_subwords(tokens, scheme) == words
-    assert word_lengths(tokens, scheme) == lengths
+    assert count_subwords(tokens, scheme) == lengths
 
 
 def test_join_agrees_with_fairseq() -> None:
@@ -69,4 +69,4 @@ def test_join_agrees_with_fairseq() -> None:
 
 def test_unknown_scheme() -> None:
     with pytest.raises(ValueError, match="unknown scheme 'wordpiece'; choose one of subword_nmt"):
-        word_lengths(["a"], "wordpiece")
+        count_subwords(["a"], "wordpiece")

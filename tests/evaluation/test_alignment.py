@@ -10,8 +10,8 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.alignment import (
     Link,
     alignment_error_rate,
+    link_words,
     read_alignments,
-    word_links,
     write_alignments,
 )
 
@@ -67,9 +67,9 @@ def test_different_numbers_of_sentences() -> None:
 
 def test_word_links_by_hand() -> None:
     # source: w0 = subwords 0 1, w1 = 2; target: w0 = 0, w1 = 1 2
-    assert word_links([(0, 0), (1, 0), (2, 2), (0, 1)], [2, 1], [1, 2]) == {(0, 0), (1, 1), (0, 1)}
+    assert link_words([(0, 0), (1, 0), (2, 2), (0, 1)], [2, 1], [1, 2]) == {(0, 0), (1, 1), (0, 1)}
     with pytest.raises(DataError, match="outside the 3 source or the 3 target"):
-        word_links([(3, 0)], [2, 1], [1, 2])
+        link_words([(3, 0)], [2, 1], [1, 2])
 
 
 lengths = st.lists(st.integers(1, 3), min_size=1, max_size=4)
@@ -91,7 +91,7 @@ def test_word_links_agree_with_a_search(
             for i, j in subword
         )
     }
-    assert word_links(subword, source, target) == expected
+    assert link_words(subword, source, target) == expected
 
 
 def test_read_alignments(tmp_path: Path) -> None:

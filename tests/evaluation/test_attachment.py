@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.subwords import subword_parents, word_heads
-from syncattn_fairseq.evaluation.attachment import AttachmentScore, attachment_score
+from syncattn_fairseq.data.subwords import find_word_heads, subword_parents
+from syncattn_fairseq.evaluation.attachment import AttachmentScore, score_attachment
 
 
 def heads(size: int) -> st.SearchStrategy[list[int]]:
@@ -16,14 +16,14 @@ def heads(size: int) -> st.SearchStrategy[list[int]]:
 def test_counted_by_hand() -> None:
     gold = [[2, 0, 2], None, [0, 1]]
     predicted = [[2, 0, 1], [1, 1], [0, 0]]
-    score = attachment_score(predicted, gold)
+    score = score_attachment(predicted, gold)
     assert score == AttachmentScore(correct=3, counted=5, total=5)
     assert score.uas == pytest.approx(0.6)
 
 
 def test_left_only_by_hand() -> None:
     # Word 1 of the first sentence has its head to the right; the roots count.
-    score = attachment_score([[2, 0, 1], [0, 0]], [[2, 0, 2], [0, 1]], left_only=True)
+    score = score_attachment([[2, 0, 1], [0, 0]], [[2, 0, 2], [0, 1]], left_only=True)
     assert score == AttachmentScore(correct=2, counted=4, total=5)
     assert score.coverage == pytest.approx(0.8)
 
@@ -41,26 +41,26 @@ def test_agrees_with_a_loop(corpus: list[tuple[list[int], list[int] | None]], le
             counted += 1
             if guess[word - 1] == head:
                 correct += 1
-    score = attachment_score([g for g, _ in corpus], [t for _, t in corpus], left_only=left)
+    score = score_attachment([g for g, _ in corpus], [t for _, t in corpus], left_only=left)
     assert (score.correct, score.counted) == (correct, counted)
     assert score.total == sum(len(truth) for _, truth in corpus if truth)
 
 
 def test_nothing_to_count() -> None:
-    score = attachment_score([[0]], [None])
+    score = score_attachment([[0]], [None])
     assert (score.uas, score.coverage) == (0, 0)
 
 
 def test_mismatches() -> None:
     with pytest.raises(DataError, match="heads of 1 sentences, gold heads of 2"):
-        attachment_score([[0]], [[0], [0]])
+        score_attachment([[0]], [[0], [0]])
     with pytest.raises(DataError, match="sentence 2: 2 heads, 1 gold heads"):
-        attachment_score([[0], [0, 1]], [[0], [0]])
+        score_attachment([[0], [0, 1]], [[0], [0]])
 
 
 def test_word_heads_by_hand() -> None:
     # Words: 0 1 | 2 | 3 4. The first points to the third, the second to itself, the third to it.
-    assert word_heads([1, 4, 2, 0, 2], [2, 1, 2]) == [3, 0, 2]
+    assert find_word_heads([1, 4, 2, 0, 2], [2, 1, 2]) == [3, 0, 2]
 
 
 @given(
@@ -72,10 +72,10 @@ def test_word_heads_undo_the_chain(tree: tuple[list[int], list[int]]) -> None:
     words, lengths = tree
     parents = [int(p) for p in subword_parents(words, lengths, "chain")]
     expected = [0 if head == word else head for word, head in enumerate(words, 1)]
-    assert word_heads(parents, lengths) == expected
+    assert find_word_heads(parents, lengths) == expected
 
 
 @pytest.mark.parametrize("parents", [[0, 0], [0, 0, 3], [0, 0, -1]])
 def test_word_heads_that_do_not_fit(parents: list[int]) -> None:
     with pytest.raises(DataError, match="3 subwords"):
-        word_heads(parents, [2, 1])
+        find_word_heads(parents, [2, 1])

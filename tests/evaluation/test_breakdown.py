@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.evaluation.attachment import AttachmentScore, attachment_score
+from syncattn_fairseq.evaluation.attachment import AttachmentScore, score_attachment
 from syncattn_fairseq.evaluation.breakdown import (
     DISTANCES,
     attachment_by_distance,
@@ -25,7 +25,7 @@ def test_by_distance() -> None:
 
 def test_parts_make_up_the_whole() -> None:
     for left_only in (False, True):
-        whole = attachment_score(GUESS, GOLD, left_only)
+        whole = score_attachment(GUESS, GOLD, left_only)
         labels = [["a", "b", "a"], None, ["c"] * 13]
         for parts in (
             attachment_by_distance(GUESS, GOLD, left_only),

@@ -6,24 +6,24 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
-from syncattn_fairseq.evaluation.length import bleu_by_length, source_lengths
-from syncattn_fairseq.evaluation.translation import bleu
+from syncattn_fairseq.evaluation.length import count_source_words, score_by_length
+from syncattn_fairseq.evaluation.translation import score_bleu
 
 GOOD = "the cat sat on the mat"
 BAD = "the mat sat on the cat"
 
 
 def test_bleu_of_each_bucket() -> None:
-    scores = bleu_by_length([GOOD, BAD, GOOD, GOOD], [GOOD] * 4, [30, 7, 21, 8])
+    scores = score_by_length([GOOD, BAD, GOOD, GOOD], [GOOD] * 4, [30, 7, 21, 8])
     assert list(scores) == ["1-10", "21-30"]
     assert scores["1-10"].sentences == scores["21-30"].sentences == 2
-    assert scores["1-10"].bleu == pytest.approx(bleu([BAD, GOOD], [GOOD] * 2).score)
+    assert scores["1-10"].bleu == pytest.approx(score_bleu([BAD, GOOD], [GOOD] * 2).score)
     assert scores["21-30"].bleu == pytest.approx(100)
 
 
 @given(st.integers(0, 70))
 def test_every_length_is_within_its_bucket(length: int) -> None:
-    (bucket,) = bleu_by_length(["a"], ["a"], [length])
+    (bucket,) = score_by_length(["a"], ["a"], [length])
     first, _, last = bucket.partition("-")
     if last:
         assert int(first) <= max(length, 1) <= int(last)
@@ -33,27 +33,27 @@ def test_every_length_is_within_its_bucket(length: int) -> None:
 
 def test_tokenizer() -> None:
     text = "ein,zwei,drei,vier"
-    assert bleu_by_length([text], [text], [1])["1-10"].bleu == pytest.approx(100)
+    assert score_by_length([text], [text], [1])["1-10"].bleu == pytest.approx(100)
     # One word has no n-gram of four, and BLEU is then 0.
-    assert bleu_by_length([text], [text], [1], tokenize="none")["1-10"].bleu == 0
+    assert score_by_length([text], [text], [1], tokenize="none")["1-10"].bleu == 0
 
 
 def test_different_numbers_of_sentences() -> None:
     with pytest.raises(DataError, match="2 translations, 2 references and 1 source sentences"):
-        bleu_by_length(["a", "b"], ["a", "b"], [3])
+        score_by_length(["a", "b"], ["a", "b"], [3])
 
 
 @pytest.mark.parametrize("source", ["▁the ▁d og", "the d@@ og", "the dog"])
 def test_source_words_of_the_first_output_that_has_them(source: str) -> None:
     plain = [DecodedSentence("x", "x"), DecodedSentence("x", "x")]
     decoded = [DecodedSentence("x", "x", source), DecodedSentence("x", "x", "")]
-    assert source_lengths([plain, decoded]) == [2, 0]
+    assert count_source_words([plain, decoded]) == [2, 0]
 
 
 def test_a_given_scheme() -> None:
-    assert source_lengths([[DecodedSentence("x", "x", "a@@ b")]], "none") == [2]
+    assert count_source_words([[DecodedSentence("x", "x", "a@@ b")]], "none") == [2]
 
 
 def test_no_source() -> None:
     with pytest.raises(DataError, match="no output has S- lines.*give --source"):
-        source_lengths([[DecodedSentence("x", "x")]])
+        count_source_words([[DecodedSentence("x", "x")]])

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.evaluation.ribes import align, compute_kendall_tau, sentence_ribes
+from syncattn_fairseq.evaluation.ribes import align, compute_kendall_tau, score_sentence
 
 sentences = st.lists(st.sampled_from("abcde"), max_size=8)
 
 
 def ribes(hypothesis: str, reference: str) -> float:
-    return sentence_ribes(hypothesis.split(), reference.split())
+    return score_sentence(hypothesis.split(), reference.split())
 
 
 def test_order_by_hand() -> None:
@@ -113,10 +113,10 @@ def test_too_few_aligned_words() -> None:
 
 @given(st.lists(st.integers().map(str), min_size=1, unique=True))
 def test_the_reference_itself_is_perfect(words: list[str]) -> None:
-    assert sentence_ribes(words, words) == 1
-    assert sentence_ribes(words[::-1], words) == (len(words) == 1)
+    assert score_sentence(words, words) == 1
+    assert score_sentence(words[::-1], words) == (len(words) == 1)
 
 
 @given(sentences, sentences)
 def test_range(hypothesis: list[str], reference: list[str]) -> None:
-    assert 0 <= sentence_ribes(hypothesis, reference) <= 1
+    assert 0 <= score_sentence(hypothesis, reference) <= 1

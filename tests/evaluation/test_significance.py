@@ -8,7 +8,7 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.significance import Significance, compare_with_baseline
-from syncattn_fairseq.evaluation.translation import bleu
+from syncattn_fairseq.evaluation.translation import score_bleu
 
 REFERENCES = [f"man {n} saw a dog and it saw him" + " too" * (n % 3) for n in range(20)]
 
@@ -56,7 +56,9 @@ def test_randomisation_agrees_with_all_ways_to_swap(compared: dict[str, Signific
         for index, swap in zip(differing, swaps, strict=True):
             if swap:
                 one[index], other[index] = other[index], one[index]
-        differences.append(abs(bleu(one, REFERENCES).score - bleu(other, REFERENCES).score))
+        differences.append(
+            abs(score_bleu(one, REFERENCES).score - score_bleu(other, REFERENCES).score)
+        )
     exact = np.mean([value > differences[0] + 1e-9 for value in differences])
     assert 0 < exact < 0.5
     assert compared["better"].p_randomisation == pytest.approx(exact, abs=0.02)
@@ -67,7 +69,7 @@ def test_interval_agrees_with_a_bootstrap_of_our_own(compared: dict[str, Signifi
     scores = []
     for chosen in random.integers(len(REFERENCES), size=(200, len(REFERENCES))):
         hypotheses = [SYSTEMS["base"][i] for i in chosen]
-        scores.append(bleu(hypotheses, [REFERENCES[i] for i in chosen]).score)
+        scores.append(score_bleu(hypotheses, [REFERENCES[i] for i in chosen]).score)
     low, high = np.quantile(scores, [0.025, 0.975])
     assert compared["base"].confidence == pytest.approx((high - low) / 2, rel=0.25)
 

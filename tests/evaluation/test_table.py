@@ -5,7 +5,7 @@ from dataclasses import replace
 from syncattn_fairseq.evaluation.length import BucketScore
 from syncattn_fairseq.evaluation.scoring import SystemScore
 from syncattn_fairseq.evaluation.significance import Significance
-from syncattn_fairseq.evaluation.table import report, text_table
+from syncattn_fairseq.evaluation.table import format_scores, format_table
 from syncattn_fairseq.evaluation.translation import TranslationScore
 
 OLD = SystemScore(
@@ -22,13 +22,13 @@ NEW = replace(OLD, bleu=TranslationScore(21.5, "nrefs:1"), left_out=3)
 
 
 def test_columns_are_aligned() -> None:
-    assert text_table([["system", "BLEU"], ["a", "7.00"], ["b", "100.00"]]) == (
+    assert format_table([["system", "BLEU"], ["a", "7.00"], ["b", "100.00"]]) == (
         "system    BLEU\na         7.00\nb       100.00"
     )
 
 
 def test_main_table() -> None:
-    assert report({"Old": OLD, "New": NEW}).splitlines() == [
+    assert format_scores({"Old": OLD, "New": NEW}).splitlines() == [
         "system   BLEU   chrF  RIBES  UAS source  UAS target  AER  sentences",
         "Old     20.00  40.00  70.12           -           -    -        500",
         "New     21.50  40.00  70.12           -           -    -        500",
@@ -44,7 +44,7 @@ def test_main_table() -> None:
 def test_significance_table() -> None:
     old = replace(OLD, significance=Significance("Old", 1.25, None, None, "bs:1000"))
     new = replace(NEW, significance=Significance("Old", 1.0, 0.015, 0.0001, "bs:1000"))
-    lines = report({"New": new, "Old": old}).split("\n\n")[2].splitlines()
+    lines = format_scores({"New": new, "Old": old}).split("\n\n")[2].splitlines()
     assert lines == [
         "system   BLEU  ± 95 %  difference  p bootstrap  p randomisation",
         "New     21.50    1.00       +1.50       0.0150           0.0001",
@@ -54,7 +54,7 @@ def test_significance_table() -> None:
 
 def test_length_table() -> None:
     buckets = {"1-10": BucketScore(20, 30.0), "51+": BucketScore(1, 5.5)}
-    tables = report({"Old": replace(OLD, bleu_by_length=buckets), "New": NEW}).split("\n\n")
+    tables = format_scores({"Old": replace(OLD, bleu_by_length=buckets), "New": NEW}).split("\n\n")
     assert tables[2].splitlines() == [
         "system  1-10 (20)  51+ (1)",
         "Old         30.00     5.50",

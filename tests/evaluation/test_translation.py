@@ -10,60 +10,60 @@ import pytest
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.words import detect_scheme
 from syncattn_fairseq.evaluation.translation import (
-    bleu,
-    chrf,
-    compound_split_bleu,
     detokenize_moses,
     read_references,
-    ribes,
+    score_bleu,
+    score_chrf,
+    score_compound_split_bleu,
+    score_ribes,
     undo_subwords,
 )
 
 
 def test_bleu_by_hand() -> None:
     # Precisions 5/5, 4/4, 3/3, 2/2 and a brevity penalty of exp(1 - 6/5).
-    score = bleu(["the cat sat on the"], ["the cat sat on the mat"])
+    score = score_bleu(["the cat sat on the"], ["the cat sat on the mat"])
     assert score.score == pytest.approx(81.873, abs=1e-3)
     assert "tok:13a" in score.signature
-    assert "tok:char" in bleu(["a"], ["a"], tokenize="char").signature
+    assert "tok:char" in score_bleu(["a"], ["a"], tokenize="char").signature
 
 
 def test_compound_split_bleu_counts_the_parts_of_compounds() -> None:
     pytest.importorskip("sacremoses")
     # das Rhein - Main - Gebiet X: seven words, of whose n-grams the last one alone is wrong.
     hypothesis, reference = ["das Rhein-Main-Gebiet wächst"], ["das Rhein-Main-Gebiet schrumpft"]
-    plain = bleu(hypothesis, reference, "none").score
-    split = compound_split_bleu(hypothesis, reference, "de")
+    plain = score_bleu(hypothesis, reference, "none").score
+    split = score_compound_split_bleu(hypothesis, reference, "de")
     ours = (6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25
     assert split.score == pytest.approx(100 * ours) and plain < split.score
     assert "tok:moses-de+split-compounds" in split.signature
     # Words are Moses's: the full stop is one of its own.
-    assert compound_split_bleu(
+    assert score_compound_split_bleu(
         ["ein gutes altes Haus."], ["ein gutes altes Haus ."], "de"
     ).score == pytest.approx(100)
 
 
 def test_chrf() -> None:
-    assert chrf(["a cat"], ["a cat"]).score == pytest.approx(100)
-    assert "nc:6" in chrf(["a cat"], ["b"]).signature
+    assert score_chrf(["a cat"], ["a cat"]).score == pytest.approx(100)
+    assert "nc:6" in score_chrf(["a cat"], ["b"]).signature
 
 
 def test_ribes_is_the_mean_over_sentences() -> None:
     # Words 0 2 1: two of three pairs ascend. The second sentence has no word in common.
-    score = ribes(["a c b", "x"], ["a b c", "y z"])
+    score = score_ribes(["a c b", "x"], ["a b c", "y z"])
     assert score.score == pytest.approx(100 * (2 / 3 + 0) / 2)
     assert score.signature == "nrefs:1|case:mixed|alpha:0.25|beta:0.1|tok:13a"
 
 
 def test_ribes_of_the_tokenizers_words() -> None:
     # a , b in the reference's order is one word to the eye; as characters 2 of 3 pairs ascend.
-    assert ribes(["a,b"], ["ab,"], tokenize="none").score == 0
-    score = ribes(["a,b"], ["ab,"], tokenize="char")
+    assert score_ribes(["a,b"], ["ab,"], tokenize="none").score == 0
+    score = score_ribes(["a,b"], ["ab,"], tokenize="char")
     assert score.score == pytest.approx(100 * 2 / 3)
     assert score.signature.endswith("tok:char")
 
 
-@pytest.mark.parametrize("measure", [bleu, chrf, ribes])
+@pytest.mark.parametrize("measure", [score_bleu, score_chrf, score_ribes])
 def test_counts_must_match(measure: Callable[[list[str], list[str]], object]) -> None:
     with pytest.raises(DataError, match="1 translations, 2 references"):
         measure(["a"], ["a", "b"])

@@ -9,10 +9,10 @@ from syncattn_fairseq.data.analysis_lines import LinksOf
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.word_alignment import (
     WordAlignment,
-    common_sentences,
+    align_words,
     hides_words,
     read_word_alignments,
-    word_alignment,
+    select_common_sentences,
 )
 
 #: the d@@ og / d@@ er Hund
@@ -21,8 +21,8 @@ WORDS = WordAlignment({(0, 0), (1, 1)}, (2, 2))
 
 
 def test_links_of_subwords_become_links_of_words() -> None:
-    assert word_alignment(DOG, "subword_nmt") == WORDS
-    assert word_alignment(DOG, "none") == WordAlignment({(0, 0), (0, 1), (2, 2)}, (3, 3))
+    assert align_words(DOG, "subword_nmt") == WORDS
+    assert align_words(DOG, "none") == WordAlignment({(0, 0), (0, 1), (2, 2)}, (3, 3))
 
 
 def test_reversed() -> None:
@@ -51,8 +51,8 @@ def test_no_alignment_where_words_are_hidden(side: str) -> None:
     texts = {"source": "the d@@ og", "hypothesis": "d@@ er Hund", side: "<unk> x y"}
     sentence = DecodedSentence(**texts, translation="", links={(0, 0)})
     true_words = {"source_words": 3} if side == "source" else {"target_words": 3}
-    assert word_alignment(sentence, "subword_nmt") is None
-    assert word_alignment(sentence, "subword_nmt", **true_words) is not None
+    assert align_words(sentence, "subword_nmt") is None
+    assert align_words(sentence, "subword_nmt", **true_words) is not None
 
 
 PRINTED = "S-1\tyes\nH-1\t-1\t<unk>\nA-1\t0-0\nS-0\tthe d@@ og\nH-0\t-1\thund\nA-0\t0-0\n"
@@ -94,18 +94,18 @@ def test_read_names_the_sentence(tmp_path: Path) -> None:
 
 def test_common_sentences() -> None:
     other = WordAlignment({(1, 0)}, (2, 2))
-    assert common_sentences({"a": [WORDS, None, WORDS], "b": [other, WORDS, None]}) == {
+    assert select_common_sentences({"a": [WORDS, None, WORDS], "b": [other, WORDS, None]}) == {
         0: [WORDS, other]
     }
-    assert common_sentences({"a": [None, WORDS]}) == {1: [WORDS]}
+    assert select_common_sentences({"a": [None, WORDS]}) == {1: [WORDS]}
 
 
 def test_outputs_of_other_sentences() -> None:
     with pytest.raises(DataError, match="^b: 1 sentences, but 2 in a$"):
-        common_sentences({"a": [WORDS, WORDS], "b": [WORDS]})
+        select_common_sentences({"a": [WORDS, WORDS], "b": [WORDS]})
     with pytest.raises(DataError, match=r"^c: sentence 2: \(1, 2\) source .*\(2, 2\) in b; give"):
-        common_sentences(
+        select_common_sentences(
             {"a": [WORDS, None], "b": [WORDS, WORDS], "c": [WORDS, WordAlignment(set(), (1, 2))]}
         )
     with pytest.raises(DataError, match="no sentence is left"):
-        common_sentences({"a": [WORDS, None], "b": [None, WORDS]})
+        select_common_sentences({"a": [WORDS, None], "b": [None, WORDS]})

@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.files import read_gzipped_lines, read_lines, same_line_count
+from syncattn_fairseq.base.files import count_lines, read_gzipped_lines, read_lines
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.data.labels import load_dictionary
-from syncattn_fairseq.data.parse_blocks import are_trees, heads_of_lines
+from syncattn_fairseq.data.parse_blocks import are_trees, parse_heads_of_lines
 from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
 from syncattn_fairseq.data.pieces import apply_pieces, read_sentences
 from syncattn_fairseq.data.schemes import stored_schemes
@@ -98,7 +98,7 @@ def read_tree_heads(path: Path) -> None:
     found = list(read_heads(path))
     for line, heads in zip(lines, found, strict=True):
         assert line.split() == [] if heads is None else len(line.split()) == len(heads)
-    trees = are_trees(*heads_of_lines(lines))
+    trees = are_trees(*parse_heads_of_lines(lines))
     for heads, sound in zip(found, trees, strict=True):
         try:
             check_tree(heads or [])
@@ -137,7 +137,7 @@ def read_manifest(path: Path) -> None:
     found = Manifest.read(path)
     if found is not None:
         found.differences(found)
-        assert found.report.totals()
+        assert found.report.summarise()
         found.write(path)
         assert Manifest.read(path) == found
 
@@ -154,7 +154,7 @@ def read_schemes(path: Path) -> None:
 
 READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "lines": (TEXT, consume(read_lines)),
-    "line count": (TEXT, same_line_count),
+    "line count": (TEXT, count_lines),
     "gzipped": (gzip.compress(TEXT.encode() * 9, mtime=0), consume(read_gzipped_lines)),
     "heads": (HEADS, read_tree_heads),
     "labels": (HEADS, consume(read_labels)),

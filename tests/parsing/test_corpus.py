@@ -210,7 +210,7 @@ def test_failures_have_the_numbers_of_their_lines(run: Run) -> None:
     run.text.write_text("".join(f"{line}\n" for line in lines))
     run()
     assert run.report.failures == [(61, "cannot parse one"), (122, "cannot parse two")]
-    assert run.report.totals().endswith(" words, 2 without a parse (parser failed: 2)")
+    assert run.report.summarise().endswith(" words, 2 without a parse (parser failed: 2)")
 
 
 def test_parses_of_a_file_are_those_that_were_written(run: Run) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.files import checksum
+from syncattn_fairseq.base.files import hash_file
 from syncattn_fairseq.parsing import executors
-from syncattn_fairseq.parsing.executors import local, slurm
-from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan
+from syncattn_fairseq.parsing.executors import make_local_executor, make_slurm_executor
+from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan_shards
 from tests.parsing.chain import ChainSource
 
 
@@ -23,7 +23,7 @@ def text(tmp_path: Path) -> Path:
 
 
 def make(text: Path, count: int = 8) -> tuple[ShardTask, list[Shard]]:
-    shards, _ = plan(text, count)
+    shards, _ = plan_shards(text, count)
     (text.parent / "shards").mkdir()
     return ShardTask(text, text.parent / "shards", ChainSource(), 9, ("heads",)), shards
 
@@ -36,7 +36,7 @@ def finished(task: ShardTask, shards: list[Shard]) -> list[int]:
 def test_every_shard_is_parsed_and_every_word_reported(text: Path, workers: int) -> None:
     task, shards = make(text)
     words: list[int] = []
-    local(workers)(task, shards, words.append)
+    make_local_executor(workers)(task, shards, words.append)
     assert finished(task, shards) == list(range(8))
     assert sum(words) == 160
 
@@ -45,7 +45,7 @@ def test_words_are_reported_once_however_often(text: Path, monkeypatch: pytest.M
     monkeypatch.setattr(executors, "_REPORT", 0.0)
     task, shards = make(text)
     words: list[int] = []
-    local(1)(task, shards, words.append)
+    make_local_executor(1)(task, shards, words.append)
     assert len(words) > 8 and sum(words) == 160
 
 
@@ -53,7 +53,7 @@ def test_the_parser_is_in_another_process(text: Path) -> None:
     text.write_text("a\n" * 30 + "b die\n" + "c\n" * 30)
     task, shards = make(text)
     with pytest.raises(DataError, match="a worker process died .see the error above.*run the com"):
-        local(1)(task, shards, lambda words: None)
+        make_local_executor(1)(task, shards, lambda words: None)
     assert finished(task, shards)[:2] == [0, 1] and len(finished(task, shards)) < 8
 
 
@@ -61,26 +61,26 @@ def test_a_killed_worker_is_noticed(text: Path) -> None:
     text.write_text("a kill\n" * 40)
     task, shards = make(text)
     with pytest.raises(DataError, match="signal 9.; if memory ran out, use fewer --workers"):
-        local(2)(task, shards, lambda words: None)
+        make_local_executor(2)(task, shards, lambda words: None)
 
 
 def test_what_is_wrong_in_a_worker_is_one_line(text: Path) -> None:
     task, shards = make(text)
     text.write_text(text.read_text().upper())
     with pytest.raises(DataError, match="text: has changed while it was parsed"):
-        local(2)(task, shards, lambda words: None)
+        make_local_executor(2)(task, shards, lambda words: None)
 
 
 def test_slurm_says_what_it_needs(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task, shards = make(text)
     monkeypatch.setenv("PATH", str(text.parent))
     with pytest.raises(DataError, match="Slurm need its programs, srun and sbatch"):
-        slurm(None, {})(task, shards, lambda words: None)
+        make_slurm_executor(None, {})(task, shards, lambda words: None)
     with pytest.raises(DataError, match="time=soon: give minutes, hours:"):
-        slurm(None, {"time": "soon"})
+        make_slurm_executor(None, {"time": "soon"})
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[slurm\]'"):
-        slurm(None, {})(task, shards, lambda words: None)
+        make_slurm_executor(None, {})(task, shards, lambda words: None)
 
 
 SBATCH = """\
@@ -125,7 +125,7 @@ def test_the_array_asks_for_what_the_user_wants(text: Path) -> None:
         task(shard)
     words: list[int] = []
     options: dict[str, str | bool] = {"partition": "gpu", "time": "0-0:29:30", "exclusive": True}
-    slurm(3, options)(task, shards, words.append)
+    make_slurm_executor(3, options)(task, shards, words.append)
     assert words == [shard.words for shard in shards]
     asked = (text.parent / "submitted").read_text()
     for option in ("partition=gpu\n", "time=30\n", "exclusive\n", "array=0-7%3\n"):
@@ -139,7 +139,7 @@ def test_a_job_that_ends_without_its_shard_is_told(text: Path) -> None:
     task(shards[0])
     words: list[int] = []
     with pytest.raises(DataError, match="2 jobs ended without their shards, 7_1 first; see .*.err"):
-        slurm(None, {})(task, shards, words.append)
+        make_slurm_executor(None, {})(task, shards, words.append)
     assert words == [shards[0].words]
     assert len((text.parent / "looks").read_text()) == 5  # not at once: Slurm did not know
 
@@ -153,7 +153,7 @@ def test_jobs_are_cancelled_when_nobody_waits_any_more(text: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        slurm(None, {})(task, shards, stop)
+        make_slurm_executor(None, {})(task, shards, stop)
     assert (text.parent / "cancelled").read_text().split() == ["7_0", "7_1", "7_2"]
 
 
@@ -162,7 +162,7 @@ def test_jobs_that_still_run_are_not_started_again(text: Path) -> None:
     task, shards = make(text, 3)
     manifest = task.shards / "manifest.json"
     manifest.write_text("1")
-    earlier = {"for": checksum(manifest), "jobs": {0: "7_1", 1: "7_2", 2: "7_3"}}
+    earlier = {"for": hash_file(manifest), "jobs": {0: "7_1", 1: "7_2", 2: "7_3"}}
     (task.shards / "jobs.json").write_text(json.dumps(earlier))
     found = executors._running(task.shards, shards)
     assert {shard.number: job.job_id for shard, job in found.items()} == {0: "7_1", 1: "7_2"}
@@ -171,7 +171,7 @@ def test_jobs_that_still_run_are_not_started_again(text: Path) -> None:
     for shard in shards:
         task(shard)
     words: list[int] = []
-    slurm(None, {})(task, shards, words.append)  # two of them wait, one is started
+    make_slurm_executor(None, {})(task, shards, words.append)  # two of them wait, one is started
     assert "--array" not in (text.parent / "submitted").read_text()
     assert len(words) == 3
     now = json.loads((task.shards / "jobs.json").read_text())

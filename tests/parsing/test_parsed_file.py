@@ -20,7 +20,7 @@ from syncattn_fairseq.parsing.parsed_file import (
     SPLIT,
     STOPPED,
     Outcome,
-    parses_of,
+    match_parses,
 )
 from syncattn_fairseq.parsing.parser import Parse
 
@@ -32,7 +32,7 @@ def chain(*words: str) -> Analysis:
 
 
 def outcomes(lines: list[str], analyses: list[Analysis]) -> list[Outcome]:
-    return list(parses_of(lines, analyses, "parsed.txt"))
+    return list(match_parses(lines, analyses, "parsed.txt"))
 
 
 def reasons(lines: list[str], analyses: list[Analysis]) -> list[str | None]:
@@ -123,7 +123,7 @@ def test_lines_after_the_last_sentence_have_no_parse() -> None:
 
 
 def test_sentences_after_the_last_line_are_an_error() -> None:
-    found = parses_of(["a"], [chain("a"), Analysis([]), chain("b", "c")], "parsed.txt")
+    found = match_parses(["a"], [chain("a"), Analysis([]), chain("b", "c")], "parsed.txt")
     assert next(found).reason is None
     with pytest.raises(DataError, match=r"^parsed\.txt: more sentences .* is 'b c'; parse exactly"):
         next(found)
@@ -140,7 +140,7 @@ def test_nothing_is_read_far_ahead() -> None:
     lines = (f"a{number} b" for number in counted("lines"))
     # Every third sentence is not that of its line.
     sentences = (chain(f"a{n}" if n % 3 else "x", "b") for n in counted("sentences"))
-    found = list(islice(parses_of(lines, sentences, "parsed.txt"), 99))
+    found = list(islice(match_parses(lines, sentences, "parsed.txt"), 99))
     assert [outcome.reason for outcome in found[:4]] == [DIFFERENT, None, None, DIFFERENT]
     assert max(read.values()) <= 99 + LOOK_AHEAD
 

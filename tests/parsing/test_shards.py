@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.base.files import read_lines
 from syncattn_fairseq.parsing.parser import Parse, Sentences
-from syncattn_fairseq.parsing.shards import ShardTask, plan
+from syncattn_fairseq.parsing.shards import ShardTask, plan_shards
 from tests.parsing.chain import Chain, ChainSource
 
 # Whatever ends a line somewhere, and what does not end one here.
@@ -29,7 +29,7 @@ def test_shards_are_the_lines_of_the_text(text: str, count: int) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "text"
         path.write_bytes(text.encode())
-        shards, _ = plan(path, count)
+        shards, _ = plan_shards(path, count)
         expected = list(read_lines(path))
         assert [line for shard in shards for line in shard.read(path)] == expected
     assert len(shards) <= count
@@ -43,17 +43,17 @@ def test_shards_are_the_lines_of_the_text(text: str, count: int) -> None:
 
 def test_shards_are_of_like_size(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("eight b\n" * 1000)
-    shards, _ = plan(tmp_path / "text", 7)
+    shards, _ = plan_shards(tmp_path / "text", 7)
     assert {shard.lines for shard in shards} == {142, 143}
 
 
 def test_texts_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(DataError, match="empty: the file is empty"):
-        plan(tmp_path / "empty", 3)
+        plan_shards(tmp_path / "empty", 3)
     (tmp_path / "latin").write_bytes(b"one\ntwo\nz\xfcrich\nfour\n")
     with pytest.raises(DataError, match="latin:3: not UTF-8"):
-        plan(tmp_path / "latin", 2)
+        plan_shards(tmp_path / "latin", 2)
 
 
 LINES = {
@@ -74,7 +74,7 @@ LINES = {
 def test_each_line_has_its_parse_or_a_reason(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_bytes("".join(f"{line}\n" for line in LINES).encode())
-    [shard], _ = plan(text, 1)
+    [shard], _ = plan_shards(text, 1)
     task = ShardTask(text, tmp_path, ChainSource(), 5, ("heads", "labels", "conllu"))
     seen: list[int] = []
     task.parse(shard, Chain(), seen.append)
@@ -99,7 +99,7 @@ def test_each_line_has_its_parse_or_a_reason(tmp_path: Path) -> None:
 def test_what_is_read_is_what_was_planned(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
-    [shard], _ = plan(text, 1)
+    [shard], _ = plan_shards(text, 1)
     text.write_text("a b\nd\n")
     with pytest.raises(DataError, match="text: has changed while it was parsed"):
         shard.read(text)
@@ -113,7 +113,7 @@ def test_half_a_shard_is_never_there(tmp_path: Path) -> None:
 
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
-    [shard], _ = plan(text, 1)
+    [shard], _ = plan_shards(text, 1)
     task = ShardTask(text, tmp_path, ChainSource(), 5, ("heads",))
     with pytest.raises(DataError, match="out of order"):
         task.parse(shard, Broken())
@@ -123,7 +123,7 @@ def test_half_a_shard_is_never_there(tmp_path: Path) -> None:
 def test_a_preempted_job_is_submitted_again_as_it_was(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
-    [shard], _ = plan(text, 1)
+    [shard], _ = plan_shards(text, 1)
     task = ShardTask(text, tmp_path, ChainSource(), 5, ("heads",))
     again = task.checkpoint(shard)
     again.dump(tmp_path / "again.pkl")
@@ -134,7 +134,7 @@ def test_a_preempted_job_is_submitted_again_as_it_was(tmp_path: Path) -> None:
 def test_a_job_that_starts_again_when_all_is_done_does_nothing(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
-    [shard], _ = plan(text, 1)
+    [shard], _ = plan_shards(text, 1)
     task = ShardTask(text, tmp_path, ChainSource(), 5, ("heads",))
     task(shard)
     before = (shard.folder(tmp_path) / "heads").stat()

@@ -133,7 +133,7 @@ def test_blocks_hold_every_sentence_and_short_ones_go_with_short_ones(
 ) -> None:
     monkeypatch.setattr(stanza_parser, "_WORDS_AT_ONCE", 6)
     sentences = [["w"] * length for length in (3, 1, 9, 2, 3, 1)]
-    assert list(stanza_parser._blocks(sentences)) == [[1, 5, 3], [0, 4], [2]]
+    assert list(stanza_parser._cut_blocks(sentences)) == [[1, 5, 3], [0, 4], [2]]
 
 
 def test_a_sentence_on_which_stanza_raises_costs_only_itself(parser: Parser) -> None:

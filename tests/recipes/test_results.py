@@ -14,7 +14,7 @@ from syncattn_fairseq.evaluation.significance import (
     pooled_bootstrap,
     welch,
 )
-from syncattn_fairseq.evaluation.table import markdown_table, text_table
+from syncattn_fairseq.evaluation.table import format_table, markdown_table
 from syncattn_fairseq.recipes.results import (
     load_results,
     read_scores,
@@ -39,7 +39,7 @@ def baseline(system: str) -> str:
 
 
 def shown(path: Path, systems: list[str], seeds: list[int] | None = None) -> list[str]:
-    return tables(load_results(path), systems, seeds, baseline, text_table).splitlines()
+    return tables(load_results(path), systems, seeds, baseline, format_table).splitlines()
 
 
 def test_cells_are_kept_and_replaced(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from syncattn_fairseq.trees.brackets import (
     ROOTS,
     Tree,
     parse_tree,
-    plain_word,
     read_trees,
     remove_binarisation,
+    simplify_word,
 )
 
 labels = st.sampled_from(["S", "NP", "ADVP|PRT", "$,", "PRP$", "-LRB-", "<X>"])
@@ -134,12 +134,12 @@ def test_a_file_of_trees(tmp_path: Path) -> None:
     ],
 )
 def test_words_are_the_same_under_their_escapes(tree: str, text: str) -> None:
-    assert plain_word(tree) == plain_word(text) == text
+    assert simplify_word(tree) == simplify_word(text) == text
 
 
 @pytest.mark.parametrize("word", ["|", "||", "-", "LRB", "'s", "`", "\\", "a-b"])
 def test_other_words_stay(word: str) -> None:
-    assert plain_word(word) == word
+    assert simplify_word(word) == word
 
 
 def binarise(tree: Tree, random: Random) -> Tree:

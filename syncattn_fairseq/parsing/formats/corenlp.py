@@ -34,12 +34,12 @@ def read_corenlp_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
     Raises:
         DataError: naming the line where a sentence begins that is not as CoreNLP writes it.
     """
-    for number, text in _sentences(lines, name):
+    for number, text in _find_sentences(lines, name):
         try:
             # Not strict: CoreNLP leaves control characters as they are.
             item = json.loads(text, strict=False)
             if "tokens" in item:
-                yield _analysis(item)
+                yield _make_analysis(item)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 f"{name}:{number}: not a sentence of CoreNLP's ({_cause(error)}); "
@@ -51,7 +51,7 @@ def _cause(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
 
 
-def _analysis(sentence: dict[str, Any]) -> Analysis:
+def _make_analysis(sentence: dict[str, Any]) -> Analysis:
     words = [
         _text(token.get("originalText") or token["word"]) for token in _items(sentence, "tokens")
     ]
@@ -87,7 +87,7 @@ def _number(value: Any, first: int, last: int) -> int:
     return value
 
 
-def _sentences(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
+def _find_sentences(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
     """Yield what may be a sentence, the objects inside the outermost ones, with their lines."""
     depth = number = size = 0
     documents = False

@@ -49,7 +49,7 @@ class Table:
         Raises:
             DataError: naming the line that is not in the format.
         """
-        for block in _blocks(lines):
+        for block in _cut_blocks(lines):
             yield self._analysis(block, name)
 
     def _analysis(self, block: list[tuple[int, str]], name: str) -> Analysis:
@@ -74,13 +74,13 @@ class Table:
                 first, past = int(span[1]) - 1, int(span[2])
                 covered = surface[-1].past if surface else 0
                 if first != len(words) or first < covered or past <= first:
-                    raise _out_of_order(place, index, words)
+                    raise _make_order_error(place, index, words)
                 surface.append(Surface(fields[self.form], first, past))
             elif not (self.multiword and _EMPTY_NODE.fullmatch(index)):
                 if not _NUMBER.fullmatch(index) or int(index) != len(words) + 1:
-                    raise _out_of_order(place, index, words)
+                    raise _make_order_error(place, index, words)
                 words.append(fields[self.form])
-                heads.append(_head(place, fields[self.head]))
+                heads.append(_read_head(place, fields[self.head]))
                 label = fields[self.label] if len(fields) > self.label else ""
                 labels.append("_".join(label.split()) or "_")
         if surface and surface[-1].past > len(words):
@@ -94,14 +94,14 @@ class Table:
         return Analysis(words, known, labels, surface)
 
 
-def _out_of_order(place: str, index: str, words: list[str]) -> DataError:
+def _make_order_error(place: str, index: str, words: list[str]) -> DataError:
     return DataError(
         f"{place}: expected word {len(words) + 1} of the sentence, got {index[:60]!r}; number "
         "the words from 1 and put a blank line after each sentence"
     )
 
 
-def _head(place: str, text: str) -> int | None:
+def _read_head(place: str, text: str) -> int | None:
     if text in ("", "_"):
         return None
     try:
@@ -112,7 +112,7 @@ def _head(place: str, text: str) -> int | None:
         ) from None
 
 
-def _blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
+def _cut_blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
     """Yield the runs of lines that are not blank, with their numbers."""
     block: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
