@@ -120,3 +120,10 @@ def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_page_of_all_settings_is_up_to_date() -> None:
     page = (ROOT / "docs" / "all_settings.md").read_text(encoding="utf-8")
     assert list(script("settings_table").lines()) == page.splitlines()
+
+
+def test_the_page_of_options_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    assert script("options_page").make_page() == page
+    for option in ("--supervised-gate-layers", "--tree-position", "--sync-mse-weight"):
+        assert f"| `{option}` |" in page
