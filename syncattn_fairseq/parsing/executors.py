@@ -25,7 +25,6 @@ Executor: TypeAlias = Callable[[ShardTask, Sequence[Shard], Progress], None]
 """Parses shards; raises `DataError` if that fails. Finished shards are kept then."""
 
 # How often, in seconds.
-_REPORT = 0.2
 _LOOK = 2.0
 
 # How long, in seconds, what a job has written may take to be seen on this machine.
@@ -35,11 +34,12 @@ _DELAY = 60.0
 _JOBS = "jobs.json"
 
 
-def make_local_executor(workers: int) -> Executor:
+def make_local_executor(workers: int, report_every: float = 0.2) -> Executor:
     """Return what parses shards in processes of this machine.
 
     Args:
         workers: how many there are. Each loads the parser once and takes shard after shard.
+        report_every: how often each reports its progress, in seconds.
     """
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
@@ -51,7 +51,7 @@ def make_local_executor(workers: int) -> Executor:
         try:
             for number in range(min(workers, len(shards))):
                 receiver, sender = context.Pipe(duplex=False)
-                arguments = (task, shards, following, number, sender)
+                arguments = (task, shards, following, number, sender, report_every)
                 living[receiver] = context.Process(target=_work, args=arguments, daemon=True)
                 living[receiver].start()
                 sender.close()
@@ -91,6 +91,7 @@ def _work(
     following: Any,
     number: int,
     sender: Connection,
+    report_every: float,
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
     Thread(target=_end_with_parent, daemon=True).start()
@@ -100,7 +101,7 @@ def _work(
     def report(words: int) -> None:
         nonlocal waiting, sent
         waiting += words
-        if time.monotonic() - sent > _REPORT:
+        if time.monotonic() - sent > report_every:
             sender.send(waiting)
             waiting, sent = 0, time.monotonic()
 

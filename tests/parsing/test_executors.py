@@ -41,11 +41,10 @@ def test_every_shard_is_parsed_and_every_word_reported(text: Path, workers: int)
     assert sum(words) == 160
 
 
-def test_words_are_reported_once_however_often(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_REPORT", 0.0)
+def test_words_are_reported_once_however_often(text: Path) -> None:
     task, shards = make(text)
     words: list[int] = []
-    make_local_executor(1)(task, shards, words.append)
+    make_local_executor(1, report_every=0.0)(task, shards, words.append)
     assert len(words) > 8 and sum(words) == 160
 
 
