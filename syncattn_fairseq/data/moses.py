@@ -6,6 +6,9 @@ from typing import Any
 
 from ..base.errors import DataError
 
+#: Languages of our recipes that Moses has no rules for: it treats them as English, rightly so.
+AS_ENGLISH = ("tr",)
+
 
 def load_sacremoses() -> Any:
     """Return the module that has the Moses tokenizer.
@@ -23,7 +26,7 @@ def load_sacremoses() -> Any:
 
 
 def check_language(language: str) -> None:
-    """Check that the Moses tokenizer knows a language: sacremoses takes English for all others.
+    """Check that a language is one for the Moses tokenizer: sacremoses takes English for others.
 
     Raises:
         DataError: it does not, or sacremoses is not installed.
@@ -32,7 +35,7 @@ def check_language(language: str) -> None:
     from sacremoses.corpus import NonbreakingPrefixes
 
     known = sorted({code for code in NonbreakingPrefixes().available_langs.values()})
-    if language not in known:
+    if language not in (*known, *AS_ENGLISH):
         raise DataError(
             f"the Moses tokenizer does not know {language!r}; it knows {' '.join(known)}"
         )

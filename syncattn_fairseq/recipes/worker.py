@@ -12,6 +12,8 @@ import sys
 import torch
 from fairseq_cli.hydra_train import cli_main
 
+from .. import plugin  # noqa: F401  (fairseq takes a package that is imported for registered)
+
 
 def main() -> None:
     """Add to the command line what torchrun says in the environment."""
