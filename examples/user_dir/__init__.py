@@ -19,7 +19,6 @@ import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.criterions.terms import Term, register_term
 from syncattn_fairseq.modules import register_part
 from syncattn_fairseq.modules.heads import Heads, Scope
-from syncattn_fairseq.modules.options import read_layers
 
 
 @dataclass
@@ -38,13 +37,8 @@ class OutwardHeads(Heads):
 
     Options = OutwardOptions
     title = "outward"
-    option = "outward_layers"
+    option = encoder_layers = "outward_layers"
     folds = False
-
-    @classmethod
-    def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List ``--outward-layers``, of the encoder."""
-        return read_layers(cfg, cls.option, "encoder") if side == "encoder" else []
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return a large negative number on the diagonal."""

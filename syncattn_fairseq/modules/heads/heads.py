@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..batch_view import BatchView
+from ..options import read_layers
 from ..part import Part
 
 
@@ -98,6 +99,8 @@ class Heads(Part, nn.Module):
     place: ClassVar[str] = "between"
     #: The option that says how many or where they are, for messages.
     option: ClassVar[str]
+    #: The option that lists the encoder's layers with such heads, for kinds of the encoder alone.
+    encoder_layers: ClassVar[str] = ""
     #: The name of what they show, None for nothing; the model returns it as ``src_NAME`` and
     #: ``tgt_NAME``.
     shown: ClassVar[str | None] = None
@@ -117,6 +120,8 @@ class Heads(Part, nn.Module):
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
         """List the layers of ``encoder`` or ``decoder``, from 1, that have such heads."""
+        if cls.encoder_layers and side == "encoder":
+            return read_layers(cfg, cls.encoder_layers, "encoder")
         return []
 
     @classmethod

@@ -11,7 +11,7 @@ from ...data.fields import NOTHING, SourceFields, parent_positions
 from ...functional import parent_gaussian, parent_scaled_scores
 from ...functional.pascal import density_peak
 from ..batch_view import BatchView
-from ..options import check_range, read_layers
+from ..options import check_range
 from ..registry import register_part
 from .heads import Heads, Scope
 
@@ -82,6 +82,7 @@ class ParentScaledHeads(Heads):
     title = "parent-scaled"
     place = "last"
     option = "pascal_heads"
+    encoder_layers = "pascal_layers"
     folds = False
 
     def __init__(
@@ -97,11 +98,6 @@ class ParentScaledHeads(Heads):
         self.parents = parents
         self.std = std
         self.ignoring = ignoring
-
-    @classmethod
-    def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List ``--pascal-layers``, of the encoder."""
-        return read_layers(cfg, "pascal_layers", "encoder") if side == "encoder" else []
 
     @classmethod
     def count_wanted(cls, cfg: Any, side: str, free: int) -> int:

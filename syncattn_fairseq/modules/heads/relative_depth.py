@@ -11,7 +11,7 @@ from ...data.fields import NOTHING, SourceField, SourceFields
 from ...data.tree_distances import measure_tree_distances
 from ...functional.relative_depth import relative_depth_scores
 from ..batch_view import BatchView
-from ..options import check_range, read_layers
+from ..options import check_range
 from ..registry import register_part
 from .heads import Heads, Scope
 
@@ -60,18 +60,13 @@ class RelativeDepthHeads(Heads):
 
     Options = RelativeDepthOptions
     title = "relative-depth"
-    option = "relative_depth_layers"
+    option = encoder_layers = "relative_depth_layers"
     folds = False
 
     def __init__(self, count: int, head_dim: int, view: BatchView, limit: int = 8) -> None:
         super().__init__(count, head_dim, view)
         self.embedding = nn.Parameter(torch.empty(2 * limit + 1, head_dim))
         nn.init.xavier_uniform_(self.embedding)
-
-    @classmethod
-    def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List ``--relative-depth-layers``, of the encoder."""
-        return read_layers(cfg, cls.option, "encoder") if side == "encoder" else []
 
     @classmethod
     def build(

@@ -11,7 +11,6 @@ from ...data.fields import NOTHING, SourceField, SourceFields
 from ...data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
 from ...functional.supervised_gate import gap_heights, supervised_log_gates
 from ..batch_view import BatchView
-from ..options import read_layers
 from ..registry import register_part
 from .heads import Heads, Scope
 
@@ -74,7 +73,7 @@ class SupervisedGateHeads(Heads):
 
     Options = SupervisedGateOptions
     title = "gated (supervised)"
-    option = "supervised_gate_layers"
+    option = encoder_layers = "supervised_gate_layers"
     folds = False
 
     def __init__(
@@ -82,11 +81,6 @@ class SupervisedGateHeads(Heads):
     ) -> None:
         super().__init__(count, head_dim, view)
         self.temperature = temperature
-
-    @classmethod
-    def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List ``--supervised-gate-layers``, of the encoder."""
-        return read_layers(cfg, cls.option, "encoder") if side == "encoder" else []
 
     @classmethod
     def build(

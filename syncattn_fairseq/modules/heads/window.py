@@ -8,7 +8,7 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ..batch_view import BatchView
-from ..options import check_range, read_layers
+from ..options import check_range
 from ..registry import register_part
 from .heads import Heads, Scope
 
@@ -36,17 +36,12 @@ class WindowHeads(Heads):
 
     Options = WindowOptions
     title = "window"
-    option = "local_layers"
+    option = encoder_layers = "local_layers"
     folds = False
 
     def __init__(self, count: int, head_dim: int, view: BatchView, window: int = 2) -> None:
         super().__init__(count, head_dim, view)
         self.window = window
-
-    @classmethod
-    def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List ``--local-layers``, of the encoder."""
-        return read_layers(cfg, "local_layers", "encoder") if side == "encoder" else []
 
     @classmethod
     def build(
