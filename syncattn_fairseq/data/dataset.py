@@ -54,8 +54,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
         super().__init__(pairs)
         self.heads = {"source": src_heads, "target": tgt_heads}
         self.src_labels = src_labels if fields.reads("labels") else None
-        self.rule = fields.rule()
-        self.fields = fields.by_name()
+        self.rule = fields.choose_rule()
+        self.fields = fields.list_by_name()
         controls = {field.control for field in self.fields} - {"parse"}
         self.controls = {name: CONTROLS[name] for name in sorted(controls)}
         self.gold = gold

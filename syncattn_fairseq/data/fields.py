@@ -55,11 +55,11 @@ class SourceFields:
         """Say whether decoding needs the source's ``heads``, or its ``labels``."""
         return any(field.of == kind for field in self.fields)
 
-    def rule(self) -> str:
+    def choose_rule(self) -> str:
         """Return the rule by which dependency heads are trained; of several, the first by name."""
         return min(self.rules, default="chain")
 
-    def by_name(self) -> list[SourceField]:
+    def list_by_name(self) -> list[SourceField]:
         """List the fields in the order of their names.
 
         Raises:
@@ -78,7 +78,7 @@ class SourceFields:
 NOTHING = SourceFields()
 
 
-def parent_positions(control: str = "parse") -> SourceField:
+def ask_for_parents(control: str = "parse") -> SourceField:
     """Ask for ``src_parent_positions``: where the parent of each token stands.
 
     ``(B, S)`` columns in float64 (fairseq halves float32, and bfloat16 cannot count): the middle of

@@ -45,7 +45,7 @@ def dependency_loss(
 
     Args:
         attention: A, ``(..., T, T)`` probabilities, row = dependent.
-        parents: head(t), ``(..., T)`` integer columns of A; -1 = no label.
+        parents: head(t), ``(..., T)`` integer columns of A; -1 = none.
         causal: rows see no column to their right (a decoder): labels there cannot be predicted
             and are neither summed nor counted.
 
@@ -77,7 +77,7 @@ def labels_in_view(parents: Tensor, causal: bool = False) -> Tensor:
     """Say which labels a row can predict.
 
     Args:
-        parents: ``(..., T)`` integer columns, -1 = no label.
+        parents: ``(..., T)`` integer columns, -1 = none.
         causal: a label to the right of its row is out of view.
 
     Returns:

@@ -13,7 +13,7 @@ from fairseq.trainer import Trainer
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_marks
-from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, parent_positions
+from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, ask_for_parents
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, find_parents
 from tests.models import build
 
@@ -68,7 +68,7 @@ def test_parents_point_at_the_columns_of_their_own_sentence(
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad: bool) -> None:
     dataset = SyntaxPairDataset(
-        pairs(left_pad, False), MARKS, fields=SourceFields(fields=frozenset([parent_positions()]))
+        pairs(left_pad, False), MARKS, fields=SourceFields(fields=frozenset([ask_for_parents()]))
     )
     batch = dataset.collater([dataset[i] for i in range(4)])
     parents = batch["net_input"]["src_parent_positions"]
@@ -89,7 +89,7 @@ def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad
 
 def test_bfloat16_training_does_not_move_parents() -> None:
     dataset = SyntaxPairDataset(
-        pairs(True, False), MARKS, fields=SourceFields(fields=frozenset([parent_positions()]))
+        pairs(True, False), MARKS, fields=SourceFields(fields=frozenset([ask_for_parents()]))
     )
     batch = dataset.collater([dataset[0]])
     trainer = SimpleNamespace(cfg=SimpleNamespace(common=SimpleNamespace(fp16=False, bf16=True)))
@@ -102,7 +102,7 @@ def test_bfloat16_training_does_not_move_parents() -> None:
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
 def test_controls_are_the_same_alone_and_in_a_batch(control: str) -> None:
-    fields = SourceFields(frozenset(["chain"]), frozenset([parent_positions(control)]))
+    fields = SourceFields(frozenset(["chain"]), frozenset([ask_for_parents(control)]))
     dataset = SyntaxPairDataset(pairs(False, False), MARKS, fields=fields)
     plain = SyntaxPairDataset(pairs(False, False), MARKS)
     together = dataset.collater([dataset[i] for i in range(4)])
@@ -160,7 +160,7 @@ def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad: bool) -
 
 
 def test_only_what_the_encoder_reads_can_be_missing() -> None:
-    scaling = SourceFields(fields=frozenset([parent_positions()]))
+    scaling = SourceFields(fields=frozenset([ask_for_parents()]))
     assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).unparsed() == [2]
     assert SyntaxPairDataset(pairs(True, False), MARKS).unparsed() == []
 

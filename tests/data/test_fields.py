@@ -8,25 +8,25 @@ from syncattn_fairseq.data.fields import (
     NOTHING,
     TREE_DISTANCES,
     SourceFields,
-    parent_positions,
+    ask_for_parents,
 )
 
 
 def test_the_wishes_of_an_ensemble_are_united() -> None:
-    pascal = SourceFields(fields=frozenset([parent_positions()]))
+    pascal = SourceFields(fields=frozenset([ask_for_parents()]))
     lisa = SourceFields(frozenset(["first"]))
     rest = SourceFields(fields=frozenset([LABELS, TREE_DISTANCES]))
     both = pascal | NOTHING | lisa | rest
     names = ["src_labels", "src_parent_positions", "src_tree_distances"]
-    assert [field.name for field in both.by_name()] == names
-    assert both.rule() == "first"
+    assert [field.name for field in both.list_by_name()] == names
+    assert both.choose_rule() == "first"
     assert (both | pascal) == both
-    assert NOTHING.rule() == "chain"
+    assert NOTHING.choose_rule() == "chain"
 
 
 def test_what_is_read_in_decoding() -> None:
     for fields, heads, labels in (
-        ([parent_positions()], True, False),
+        ([ask_for_parents()], True, False),
         ([TREE_DISTANCES], True, False),
         ([LABELS], False, True),
         ([], False, False),
@@ -37,8 +37,8 @@ def test_what_is_read_in_decoding() -> None:
 
 def test_different_parents_cannot_scale_one_ensemble() -> None:
     parse, random = (
-        SourceFields(fields=frozenset([parent_positions(control)]))
+        SourceFields(fields=frozenset([ask_for_parents(control)]))
         for control in ("parse", "random")
     )
     with pytest.raises(DataError, match=r"different src_parent_positions \(parse, random\)"):
-        (parse | random).by_name()
+        (parse | random).list_by_name()

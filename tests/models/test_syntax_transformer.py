@@ -10,7 +10,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
-from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, parent_positions
+from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, ask_for_parents
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
 from syncattn_fairseq.modules.heads.relative_depth import DEPTHS
@@ -473,11 +473,11 @@ def test_what_a_model_reads_must_be_there() -> None:
         ("syntax_transformer", {}, SourceFields()),
         ("transformer_dbsa", {}, SourceFields(rules=frozenset(["chain"]))),
         ("transformer_lisa", {}, SourceFields(rules=frozenset(["first"]))),
-        ("transformer_pascal", {}, SourceFields(fields=frozenset([parent_positions()]))),
+        ("transformer_pascal", {}, SourceFields(fields=frozenset([ask_for_parents()]))),
         (
             "transformer_pascal",
             {"pascal_parents": "random"},
-            SourceFields(fields=frozenset([parent_positions("random")])),
+            SourceFields(fields=frozenset([ask_for_parents("random")])),
         ),
         ("transformer_pascal", {"pascal_parents": "self"}, SourceFields()),
         ("transformer_pascal", {"pascal_parents": "constant"}, SourceFields()),

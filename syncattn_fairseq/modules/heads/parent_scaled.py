@@ -7,7 +7,7 @@ import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
-from ...data.fields import NOTHING, SourceFields, parent_positions
+from ...data.fields import NOTHING, SourceFields, ask_for_parents
 from ...functional import parent_gaussian, parent_scaled_scores
 from ...functional.pascal import density_peak
 from ..batch_view import BatchView
@@ -123,7 +123,7 @@ class ParentScaledHeads(Heads):
         """Ask for the positions of the parents, or of the control that the data supplies."""
         if not cls.list_layers(cfg, "encoder") or cfg.pascal_parents not in SUPPLIED:
             return NOTHING
-        return SourceFields(fields=frozenset([parent_positions(cfg.pascal_parents)]))
+        return SourceFields(fields=frozenset([ask_for_parents(cfg.pascal_parents)]))
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """Attend with scaled scores."""
