@@ -13,8 +13,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..inference.checkpoint import Ensemble
-from ..inference.load import subword_paths
-from ..inference.subwords import find_subwords
+from ..inference.subwords import find_subwords, subword_paths
 from .fold import alignment_layer, fold, plain_options, refuse
 
 

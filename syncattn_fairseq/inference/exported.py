@@ -13,7 +13,7 @@ import numpy as np
 from ..base.errors import DataError
 from .analysis import Alignment, Sentence, Translation
 from .model import Model
-from .subwords import Cutter
+from .subwords import Cutter, open_cutters
 
 #: Between a subword and its dependency label.
 FACTOR = "￨"
@@ -189,8 +189,6 @@ def load_exported(
     device: str | None,
 ) -> CTranslate2Model:
     """Load a folder of CTranslate2; for the arguments see :func:`.load.load`."""
-    from .load import open_cutters
-
     about = About.read(folder)
     vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
     cutters = open_cutters(subwords, [folder], (about.source, about.target), vocabularies)

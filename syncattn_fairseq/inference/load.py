@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..data.words import detect_scheme
 from .model import Model
-from .subwords import Cutter, Words, find_subwords, open_cutter
+from .subwords import open_cutters
 
 
 def load(
@@ -69,55 +68,3 @@ def load(
     )
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return CheckpointModel(ensemble, cutters, torch.device(chosen))
-
-
-def open_cutters(
-    given: str | Path | Sequence[str | Path] | None,
-    folders: Sequence[Path],
-    languages: tuple[str, str],
-    vocabularies: tuple[Sequence[str], Sequence[str]],
-) -> tuple[Cutter, Cutter]:
-    """Load the subword models of source and target.
-
-    Args:
-        given: the models, or None to look for them.
-        folders: where to look.
-        languages: the two.
-        vocabularies: of each.
-
-    Raises:
-        DataError: there are none for subwords, or they are not those of the vocabulary.
-    """
-    paths = subword_paths(given) or find_subwords(folders, *languages)
-    cutters = []
-    for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
-        scheme = detect_scheme(vocabulary)
-        if paths is None and scheme != "none":
-            raise DataError(
-                f"the model reads and writes subwords ({scheme}) and the model that cuts words "
-                "into them is not beside it: subwords=FILE (--subwords FILE)"
-            )
-        cutter = Words() if paths is None else open_cutter(paths[side])
-        if cutter.scheme != scheme:
-            raise DataError(
-                f"{paths[side] if paths else ''}: cuts as {cutter.scheme}, but the vocabulary of "
-                f"{language} is cut as {scheme}; give the subword model of the training"
-            )
-        cutters.append(cutter)
-    return cutters[0], cutters[1]
-
-
-def subword_paths(
-    given: str | Path | Sequence[str | Path] | None,
-) -> tuple[Path, Path] | None:
-    """Return the subword models of source and target, of which one may serve both.
-
-    Raises:
-        DataError: they are more than two.
-    """
-    if given is None:
-        return None
-    paths = [Path(given)] if isinstance(given, str | Path) else [Path(path) for path in given]
-    if not 1 <= len(paths) <= 2:
-        raise DataError(f"{len(paths)} subword models; give one, or one of source and of target")
-    return paths[0], paths[-1]
