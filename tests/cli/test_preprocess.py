@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from syncattn_fairseq.cli import preprocess
+from syncattn_fairseq.cli import preprocess, preprocessing
 from syncattn_fairseq.data.schemes import stored_schemes
 
 FILES = {
@@ -311,7 +311,7 @@ def test_a_killed_run_can_be_run_again(corpus: Path, monkeypatch: pytest.MonkeyP
         os.kill(os.getpid(), signal.SIGKILL)
 
     if os.fork() == 0:
-        monkeypatch.setattr(preprocess, "binarise", die)
+        monkeypatch.setattr(preprocessing, "binarise", die)
         preprocess.main(arguments(corpus))
     os.wait()
     assert [path.name for path in (corpus / "bin").iterdir()] == [".unfinished"]

@@ -1,0 +1,252 @@
+"""What ``syncattn-preprocess`` does: texts by ``fairseq-preprocess``, and their parses."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq import options
+from fairseq.data import Dictionary
+from fairseq_cli import preprocess
+
+from ..base.errors import DataError
+from ..base.files import count_lines, read_lines
+from ..base.folders import filling
+from ..data.binarise import (
+    HEADS,
+    LABELS,
+    AnnotatedText,
+    Annotation,
+    binarise,
+)
+from ..data.labels import (
+    build_dictionary,
+    load_dictionary,
+    locate_dictionary,
+    save_dictionary,
+)
+from ..data.schemes import store_schemes, stored_schemes
+from .preprocess import SPLITS, add_options
+
+KINDS = (HEADS, LABELS)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One language of one split: its text, and the prefix of its heads and labels."""
+
+    split: str
+    language: str
+    text: Path
+    prefix: str
+    words: Path | None
+
+    def values(self, kind: Annotation) -> Path:
+        """Return where the heads or labels are if there are any."""
+        return Path(f"{self.prefix}.{kind.name}.{self.language}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = options.get_preprocessing_parser()
+    parser.prog = "syncattn-preprocess"
+    add_options(parser)
+    return parser
+
+
+def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
+    """List the texts that fairseq will binarise, in its order and under its names."""
+    languages = [args.source_lang] if args.only_source else [args.source_lang, args.target_lang]
+    if None in languages:
+        raise DataError("--source-lang and --target-lang are needed to find the files")
+    for split in SPLITS:
+        texts, heads = getattr(args, f"{split}pref"), getattr(args, f"{split}heads")
+        if not texts:
+            if heads:
+                raise DataError(f"--{split}heads needs --{split}pref")
+            continue
+        text_prefixes = [texts] if split == "train" else texts.split(",")
+        head_prefixes = heads.split(",") if heads else text_prefixes
+        if len(text_prefixes) != len(head_prefixes):
+            raise DataError(
+                f"--{split}pref names {len(text_prefixes)} prefixes, but --{split}heads "
+                f"{len(head_prefixes)}; give one for each"
+            )
+        for number, (text, head) in enumerate(zip(text_prefixes, head_prefixes, strict=True)):
+            places = [f"{head}.{kind.name}.{lang}" for kind in KINDS for lang in languages]
+            if heads and not any(Path(place).exists() for place in places):
+                raise DataError(f"{' or '.join(places)}: no such file; see --{split}heads")
+            for language in languages:
+                path, words = Path(f"{text}.{language}"), Path(f"{head}.{language}")
+                if not path.exists():
+                    raise DataError(f"{path}: no such file; see --{split}pref")
+                compare = words.exists() and not words.samefile(path)
+                yield Part(
+                    f"{split}{number or ''}",
+                    language,
+                    path,
+                    head,
+                    words if compare else None,
+                )
+
+
+def _detect_scheme(paths: Sequence[Path]) -> str:
+    """Tell how subwords are marked in these texts."""
+    found = {"subword_nmt": False, "sentencepiece": False}
+    for path in paths:
+        for line in read_lines(path):
+            found["subword_nmt"] |= "@@ " in line
+            found["sentencepiece"] |= "▁" in line
+    if all(found.values()):
+        raise DataError(f"{paths[0]}: both '@@ ' and U+2581 in the text; say which with --subwords")
+    return next((scheme for scheme, seen in found.items() if seen), "none")
+
+
+def _check(
+    args: argparse.Namespace, parts: Sequence[Part]
+) -> tuple[list[tuple[Part, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
+    """Check everything that can be checked before anything is written.
+
+    Returns:
+        what there is to binarise, each language's dictionary of labels if it has labels, and how
+        its subwords are marked.
+    """
+    found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
+    if args.add:
+        found = [(p, kind) for p, kind in found if f"{kind.name}.{p.language}" in args.add]
+        missing = {*args.add} - {f"{kind.name}.{part.language}" for part, kind in found}
+        if missing:
+            raise DataError(f"--add {min(missing)}: there is no such file; see --trainheads")
+    if not found:
+        places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
+        raise DataError(
+            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}; "
+            "text without parses is binarised by fairseq-preprocess"
+        )
+    dictionaries = _load_given_dictionaries(args, [part for part, kind in found if kind is LABELS])
+    for split in dict.fromkeys(part.split for part in parts):
+        count_lines(*(part.text for part in parts if part.split == split))
+    schemes = stored_schemes(args.destdir)
+    for language in dict.fromkeys(part.language for part, _ in found):
+        if args.subwords != "auto":
+            schemes[language] = args.subwords
+        elif language not in schemes:
+            texts = dict.fromkeys(part.text for part, _ in found if part.language == language)
+            schemes[language] = _detect_scheme(list(texts))
+            print(f"subwords of {language}: {schemes[language]}")
+    for kind in dict.fromkeys(kind for _, kind in found):
+        for part in parts:
+            if (part, kind) not in found and not args.add:
+                place = part.values(kind)
+                print(f"{part.split} {part.language}: binarised without {kind.name}, no {place}")
+    sources = []
+    for part, kind in found:
+        source = AnnotatedText(
+            part.text,
+            kind,
+            part.values(kind),
+            schemes[part.language],
+            part.words,
+            args.on_bad_parse,
+            args.min_parsed,
+        )
+        if kind is LABELS and part.language not in dictionaries:  # these are the training text's
+            tally: Counter[str] = Counter()
+            source.check(tally)
+            dictionaries[part.language] = build_dictionary(tally)
+        else:
+            source.check()
+        sources.append((part, source))
+    return sources, dictionaries, schemes
+
+
+def _load_given_dictionaries(
+    args: argparse.Namespace, labelled: Sequence[Part]
+) -> dict[str, Dictionary]:
+    """Load the dictionaries of labels that are given, and see that the others can be made."""
+    dictionaries = {}
+    for option, language in ("srclabeldict", args.source_lang), ("tgtlabeldict", args.target_lang):
+        given = getattr(args, option)
+        first = next((part for part in labelled if part.language == language), None)
+        made = locate_dictionary(args.destdir, language)
+        if given and first is None:
+            raise DataError(f"--{option}: there are no labels of {language}")
+        if given:
+            dictionaries[language] = load_dictionary(Path(given))
+        elif first and first.split != "train":
+            raise DataError(
+                f"{first.values(LABELS)}: no dictionary for these labels; give it with "
+                f"--{option}, or the training text's labels with --trainpref or --trainheads"
+            )
+        elif first and made.exists() and not args.add:
+            raise DataError(
+                f"{made}: exists already; reuse it with --{option}, choose another --destdir or "
+                "remove it"
+            )
+    return dictionaries
+
+
+def preprocess_texts(argv: Sequence[str]) -> None:
+    """Binarise the texts and parses that a command line names.
+
+    Raises:
+        DataError: something is wrong with them; nothing has been written.
+    """
+    args = _parser().parse_args(argv)
+    if args.dict_only:
+        preprocess.main(args)
+        return
+    if args.dataset_impl != "mmap":
+        raise DataError("--dataset-impl: heads and labels need mmap, the default")
+    if args.workers < 1:
+        raise DataError(f"--workers {args.workers}: give 1 or more")
+    parts = list(_list_parts(args))
+    sources, dictionaries, schemes = _check(args, parts)
+    destination = Path(args.destdir)
+    with filling(destination) as folder:
+        made = argparse.Namespace(**vars(args) | {"destdir": str(folder)})
+        if not args.add:
+            _refuse_dictionaries(args)
+            _binarise_texts(made)
+        store_schemes(folder, schemes)
+        for language, dictionary in dictionaries.items():
+            save_dictionary(dictionary, locate_dictionary(folder, language))
+        for part, source in sources:
+            text = _dataset(args if args.add else made, part)
+            marks = _dataset(made, part, source.annotation)
+            labels = dictionaries[part.language] if source.annotation is LABELS else None
+            counts = binarise(source, text, marks, labels)
+            print(f"{destination / marks.name}: {counts}")
+        if not args.add:
+            _remove_earlier(args, parts)
+
+
+def _binarise_texts(args: argparse.Namespace) -> None:
+    try:
+        preprocess.main(args)
+    except AssertionError as error:
+        raise DataError(str(error)) from None
+
+
+def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:
+    """Remove heads and labels of an earlier run, which do not belong to the new text."""
+    for part in parts:
+        for kind in KINDS:
+            for suffix in (".idx", ".bin"):
+                Path(f"{_dataset(args, part, kind)}{suffix}").unlink(missing_ok=True)
+
+
+def _refuse_dictionaries(args: argparse.Namespace) -> None:
+    """Refuse to replace dictionaries, as fairseq does."""
+    for given, language in (args.srcdict, args.source_lang), (args.tgtdict, args.target_lang):
+        made = Path(args.destdir) / f"dict.{language}.txt"
+        if made.exists() and not given and not (args.only_source and language != args.source_lang):
+            raise DataError(f"{made}: exists already; choose another --destdir or remove it")
+
+
+def _dataset(args: argparse.Namespace, part: Part, kind: Annotation | None = None) -> Path:
+    """Return where a text, or its heads or labels, are binarised, without suffix."""
+    prefix = f"{part.split}.{kind.name}" if kind else part.split
+    return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
