@@ -9,6 +9,28 @@ from ..functional import tree_distances
 from .subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
 
 
+def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+    """Turn the marks of a batch into trees over its columns.
+
+    The end of a sentence hangs from the root, as a full stop does. What begins no word, padding and
+    words without a parent hang from nothing: they are their own parents.
+
+    Args:
+        marks: ``(B, S)``, see :mod:`.subwords`.
+        ends: ``(B, S)``, True = end of sentence.
+
+    Returns:
+        The parents, and the column where each token's word begins, both ``(B, S)``.
+    """
+    columns = torch.arange(marks.size(1)).expand_as(marks)
+    continues = marks == CONTINUATION
+    parents = find_parents(marks, "first")
+    parents = torch.where((parents < 0) | continues, columns, parents)
+    roots = (parents == columns) & (marks != NO_TOKEN) & ~continues
+    parents = torch.where(ends, roots.long().argmax(dim=1, keepdim=True), parents)
+    return parents, columns.masked_fill(continues, 0).cummax(dim=1).values
+
+
 def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
     """Spread the distances of words over their subwords.
 
@@ -22,12 +44,7 @@ def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
     Returns:
         ``(B, S, S)`` edges, int16; arbitrary for padding.
     """
-    columns = torch.arange(marks.size(1)).expand_as(marks)
-    parents = find_parents(marks, "first")
-    parents = torch.where(parents < 0, columns, parents)
-    word = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
-    root = ((parents == columns) & (marks != NO_TOKEN)).long().argmax(dim=1, keepdim=True)
-    parents = torch.where(ends, root, parents)
+    parents, word = lay_out_trees(marks, ends)
     between_words = tree_distances(parents)
     distances = between_words.gather(1, word.unsqueeze(2).expand_as(between_words))
     distances = distances.gather(2, word.unsqueeze(1).expand_as(between_words))

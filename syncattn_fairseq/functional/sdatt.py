@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ._numerics import widen
+from ._trees import find_ancestors
 
 
 def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
@@ -117,18 +118,9 @@ def tree_distances(parents: Tensor) -> Tensor:
         M, ``(..., T, T)`` int64.
 
     Raises:
-        ValueError: the parents go round in a cycle. Only tensors on the CPU, where data is
-            prepared, are checked: elsewhere the program would have to wait for the device.
+        ValueError: the parents go round in a cycle, see :func:`._trees.find_ancestors`.
     """
-    length = parents.size(-1)
-    above = torch.eye(length, device=parents.device).expand(*parents.shape, length)
-    ancestor = parents
-    for _ in range((length - 1).bit_length()):  # each time twice as far up
-        reached = above.gather(-2, ancestor.unsqueeze(-1).expand_as(above))
-        above = torch.maximum(above, reached)
-        ancestor = ancestor.gather(-1, ancestor)
-    if parents.device.type == "cpu" and not torch.equal(parents.gather(-1, ancestor), ancestor):
-        raise ValueError("the parents go round in a cycle, and their words hang from no root")
+    above = find_ancestors(parents)
     depth = above.sum(-1)
     common = above @ above.transpose(-1, -2)
     return (depth.unsqueeze(-1) + depth.unsqueeze(-2) - 2 * common).long()

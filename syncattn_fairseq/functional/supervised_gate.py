@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ._numerics import widen
+from ._trees import find_ancestors
 from .lpsi import sum_between
 
 
@@ -57,15 +58,12 @@ def gap_heights(parents: Tensor, words: Tensor) -> Tensor:
         ``(..., T)`` int64: at the first token of a word, the height of the smallest subtree that
         holds this word and the one before it; 0 at other tokens of a word; at the first word, as
         everywhere where no subtree holds both, the height of the highest tree.
+
+    Raises:
+        ValueError: the parents go round in a cycle, see :func:`._trees.find_ancestors`.
     """
-    length = parents.size(-1)
-    columns = torch.arange(length, device=parents.device)
-    above = torch.eye(length, device=parents.device).expand(*parents.shape, length)
-    ancestor = parents
-    for _ in range((length - 1).bit_length()):  # each time twice as far up
-        reached = above.gather(-2, ancestor.unsqueeze(-1).expand_as(above))
-        above = torch.maximum(above, reached)
-        ancestor = ancestor.gather(-1, ancestor)
+    columns = torch.arange(parents.size(-1), device=parents.device)
+    above = find_ancestors(parents)
     depth = above.sum(-1)
     below = depth.unsqueeze(-1) * above  # row = word, column = what is above it
     height = below.amax(-2) - depth

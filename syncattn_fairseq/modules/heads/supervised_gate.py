@@ -8,7 +8,8 @@ from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ...data.fields import NOTHING, SourceField, SourceFields
-from ...data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
+from ...data.subwords import NO_HEAD, NO_TOKEN
+from ...data.tree_distances import lay_out_trees
 from ...functional.supervised_gate import gap_heights, supervised_log_gates
 from ..batch_view import BatchView
 from ..registry import register_part
@@ -23,13 +24,9 @@ def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tenso
     Returns:
         ``(B, S)`` in float64, NaN for padding and in sentences without parse.
     """
-    columns = torch.arange(marks.size(1)).expand_as(marks)
     ends = tokens.eq(dictionary.eos())
-    parents = find_parents(marks, "first")
-    parents = torch.where((parents < 0) | (marks == CONTINUATION), columns, parents)
-    root = ((parents == columns) & (marks != NO_TOKEN)).long().argmax(dim=1, keepdim=True)
-    parents = torch.where(ends, root, parents)
-    words = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
+    parents, words = lay_out_trees(marks, ends)
+    columns = torch.arange(marks.size(1))
     inside = (marks != NO_TOKEN) | ends
     # A left-padded sentence begins at its own first column.
     first = inside.long().argmax(dim=1, keepdim=True)
