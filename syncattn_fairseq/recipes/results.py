@@ -276,8 +276,10 @@ def _costs(rows: Mapping[str, Sequence[Any]]) -> list[list[str]]:
 
 def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
     cells = [cell for found in rows.values() for cell in found]
-    notes = [
-        "mean ± standard deviation (lowest–highest) over seeds",
+    notes = []
+    if any(len(found) > 1 for found in rows.values()):
+        notes.append("mean ± standard deviation (lowest–highest) over seeds")
+    notes += [
         "p: how often chance alone makes so large a difference of BLEU to the baseline: over seeds "
         "by Welch's test, over sentences by paired bootstrap of the outputs of all seeds together",
     ]
