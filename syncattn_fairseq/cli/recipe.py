@@ -129,9 +129,9 @@ def _print_table(args: argparse.Namespace, corpus: Corpus) -> None:
     systems = args.systems or known
     compared = [baseline(system) for system in systems]
     shown = list(dict.fromkeys([*(name for name in compared if name in known), *systems]))
-    kind = markdown_table if args.markdown else format_table
+    kind, bullet = (markdown_table, "- ") if args.markdown else (format_table, "")
     print()
-    print(tables(results, shown, args.seeds, baseline, kind))
+    print(tables(results, shown, args.seeds, baseline, kind, bullet))
 
 
 def _parser() -> argparse.ArgumentParser:
