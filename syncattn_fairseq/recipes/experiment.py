@@ -94,6 +94,13 @@ class Cell:
         return f"{self.system}, seed {self.seed}"
 
     @property
+    def plugin(self) -> Path:
+        """What fairseq loads: this package, or another of the user's that ``user_dir`` names."""
+        named = Path(self.config["common"].get("user_dir", self.experiment.plugin.name))
+        ours = self.experiment.plugin
+        return ours if str(named) == ours.name else named.resolve()
+
+    @property
     def folder(self) -> Path:
         """Where its model is. Systems that are only decoded differently share it."""
         made = Path(self.config["checkpoint"]["save_dir"])
@@ -150,7 +157,7 @@ class Cell:
             settings["checkpoint.save_dir"] = str(save_dir)
             settings = {k: v for k, v in settings.items() if not k.startswith(DECODING)}
             steps.append(line("mkdir", "-p", save_dir))
-            steps.append(training(self.path, experiment.plugin, experiment.machines, settings))
+            steps.append(training(self.path, self.plugin, experiment.machines, settings))
         return steps
 
     def _decode(self) -> list[Step]:
@@ -199,7 +206,7 @@ class Cell:
         source = changes.get("task.source_lang", task["source_lang"])
         target = changes.get("task.target_lang", task["target_lang"])
         step = line(
-            *("fairseq-generate", task["data"], "--user-dir", self.experiment.plugin),
+            *("fairseq-generate", task["data"], "--user-dir", self.plugin),
             *("--task", task["_name"], "-s", source, "-t", target, "--path", path),
             *("--batch-size", "100", *(["--cpu"] if machines.cpu else []), *how),
         )

@@ -116,6 +116,20 @@ def test_one_system_with_a_change_of_its_own(capsys: pytest.CaptureFixture[str])
     assert f"--path {folder}/checkpoint_last.pt " in decode and " --beam 9 " in decode
 
 
+def test_a_plugin_of_the_users_own(capsys: pytest.CaptureFixture[str]) -> None:
+    own = "pascal:common.user_dir=mine:model.dropout=0.2"
+    _, commands = dry(capsys, "nc11_en_de", "pascal", own, "--from=train", "--to=decode")
+    trained = [c for c in commands if "fairseq-hydra-train" in c]
+    decoded = [c for c in commands if "fairseq-generate" in c]
+    mine, ours = Path("mine").resolve(), ROOT / "syncattn_fairseq"
+    assert [
+        f"++common.user_dir={path} " in c for c, path in zip(trained, (ours, mine), strict=True)
+    ] == [True] * 2
+    assert [f"--user-dir {path} " in c for c, path in zip(decoded, (ours, mine), strict=True)] == [
+        True
+    ] * 2
+
+
 def test_what_is_only_decoded_differently_is_trained_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
