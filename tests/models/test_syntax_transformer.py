@@ -185,8 +185,10 @@ def test_step_by_step_is_the_same_as_all_at_once(variant: dict[str, Any]) -> Non
             )
 
 
-def test_dependencies_are_those_of_the_layers_own_attention() -> None:
-    model = build.model("transformer_dbsa_tiny")
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_dependencies_are_those_of_the_layers_own_attention(pre_norm: bool) -> None:
+    norms = {f"{side}_normalize_before": pre_norm for side in ("encoder", "decoder")}
+    model = build.model("transformer_dbsa_tiny", **norms)
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     seen = {}
     for side in ("encoder", "decoder"):
