@@ -6,11 +6,14 @@
 #
 # MATRIX  where the venvs are (~/.cache/syncattn-fairseq/matrix)
 # TESTS   what pytest is given
+#
+# uv installs where it is on the path: it downloads a torch once for all rows, and links it.
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 cd "$root"
 unset PYTHONHOME PYTHONPATH
 matrix="${MATRIX:-${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/matrix}"
-read -ra tests <<<"${TESTS:-tests/functional tests/models tests/criterions tests/data tests/test_whole_checkpoints.py}"
+read -ra tests <<<"${TESTS:-tests/base tests/functional tests/modules tests/models tests/criterions \
+    tests/data tests/tasks tests/evaluation tests/trees tests/parsing tests/test_whole_checkpoints.py}"
 
 floor() { sed -n "s/^ *\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
 pinned() { # pinned PACKAGE PYTHON: what constraints.txt has for that Python
@@ -19,6 +22,8 @@ pinned() { # pinned PACKAGE PYTHON: what constraints.txt has for that Python
     if [ "$2" = 3.10 ] && [ -n "$old" ]; then echo "$old"; return; fi
     sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt | tail -n 1
 }
+
+packages="torch numpy sacrebleu sentencepiece stanza networkx scipy pyyaml tqdm"
 
 # Row, Python, versions (floors, pins, or newest), fairseq
 rows="
@@ -34,9 +39,9 @@ newest-3.13    3.13  newest  fairseq-fixed
 
 requirements() { # requirements VERSIONS PYTHON
     local package
-    for package in torch numpy sacrebleu sentencepiece stanza; do
+    for package in $packages; do
         case $1 in
-            floors) echo "$package==$(floor $package).*" ;;
+            floors) echo "$package==$(floor $package)" ;; # 2.6 is 2.6.0
             pins) echo "$package==$(pinned $package "$2")" ;;
             newest) echo "$package" ;;
         esac
@@ -51,16 +56,26 @@ find_python() { # of this version, on the path or among pyenv's
     return 1
 }
 
-fairseq() { # fairseq WHICH: into the venv at $1, without its dependencies
+get() { # get VENV ARGUMENTS...: pip install
+    local venv=$1
+    shift
+    if command -v uv >/dev/null; then
+        uv pip install --python "$venv/bin/python" "$@"
+    else
+        "$venv/bin/pip" install "$@"
+    fi
+}
+
+fairseq() { # fairseq VENV WHICH, without its dependencies
     if [ "$2" = fairseq-fixed ]; then
         local build=$1/build
         rm -rf "$build" && mkdir "$build" &&
             "$1/bin/pip" download --no-deps --no-binary :all: --no-build-isolation \
                 "fairseq-fixed==$(pinned fairseq-fixed 3.11)" -d "$build" &&
             "$1/bin/python" scripts/slim_fairseq.py "$build"/*.tar.gz "$build" &&
-            "$1/bin/pip" install --no-deps --no-build-isolation "$build"/*/
+            get "$1" --no-deps --no-build-isolation "$build"/*/
     else
-        "$1/bin/pip" install --no-deps --no-build-isolation "$2"
+        get "$1" --no-deps --no-build-isolation "$2"
     fi
 }
 
@@ -68,13 +83,13 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     local wanted
     mapfile -t wanted < <(requirements "$3" "$2")
     "$(find_python "$2")" -m venv "$1" &&
-        "$1/bin/pip" install "${wanted[@]}" cython "setuptools>=77,<81" wheel &&
+        get "$1" "${wanted[@]}" cython "setuptools>=77,<81" wheel &&
         fairseq "$1" "$4" &&
         # What fairseq needs of others; the versions of the row stay.
-        "$1/bin/pip" install "${wanted[@]}" hydra-core==1.3.2 omegaconf==2.3.0 bitarray regex \
-            scikit-learn lxml packaging cffi tqdm pyyaml "$(grep -o 'hypothesis>=[0-9.]*' pyproject.toml)" \
+        get "$1" "${wanted[@]}" hydra-core==1.3.2 omegaconf==2.3.0 bitarray regex \
+            scikit-learn lxml packaging cffi "$(grep -o 'hypothesis>=[0-9.]*' pyproject.toml)" \
             pytest sacremoses submitit subword-nmt &&
-        "$1/bin/pip" install --no-deps --no-build-isolation -e .
+        get "$1" --no-deps --no-build-isolation -e .
 }
 
 updates() { # updates VENV: two of them on a drawn corpus
