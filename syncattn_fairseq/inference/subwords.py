@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..data.pieces import open_pieces
+from ..data.pieces import apply_pieces, open_pieces
 from ..data.words import detect_scheme
 
 
@@ -22,22 +22,8 @@ class Cutter(ABC):
         """Return the subwords of a sentence."""
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Cut sentences whose words are separated by white space.
-
-        Raises:
-            DataError: a word contains what marks subwords.
-        """
-        found = []
-        for number, sentence in enumerate(sentences, 1):
-            words = sentence.split()
-            for word in words:
-                if self.scheme == "sentencepiece" and "▁" in word:
-                    raise DataError(
-                        f"sentence {number}: the word {word!r} contains U+2581, which marks the "
-                        "start of a word in pieces; replace it, for instance with '_'"
-                    )
-            found.append(self.cut(words))
-        return found
+        """Cut sentences whose words are separated by white space."""
+        return [self.cut(sentence.split()) for sentence in sentences]
 
 
 class Words(Cutter):
@@ -71,9 +57,8 @@ class Pieces(Cutter):
         self.processor = open_pieces(path)
 
     def cut(self, words: Sequence[str]) -> list[str]:
-        """Return the pieces."""
-        pieces: list[str] = self.processor.encode(" ".join(words), out_type=str)
-        return pieces
+        """Return the pieces; U+2581 in a word becomes ``_``."""
+        return apply_pieces(self.processor, " ".join(words))
 
 
 class Codes(Cutter):

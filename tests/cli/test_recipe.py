@@ -274,6 +274,15 @@ def test_validation_text_and_what_is_left_out(capsys: pytest.CaptureFixture[str]
     assert f"--exclude {folder}/test --last 1000 --held-out {folder}/valid" in commands[0]
 
 
+def test_texts_are_cut_on_all_cores(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(7))
+    _, commands = dry(capsys, "wmt14_en_de", "--from=tokenise", "--to=subwords")
+    cut = [c for c in commands if c.startswith(("syncattn-tokenise", "syncattn-bpe apply"))]
+    assert len(cut) == 7 and all("--workers 7" in command for command in cut)
+
+
 def test_words_in_place_of_subwords(capsys: pytest.CaptureFixture[str]) -> None:
     _, commands = dry(capsys, "wmt14_en_de_words", "rnn_global", "--from=subwords")
     text = "\n".join(commands)

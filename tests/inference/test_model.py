@@ -154,8 +154,11 @@ def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: P
         model.align(["a", "b"], ["c"])
     with pytest.raises(DataError, match="the model reads 1023 at most"):
         model.translate(["word " * 1100])
-    with pytest.raises(DataError, match="sentence 2: the word 'a▁b' contains U"):
-        model.translate(["fine", "a▁b"])
+
+
+def test_the_mark_of_pieces_is_replaced_in_words(model: Any) -> None:
+    [alignment] = model.align(["the a▁b"], ["der ▁"])
+    assert alignment.source.words == ["the", "a_b"] and alignment.target.words == ["der", "_"]
 
 
 def _file(folder: Path, content: bytes) -> Path:
