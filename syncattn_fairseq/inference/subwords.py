@@ -119,6 +119,7 @@ def open_cutters(
     folders: Sequence[Path],
     languages: tuple[str, str],
     vocabularies: tuple[Sequence[str], Sequence[str]],
+    schemes: tuple[str | None, str | None] = (None, None),
 ) -> tuple[Cutter, Cutter]:
     """Load the subword models of source and target.
 
@@ -127,6 +128,7 @@ def open_cutters(
         folders: where to look.
         languages: the two.
         vocabularies: of each.
+        schemes: how the subwords of each are marked; None: as its vocabulary tells.
 
     Raises:
         DataError: there are none for subwords, or they are not those of the vocabulary.
@@ -134,7 +136,7 @@ def open_cutters(
     paths = subword_paths(given) or find_subwords(folders, *languages)
     cutters = []
     for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
-        scheme = detect_scheme(vocabulary)
+        scheme = schemes[side] or detect_scheme(vocabulary)
         if paths is None and scheme != "none":
             raise DataError(
                 f"the model reads and writes subwords ({scheme}) and the model that cuts words "
@@ -143,7 +145,7 @@ def open_cutters(
         cutter = Words() if paths is None else open_cutter(paths[side])
         if cutter.scheme != scheme:
             raise DataError(
-                f"{paths[side] if paths else ''}: cuts as {cutter.scheme}, but the vocabulary of "
+                f"{paths[side] if paths else ''}: cuts as {cutter.scheme}, but the text of "
                 f"{language} is cut as {scheme}; give the subword model of the training"
             )
         cutters.append(cutter)
