@@ -46,7 +46,9 @@ def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Ite
                 if parse is not None:
                     yield f"# side = {title}\n{parse.conllu()}"
     elif args.alignments:
-        for alignment in model.align(sentences, translations):
+        for alignment in model.align(
+            sentences, translations, args.alignment_layer, args.alignment_head
+        ):
             yield f"{alignment.target}\t{alignment}\n"
     else:
         for translation in translations:
@@ -109,6 +111,18 @@ def _parser() -> argparse.ArgumentParser:
         "--alignments",
         action="store_true",
         help="behind each translation, after a tab, print its links to words of the source",
+    )
+    parser.add_argument(
+        "--alignment-layer",
+        type=positive,
+        metavar="N",
+        help="the decoder layer that aligns, from 1 (the one that the model aligns with)",
+    )
+    parser.add_argument(
+        "--alignment-head",
+        type=positive,
+        metavar="N",
+        help="its one head that aligns, from 1 (the mean of its heads)",
     )
     return parser
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
+from .known_options import check_options
 from .launch import Machines, training
 from .needs import ENCODER_PARSES, MULTI_TASK
 from .prepare import RAW, WORDS, folder, gold_alignments
@@ -80,6 +81,7 @@ class Cell:
         """All settings, but for those that the seed and the direction make."""
         config = load_system(self.path, self.changes)
         check_system(config, self.path)
+        check_options(config, self.path)
         return config
 
     @property
