@@ -15,22 +15,45 @@ from ..base.files import read_lines, replacing
 from ..base.processes import map_in_order
 from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, open_pieces
 from ..data.words import MARK, REPLACEMENT
-from .common import add_texts, command, new_parser, positive, rewrite_texts
+from .common import add_command, add_texts, command, new_parser, positive, rewrite_texts
+
+LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = new_parser("syncattn-bpe", __doc__)
+    parser = new_parser(
+        "syncattn-bpe",
+        "Learn subwords from text, and cut text into them.",
+        example=LEARN,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    learn = commands.add_parser("learn", help="learn a sentencepiece model from tokenised text")
-    learn.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE")
-    learn.add_argument("--vocab-size", type=positive, required=True, metavar="N")
+    learn = add_command(
+        commands, "learn", "Learn a sentencepiece model from tokenised text.", example=LEARN
+    )
+    learn.add_argument(
+        "--input", nargs="+", type=Path, required=True, metavar="FILE", help="text to learn from"
+    )
+    learn.add_argument(
+        "--vocab-size", type=positive, required=True, metavar="N", help="how many subwords"
+    )
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )
-    learn.add_argument("--type", choices=MODEL_TYPES, default="bpe")
-    apply = commands.add_parser("apply", help="cut tokenised text into pieces")
-    apply.add_argument("--model", type=Path, required=True, metavar="PREFIX.model")
-    apply.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (1)")
+    learn.add_argument(
+        "--type", choices=MODEL_TYPES, default="bpe", help="how they are chosen (default: bpe)"
+    )
+    apply = add_command(
+        commands,
+        "apply",
+        "Cut tokenised text into subwords.",
+        example="syncattn-bpe apply --model bpe.model --input words/test.en --output pieces.en",
+    )
+    apply.add_argument(
+        "--model", type=Path, required=True, metavar="PREFIX.model", help="what learn has written"
+    )
+    apply.add_argument(
+        "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"
+    )
     add_texts(apply)
     return parser
 

@@ -58,8 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-tokenise",
         "Cut text into words as the Moses tokenizer does (sacremoses), with a space "
         "between them. Characters stay as they are: & does not become &amp;.",
+        example="syncattn-tokenise --lang en --input raw/test.en --output words/test.en",
     )
-    parser.add_argument("--lang", required=True, metavar="LANGUAGE")
+    parser.add_argument("--lang", required=True, metavar="LANGUAGE", help="such as en")
     parser.add_argument(
         "--normalise", action="store_true", help="first make quotes, dashes and the like alike"
     )
@@ -70,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--words", action="store_true", help="the text is in words already: leave them whole"
     )
-    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (1)")
+    parser.add_argument(
+        "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"
+    )
     add_texts(parser)
     return parser
 

@@ -60,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-translate",
         "Translate lines of plain text, cut into words as the training's was, and "
         "print one line for each.",
+        example="syncattn-translate --path checkpoints/checkpoint_best.pt --data-bin data-bin \\\n"
+        "--subwords bpe.model < words/test.en",
     )
     parser.add_argument(
         "--path",
