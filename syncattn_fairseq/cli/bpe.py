@@ -65,9 +65,8 @@ def _learn(args: argparse.Namespace) -> None:
 
 
 def _apply(args: argparse.Namespace) -> None:
-    cut = partial(_cut, open_pieces(args.model))
-
     def lines(source: Path | int) -> Iterator[str]:
+        cut = partial(_cut, open_pieces(args.model))
         marked = 0
 
         def read() -> Iterator[str]:

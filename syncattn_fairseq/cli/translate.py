@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -27,7 +26,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..base.files import read_lines
     from ..inference import load
 
-    warnings.filterwarnings("ignore", module="torch.*")  # of what fairseq calls
     model = load(args.path, args.data_bin, args.subwords, args.source_parser, args.device)
     model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
