@@ -278,8 +278,10 @@ def _costs(rows: Mapping[str, Sequence[Any]]) -> list[list[str]]:
 
 def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
     cells = [cell for found in rows.values() for cell in found]
-    notes = [
-        "mean ± standard deviation (lowest–highest) over seeds",
+    notes = []
+    if any(len(found) > 1 for found in rows.values()):
+        notes.append("mean ± standard deviation (lowest–highest) over seeds")
+    notes += [
         "p seeds: of the difference in BLEU to the baseline, by Welch's test over seeds",
         "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together",
     ]
