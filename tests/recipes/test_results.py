@@ -85,6 +85,8 @@ def test_the_table(tmp_path: Path) -> None:
         shown(path, ["other"])
     [_, rule, *_] = tables(load_results(path), ["base"], None, baseline, markdown_table).split("\n")
     assert rule == "|---|---|---|---|---|"
+    page = tables(load_results(path), ["base"], None, baseline, markdown_table, "- ")
+    assert "\n- hardware: a CPU\n- commit: abc" in page
 
 
 def test_other_measures_and_changed_settings(tmp_path: Path) -> None:
