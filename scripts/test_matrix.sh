@@ -6,11 +6,14 @@
 #
 # MATRIX  where the venvs are (~/.cache/syncattn-fairseq/matrix)
 # TESTS   what pytest is given
+#
+# uv installs where it is on the path: it downloads a torch once for all rows, and links it.
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 cd "$root"
 unset PYTHONHOME PYTHONPATH
 matrix="${MATRIX:-${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/matrix}"
-read -ra tests <<<"${TESTS:-tests/functional tests/models tests/criterions tests/data tests/test_whole_checkpoints.py}"
+read -ra tests <<<"${TESTS:-tests/functional tests/modules tests/models tests/criterions tests/data \
+    tests/tasks tests/parsing/test_stanza_parser.py}"
 
 floor() { sed -n "s/^ *\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
 pinned() { # pinned PACKAGE PYTHON: what constraints.txt has for that Python
@@ -20,23 +23,27 @@ pinned() { # pinned PACKAGE PYTHON: what constraints.txt has for that Python
     sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt | tail -n 1
 }
 
+packages="torch numpy sacrebleu sentencepiece stanza networkx scipy pyyaml tqdm"
+
+fixed="fairseq-fixed==$(pinned fairseq-fixed 3.11)"
+
 # Row, Python, versions (floors, pins, or newest), fairseq
 rows="
-floor-3.10     3.10  floors  fairseq-fixed
+floor-3.10     3.10  floors  $fixed
 official-3.10  3.10  floors  fairseq==0.12.2
-pinned-3.10    3.10  pins    fairseq-fixed
-pinned-3.11    3.11  pins    fairseq-fixed
-pinned-3.12    3.12  pins    fairseq-fixed
-pinned-3.13    3.13  pins    fairseq-fixed
-newest-3.12    3.12  newest  fairseq-fixed
-newest-3.13    3.13  newest  fairseq-fixed
+pinned-3.10    3.10  pins    $fixed
+pinned-3.11    3.11  pins    $fixed
+pinned-3.12    3.12  pins    $fixed
+pinned-3.13    3.13  pins    $fixed
+newest-3.12    3.12  newest  $fixed
+newest-3.13    3.13  newest  $fixed
 "
 
 requirements() { # requirements VERSIONS PYTHON
     local package
-    for package in torch numpy sacrebleu sentencepiece stanza; do
+    for package in $packages; do
         case $1 in
-            floors) echo "$package==$(floor $package).*" ;;
+            floors) echo "$package==$(floor $package)" ;; # 2.6 is 2.6.0
             pins) echo "$package==$(pinned $package "$2")" ;;
             newest) echo "$package" ;;
         esac
@@ -51,30 +58,40 @@ find_python() { # of this version, on the path or among pyenv's
     return 1
 }
 
-fairseq() { # fairseq WHICH: into the venv at $1, without its dependencies
-    if [ "$2" = fairseq-fixed ]; then
-        local build=$1/build
-        rm -rf "$build" && mkdir "$build" &&
-            "$1/bin/pip" download --no-deps --no-binary :all: --no-build-isolation \
-                "fairseq-fixed==$(pinned fairseq-fixed 3.11)" -d "$build" &&
-            "$1/bin/python" scripts/slim_fairseq.py "$build"/*.tar.gz "$build" &&
-            "$1/bin/pip" install --no-deps --no-build-isolation "$build"/*/
+get() { # get VENV ARGUMENTS...: pip install
+    local venv=$1
+    shift
+    if command -v uv >/dev/null; then
+        uv pip install --python "$venv/bin/python" "$@"
     else
-        "$1/bin/pip" install --no-deps --no-build-isolation "$2"
+        "$venv/bin/pip" install "$@"
     fi
+}
+
+fairseq() { # fairseq VENV REQUIREMENT, without its dependencies and torch extensions
+    local build=$1/build
+    rm -rf "$build" && mkdir "$build" &&
+        "$1/bin/pip" download --no-deps --no-binary :all: --no-build-isolation "$2" -d "$build" &&
+        if [ "$2" = "$fixed" ]; then
+            "$1/bin/python" scripts/slim_fairseq.py "$build"/*.tar.gz "$build"
+        else
+            tar -xzf "$build"/*.tar.gz -C "$build" &&
+                sed -i 's/^    from torch.utils import cpp_extension/    raise ImportError/' "$build"/*/setup.py
+        fi &&
+        get "$1" --no-deps --no-build-isolation "$build"/*/
 }
 
 fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     local wanted
     mapfile -t wanted < <(requirements "$3" "$2")
     "$(find_python "$2")" -m venv "$1" &&
-        "$1/bin/pip" install "${wanted[@]}" cython "setuptools>=77,<81" wheel &&
+        get "$1" "${wanted[@]}" cython "setuptools>=77,<81" wheel &&
         fairseq "$1" "$4" &&
         # What fairseq needs of others; the versions of the row stay.
-        "$1/bin/pip" install "${wanted[@]}" hydra-core==1.3.2 omegaconf==2.3.0 bitarray regex \
-            scikit-learn lxml packaging cffi tqdm pyyaml "$(grep -o 'hypothesis>=[0-9.]*' pyproject.toml)" \
+        get "$1" "${wanted[@]}" hydra-core==1.3.2 omegaconf==2.3.0 bitarray regex \
+            scikit-learn lxml packaging cffi "$(grep -o 'hypothesis>=[0-9.]*' pyproject.toml)" \
             pytest sacremoses submitit subword-nmt &&
-        "$1/bin/pip" install --no-deps --no-build-isolation -e .
+        get "$1" --no-deps --no-build-isolation -e .
 }
 
 updates() { # updates VENV: two of them on a drawn corpus
@@ -109,7 +126,8 @@ outcome() { # outcome ROW PYTHON VERSIONS FAIRSEQ: one cell
         }
         touch "$venv/.filled"
     fi
-    "$venv/bin/python" -m pytest -q -p no:cacheprovider "${tests[@]}" >"$log" 2>&1 || {
+    "$venv/bin/python" -m pytest -o addopts= -q --disable-warnings -p no:cacheprovider \
+        "${tests[@]}" >"$log" 2>&1 || {
         echo "tests fail: $(tail -n 1 "$log" | cut -c -120) ($log)"
         return
     }

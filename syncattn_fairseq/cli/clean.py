@@ -12,7 +12,8 @@ from tqdm import tqdm
 
 from ..base.errors import DataError
 from ..base.files import count_lines, read_lines
-from ..recipes.clean import EXCLUDED, FAULTS, REPLACEMENT, find_fault, key, without_mark
+from ..data.words import REPLACEMENT, without_mark
+from ..recipes.clean import EXCLUDED, FAULTS, find_fault, key
 from ..recipes.parallel import read_pairs, sides, write_pairs
 from .common import command, new_parser, positive
 

@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,24 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.numbers import read_whole
 
+#: Modules that are not ours.
+OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
+
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
     """Make the entry point of a command: bad input is one line on standard error and status 1.
 
     So is the user's interruption. Where nobody reads the output any more, the command just ends.
+    Warnings of other people's libraries are not shown, unless Python is told to (``-W``).
     """
 
     @functools.wraps(run)
     def main(argv: Sequence[str] | None = None) -> int:
         try:
-            run(argv)
+            with warnings.catch_warnings():
+                if not sys.warnoptions:
+                    warnings.filterwarnings("ignore", module=OTHERS)
+                run(argv)
             sys.stdout.flush()
         except BrokenPipeError:
             # Python would try to write the rest at exit, and complain.

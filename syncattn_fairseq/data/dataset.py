@@ -23,6 +23,7 @@ from torch import Tensor
 from ..base.errors import DataError
 from .controls import CONTROLS
 from .fields import NOTHING, SourceField, SourceFields
+from .mmap_blocks import has_entry
 from .subwords import NO_HEAD, NO_TOKEN, find_parents
 
 
@@ -194,7 +195,7 @@ def load_marks(
         upsample_primary: how often the first part counts.
 
     Returns:
-        A memory-mapped dataset of marks, or None if no part has any.
+        A memory-mapped dataset of marks, or None if no sentence of any part has a parse.
 
     Raises:
         DataError: they are not those of the text.
@@ -208,7 +209,7 @@ def load_marks(
         if not MMapIndexedDataset.exists(marks_path):
             parts.append(Unparsed(lengths))
             continue
-        found = True
+        found = found or has_entry(marks_path, 0)
         parts.append(MMapIndexedDataset(marks_path))
         if not np.array_equal(parts[-1].sizes, lengths):
             raise DataError(

@@ -49,6 +49,21 @@ class SizesReader:
         return int(max(sizes, default=0))
 
 
+def has_entry(dataset: str, least: int) -> bool:
+    """Say whether any entry of a dataset is so large; nothing after the first one is read.
+
+    Args:
+        dataset: path without suffix.
+        least: the smallest entry that counts.
+    """
+    dtype = MMapIndexedDataset.Index(index_file_path(dataset)).dtype
+    with open(data_file_path(dataset), "rb") as data:
+        while len(block := np.fromfile(data, dtype, 2**20)):
+            if (block >= least).any():
+                return True
+    return False
+
+
 def write_dataset(
     dataset: Path,
     sentences: int,

@@ -110,11 +110,11 @@ def _find(entries: Iterator[_Entry], archive: Path, member: str) -> _Entry:
         name = posixpath.normpath(entry.name)
         if name == posixpath.normpath(member):
             if not entry.is_file:
-                what = "a folder" if entry.link is None else f"a link to {entry.link}"
+                what = "a folder" if entry.link is None else f"a link to {_show(entry.link)}"
                 raise DataError(f"{archive}: {member} is {what}; name a file")
             return entry
         names.append(name)
-    near = ", ".join(get_close_matches(member, names, cutoff=0)) or "nothing"
+    near = ", ".join(map(_show, get_close_matches(member, names, cutoff=0))) or "nothing"
     raise DataError(f"{archive}: holds no {member}; nearest to it: {near}")
 
 
@@ -127,9 +127,15 @@ def _inside(entry: _Entry, archive: Path) -> _Entry:
     if outside:
         raise DataError(
             f"{archive}: holds a member that would be unpacked outside of its folder "
-            f"({entry.name}); the archive is damaged or malicious: remove it and fetch it again"
+            f"({_show(entry.name)}); the archive is damaged or malicious: remove it and fetch it "
+            "again"
         )
     return entry
+
+
+def _show(name: str) -> str:
+    """Return the name of a member for a message of one line."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 
 def _tar_entry(info: tarfile.TarInfo) -> _Entry:

@@ -155,7 +155,8 @@ class TranslationWithSyntaxTask(TranslationTask):
             if self.cfg.missing_parses == "stop":
                 raise DataError(
                     f"{folder}: {split} has no source {kind}, which the model reads; binarise it "
-                    "with syncattn-preprocess, or go without: --missing-parses ignore"
+                    "with syncattn-preprocess and parses of its sentences, or go without: "
+                    "--missing-parses ignore"
                 )
             return Unparsed(pairs.src_sizes - 1)
 

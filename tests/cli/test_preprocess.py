@@ -306,6 +306,16 @@ def test_too_few_parses_stop_before_anything_is_written(
     assert preprocess.main(arguments(corpus, drop, "--min-parsed=0.33")) == 0
 
 
+@pytest.mark.parametrize("workers", ["0", "-1"])
+def test_no_workers_are_refused(
+    corpus: Path, capfd: pytest.CaptureFixture[str], workers: str
+) -> None:
+    assert preprocess.main(arguments(corpus, f"--workers={workers}")) == 1
+    error = capfd.readouterr().err
+    assert f"--workers {workers}: give 1 or more" in error and error.count("\n") == 1
+    assert not (corpus / "bin").exists()
+
+
 def test_a_killed_run_can_be_run_again(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

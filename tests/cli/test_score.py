@@ -134,6 +134,35 @@ def test_detokenize(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["systems"]["Ours"]["chrf"]["score"] == 100
 
 
+REFUSED = {
+    "--detokenize moses:xx": "the Moses tokenizer does not know 'xx'; it knows ",
+    "--compound-split xx": "the Moses tokenizer does not know 'xx'; it knows ",
+    "--tokenize ko-mecab": "--tokenize ko-mecab: ",
+    "--source-heads out": "out:1: a head is out of range; 0 is the root, k the k-th of the 2 words",
+    "--target-heads out": "out:1: a head is out of range; 0 is the root, k the k-th of the 2 words",
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_what_cannot_be_scored_is_refused_in_one_line(
+    files: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: str,
+) -> None:
+    pytest.importorskip("sacremoses")
+    monkeypatch.setitem(sys.modules, "mecab_ko", None)  # of the tokenizer; it is not installed
+    (files / "out").write_text("7 7\n0\n", encoding="utf-8")
+    assert main([*SYSTEMS, *shlex.split(options)]) == 1
+    error = capsys.readouterr().err
+    assert REFUSED[options] in error and error.count("\n") == 1
+
+
+def test_turkish_is_tokenised_as_english_is(files: Path) -> None:
+    pytest.importorskip("sacremoses")
+    assert main([*PLAIN, "--detokenize", "moses:tr"]) == 0
+
+
 TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja.\n"
 
 

@@ -219,6 +219,17 @@ def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_pat
     assert twice == first * 2 + unparsed + [MARKS[3].tolist()]
 
 
+def test_heads_of_which_none_is_a_parse_count_as_none(tmp_path: Path) -> None:
+    unparsed, parsed = torch.tensor([NO_HEAD, CONTINUATION]), torch.tensor([0, CONTINUATION])
+    for language in ("en", "de"):
+        write(tmp_path / f"train.en-de.{language}", [torch.arange(3)] * 2, np.int32)
+    write(tmp_path / "train.heads.en-de.en", [unparsed, unparsed])
+    write(tmp_path / "train.heads.en-de.de", [unparsed, parsed])
+    assert load_marks("heads", str(tmp_path), "train", "en", "de", "en") is None
+    heads = load_marks("heads", str(tmp_path), "train", "en", "de", "de")
+    assert heads is not None and heads[1].tolist() == [0, CONTINUATION]
+
+
 def test_heads_of_another_text_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "train.en-de.en", [torch.arange(4)], np.int32)
     write(tmp_path / "train.heads.en-de.en", [torch.tensor([2, 0])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from syncattn_fairseq.data.subwords import NO_HEAD
 from syncattn_fairseq.recipes import launch
 from syncattn_fairseq.recipes.systems import read_overrides
 from tests.end_to_end import commands
@@ -307,6 +309,20 @@ def test_heads_without_their_loss_stop_the_training(data: Path, tmp_path: Path, 
     output = train(data, tmp_path, "transformer_syncattn", *options, fails=True)
     assert "add --criterion label_smoothed_cross_entropy_with_syntax" in output.splitlines()[-1]
     assert not list(tmp_path.glob("*.pt"))
+
+
+def test_heads_that_are_all_empty_stop_the_training(data: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "bin"
+    shutil.copytree(data, copy)
+    for marks in copy.glob("train.heads.*.bin"):
+        np.full(marks.stat().st_size // 2, NO_HEAD, np.int16).tofile(marks)
+    for arch, message in (
+        ("transformer_syncattn", "the batches hold no parses of the source side"),
+        ("transformer_pascal", "train has no source heads, which the model reads"),
+    ):
+        output = train(copy, tmp_path / arch, arch, *STRAIGHT, fails=True)
+        assert message in output.splitlines()[-1]
+        assert not list(tmp_path.glob("*/checkpoint*"))
 
 
 def test_a_forgotten_task_is_named(data: Path, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def trees(draw: st.DrawFn) -> list[int]:
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=8), st.sampled_from([0.5, 10.0]))
 def test_gates_equal_the_loop(distances: list[float], temperature: float) -> None:
-    gates = supervised_gates(torch.tensor([distances]).double(), temperature)
+    gates = supervised_gates(torch.tensor([distances], dtype=torch.float64), temperature)
     torch.testing.assert_close(gates[0], slow_gates(distances, temperature))
 
 

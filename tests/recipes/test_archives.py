@@ -184,6 +184,15 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         assert what in refused(tmp_path, place)
 
 
+def test_names_with_line_ends_are_shown_on_one_line(tmp_path: Path) -> None:
+    links = [special("a/link", tarfile.SYMTYPE, "\nb\r"), special("b\u2028é", tarfile.DIRTYPE)]
+    (tmp_path / "x.tgz").write_bytes(tar({}, "w:gz", *links))
+    assert r"a/link is a link to a/\nb\r; name" in refused(tmp_path, "x.tgz!a/link")
+    assert r"nearest to it: b\u2028é" in refused(tmp_path, "x.tgz!b")
+    (tmp_path / "y.tgz").write_bytes(tar({}, "w:gz", special("../\n", tarfile.REGTYPE)))
+    assert r"outside of its folder (../\n);" in refused(tmp_path, "y.tgz!b")
+
+
 @pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
 def test_a_missing_member_names_those_near_to_it(tmp_path: Path, outer: str) -> None:
     (tmp_path / outer).write_bytes(packed(outer, MEMBERS))

@@ -74,8 +74,9 @@ class DependencyTerm(Term):
             side = {"src": "source", "tgt": "target"}[self.side]
             raise DataError(
                 f"the batches hold no parses of the {side} side for the model's dependency heads: "
-                "train with --task translation_with_syntax on data that was binarised with its "
-                f"heads by syncattn-preprocess, or without them (--{self.side}-dep-weight 0)"
+                "train with --task translation_with_syntax on data that was binarised with heads, "
+                "not all of them empty, by syncattn-preprocess, or without them "
+                f"(--{self.side}-dep-weight 0)"
             )
         return False
 
