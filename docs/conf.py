@@ -20,6 +20,7 @@ version = release = syncattn_fairseq.__version__
 exclude_patterns = ["_build"]
 extensions = ["equations", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
+smartquotes = False  # it makes one dash of the two of an option
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3  # links to headings work as on GitHub
 
@@ -51,7 +52,9 @@ def adapt(app: Any, page: str, source: list[str]) -> None:
 def keep_returns(
     app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Tell napoleon that what stands before a colon in ``Returns`` is no type."""
+    """Tell napoleon that what stands before a colon is no type."""
+    if what in ("property", "attribute") and ":" in lines[0]:
+        lines[0] = ": " + lines[0]
     for number, line in enumerate(lines[:-1]):
         if line.strip() == "Returns:":
             indent = len(lines[number + 1]) - len(lines[number + 1].lstrip())

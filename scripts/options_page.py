@@ -30,7 +30,7 @@ def format_group(group: Group) -> str:
         default = "off" if field.default is False else f"`{field.default}`"
         default = "" if field.default in ("", None) else default
         rows.append(f"| `{flag(field)}` | {default} | {field.metadata['help']} |")
-    return "\n".join([f"\n{group.title}:\n", "| option | default | |", "|---|---|---|", *rows])
+    return "\n".join([f"\n### {group.title}\n", "| option | default | |", "|---|---|---|", *rows])
 
 
 def make_page() -> str:

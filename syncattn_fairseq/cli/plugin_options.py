@@ -47,10 +47,10 @@ def list_groups() -> list[Group]:
     transformer, _ = MODELS
     inherited = {field.name for field in dataclasses.fields(TranslationConfig)}
     found = [
-        *(Group(transformer, _summarise(p), _fields(p.Options)) for p in PARTS.values()),
+        *(Group(transformer, _summarise(p.Options), _fields(p.Options)) for p in PARTS.values()),
         Group(transformer, _summarise(AlignmentOptions), _fields(AlignmentOptions)),
         Group(RNN, _summarise(SyntaxRNNConfig), _fields(SyntaxRNNConfig)),
-        *(Group(CRITERION, _summarise(t), _fields(t.Options)) for t in TERMS.values()),
+        *(Group(CRITERION, _summarise(t.Options), _fields(t.Options)) for t in TERMS.values()),
         Group(
             TASK,
             "Parses of the text, and what is printed of them",

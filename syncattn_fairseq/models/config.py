@@ -16,7 +16,7 @@ from ..modules.registry import PARTS
 
 @dataclass
 class AlignmentOptions(FairseqDataclass):
-    """What is taken for an alignment."""
+    """Alignment: what is taken for it."""
 
     alignment_layer: int = field(
         default=0,

@@ -14,7 +14,7 @@ ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
 
 @dataclass
 class SyntaxRNNConfig(FairseqDataclass):
-    """Sizes, by default those of the paper, and the attention."""
+    """Recurrent models: sizes, by default those of the paper, and the attention."""
 
     dropout: float = field(
         default=0.1, metadata={"help": "dropout of embeddings and before the output layer"}

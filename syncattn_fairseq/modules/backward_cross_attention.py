@@ -17,7 +17,7 @@ from .registry import register_part
 
 @dataclass
 class SyncOptions(FairseqDataclass):
-    """Where the dependency heads of both sides are tied, and how."""
+    """SyncAttn: where the dependency heads of both sides are tied, and how."""
 
     sync_layer: int = field(
         default=0,

@@ -16,7 +16,7 @@ from .registry import register_part
 
 @dataclass
 class LabelOptions(FairseqDataclass):
-    """The size of the labels' embedding."""
+    """S&H: the size of the labels' embedding."""
 
     source_label_dim: int = field(
         default=0,

@@ -20,7 +20,7 @@ from .source_attention import TREE_POSITIONS, PositionPredictor, Source
 
 @dataclass
 class TreeWindowOptions(FairseqDataclass):
-    """Where syntax-directed heads are, and how far they see."""
+    """Syntax-directed heads (SDAtt): where they are, and how far they see."""
 
     cross_attention_tree_window: int = field(
         default=0,

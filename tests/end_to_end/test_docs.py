@@ -23,6 +23,9 @@ PAGES = (
     *(f"docs/{page}.md" for page in ("recipes", "settings")),
 )
 
+#: What a page needs that is an extra.
+EXTRAS = {"docs/export.md": "ctranslate2", "docs/pictures.md": "altair"}
+
 #: What is smaller here; nothing else of a command is changed.
 SMALLER = {
     "--vocab-size 8000": "--vocab-size 300",
@@ -123,6 +126,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_block(
     block: Block, folder: Path, forked_programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if extra := EXTRAS.get(block.page):
+        pytest.importorskip(extra)
     if block.language == "python":
         monkeypatch.chdir(folder)
         if whole := PARTS.get(block.code.splitlines()[0]):

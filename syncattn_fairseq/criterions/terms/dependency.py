@@ -27,7 +27,7 @@ class DependencyLossOptions(FairseqDataclass):
 
 @dataclass
 class SourceDependencyOptions(DependencyLossOptions):
-    """The source's weight."""
+    """Dependency loss of the source: its weight, and how it is normalised."""
 
     src_dep_weight: float = field(
         default=0.5, metadata={"help": "weight of the source's dependency loss"}
@@ -36,7 +36,7 @@ class SourceDependencyOptions(DependencyLossOptions):
 
 @dataclass
 class TargetDependencyOptions(DependencyLossOptions):
-    """The target's weight."""
+    """Dependency loss of the target: its weight."""
 
     tgt_dep_weight: float = field(
         default=0.5, metadata={"help": "weight of the target's dependency loss"}

@@ -24,7 +24,7 @@ class DistanceLossOptions(FairseqDataclass):
 
 @dataclass
 class SyncMSEOptions(DistanceLossOptions):
-    """The weight of SynchMSE."""
+    """SynchMSE: its weight."""
 
     sync_mse_weight: float = field(
         default=0.0, metadata={"help": "weight of SynchMSE, which ties syntactic distances"}
@@ -33,7 +33,7 @@ class SyncMSEOptions(DistanceLossOptions):
 
 @dataclass
 class SyncRankOptions(DistanceLossOptions):
-    """The weight and the margin of SynchRank."""
+    """SynchRank: its weight and its margin."""
 
     sync_rank_weight: float = field(
         default=0.0, metadata={"help": "weight of SynchRank, which ties their order"}

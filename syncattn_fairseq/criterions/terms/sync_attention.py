@@ -13,7 +13,7 @@ from .term import Log, Term, register_term
 
 @dataclass
 class SyncAttentionOptions(FairseqDataclass):
-    """Its weight, and who takes part."""
+    """SyncAttn's loss: its weight, and who takes part."""
 
     sync_weight: float = field(
         default=0.5, metadata={"help": "weight of the synchronous attention loss"}

@@ -20,7 +20,7 @@ from .heads import Heads, Scope, States, masked_softmax
 
 @dataclass
 class DependencyOptions(FairseqDataclass):
-    """Where dependency heads are, and what."""
+    """Dependency heads (DBSA, LISA): where they are, and what."""
 
     encoder_dependency_layer: int = field(
         default=0, metadata={"help": "encoder layer with dependency heads (1 = bottom, 0 = none)"}

@@ -18,7 +18,7 @@ from .heads import Heads, Scope, States
 
 @dataclass
 class GateOptions(FairseqDataclass):
-    """Where gated heads are, and how distances are measured and tied."""
+    """Gated heads (LPSI): where they are, and how distances are measured and tied."""
 
     distance_layers: str = field(
         default="",

@@ -23,7 +23,7 @@ SUPPLIED = PARENTS[:3]
 
 @dataclass
 class ParentScaledOptions(FairseqDataclass):
-    """Where parent-scaled heads are, and what scales them."""
+    """Parent-scaled heads (PASCAL): where they are, and what scales them."""
 
     pascal_layers: str = field(
         default="",

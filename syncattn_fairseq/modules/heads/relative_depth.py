@@ -35,7 +35,7 @@ DEPTHS = SourceField("src_depths", collate_depths)
 
 @dataclass
 class RelativeDepthOptions(FairseqDataclass):
-    """Where these heads are, and how many depths they tell apart."""
+    """Relative depth: which heads see it, and how many depths they tell apart."""
 
     relative_depth_layers: str = field(
         default="",

@@ -42,7 +42,7 @@ GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
 
 @dataclass
 class SupervisedGateOptions(FairseqDataclass):
-    """Where these heads are, and how steep their gates."""
+    """Supervised gate: which heads have it, and how steep it is."""
 
     supervised_gate_layers: str = field(
         default="",

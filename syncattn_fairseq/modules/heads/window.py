@@ -15,7 +15,7 @@ from .heads import Heads, Scope
 
 @dataclass
 class WindowOptions(FairseqDataclass):
-    """Where these heads are, and how far they see."""
+    """Local attention: which heads have it, and how far they see."""
 
     local_layers: str = field(
         default="", metadata={"help": "encoder layers whose heads see a window only (none)"}
