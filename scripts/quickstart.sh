@@ -98,5 +98,5 @@ The commands that were run: $commands
 
 What next: translate with the model, or train on your own data (README.md, "Your own data").
   source $root/.venv/bin/activate
-  echo 'the old man sees the dogs .' | syncattn-translate $work/plain --data $data --subwords $pieces
+  echo 'the old man sees the dogs .' | syncattn-translate --path $work/plain
 END
