@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From nothing to a table and pictures: generate a corpus with gold parses, train three small models, decode, score,
-# draw. Everything that it makes lies in quickstart/; run it again to go on where it stopped.
+# draw, export. Everything that it makes lies in quickstart/; run it again to go on where it stopped.
 #
 #   SEED    of the training (1)
 #   WORK    where everything that is made goes (quickstart/)
@@ -8,40 +8,89 @@ source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv
 
 work=${WORK:-$root/quickstart} seed=${SEED:-1}
+mkdir -p "$work"
+work="$(cd "$work" && pwd -P)"
+commands=$work/commands.sh log=$work/log.txt
+
+note() { # write a command down, as one would type it
+    printf '%q ' "$@" >>"$commands"
+    echo >>"$commands"
+}
+
+quietly() { # run a command; what it prints goes to the log
+    note "$@"
+    "$@" >>"$log" 2>&1 || { printf 'error: %s failed (see %s)\n' "$1" "$log" >&2; exit 1; }
+}
+
+cat <<END
+Three models learn to translate English into German, from 20,000 sentence pairs of a small grammar:
+  transformer  without syntax
+  dbsa         one head in encoder and decoder learns to point at each word's parent
+  syncattn     as dbsa, and both sides' parses are made to agree
+About four minutes on two cores.
+
+END
+
+# All three at a time: two at a time would leave a core idle while the third trains.
 recipe=(syncattn-recipe builtin_en_de @quickstart --seeds "$seed" --work "$work")
-"${recipe[@]}" --jobs "$cores"
+{
+    printf '#!/usr/bin/env bash\n# What scripts/quickstart.sh has run.\ncd %q\n' "$work"
+    "${recipe[@]}" --dry-run | sed 's/^== /# /; s/^\$ //'
+} >"$commands"
+"${recipe[@]}" --jobs 3
+
+cat <<END
+
+BLEU, chrF, RIBES  how close the translations of 500 test sentences are to the references; 100 is the same
+AER                how many word alignments, read off the decoder's attention, are wrong; 0 is none
+UAS                how many words' parents the heads find; 100 is all
+It shows that everything works, not which system is better: differences between seeds are as large.
+END
 
 words=$work/corpora/builtin_en_de/words models=$work/checkpoints/builtin_en_de
-data=$work/data-bin/builtin_en_de pieces=$(ls "$work"/corpora/builtin_en_de/pieces/*.model)
+data=$work/data-bin/builtin_en_de pieces=$work/corpora/builtin_en_de/pieces/bpe.model
 syncattn=$models/syncattn/$seed
 model=(--path "$syncattn/checkpoint_best.pt" --data "$data" --subwords "$pieces" --gold "$words/test" -s en -t de)
 
-printf '\nThree sentences with what the heads of SyncAttn make of them (✗: not the gold head, …: not asked):\n'
-syncattn-show "${model[@]}" --number 5 17 45 2>>"$work/show.log"
+printf '\n# pictures and an export\n' >>"$commands"
+show=(syncattn-show "${model[@]}" --number 5 17 45)
+note "${show[@]}"
 
-syncattn-draw parses "${model[@]}" --number 80 --output "$work/parses.svg" >>"$work/show.log" 2>&1
+printf '\nNow a picture, a report, a plain model, and three sentences with what the heads of SyncAttn make of them\n'
+printf '(✗: not the gold parent, …: not asked, since a decoder sees only what is to the left):\n\n'
 systems=()
 for system in transformer dbsa syncattn; do
     cell=$models/$system/$seed
     systems+=(--system "$system" "$cell/test.txt" "$cell/forced.txt" --log "$system" "$cell/train.log")
 done
-syncattn-report "${systems[@]}" --title "The quickstart's three systems" --output "$work/report.html" \
+made=()
+quietly syncattn-draw parses "${model[@]}" --number 80 --output "$work/parses.svg" &
+made+=($!)
+quietly syncattn-report "${systems[@]}" --title "The quickstart's three systems" --output "$work/report.html" \
     --references "$words/test.de" --tokenize none --subwords sentencepiece --alignments "$words/test.align" \
     --source-heads "$words/test.heads.en" --source-labels "$words/test.labels.en" \
     --target-heads "$words/test.heads.de" --target-labels "$words/test.labels.de" \
-    --attention syncattn "$syncattn/checkpoint_best.pt" --data "$data" --subword-model "$pieces" \
-    >>"$work/show.log" 2>&1
-syncattn-export --path "$syncattn/checkpoint_best.pt" --data-bin "$data" --subwords "$pieces" \
-    --format fairseq --output "$work/plain" >>"$work/show.log" 2>&1 ||
-    printf '\n%s is there already\n' "$work/plain"
+    --attention syncattn "$syncattn/checkpoint_best.pt" --data "$data" --subword-model "$pieces" &
+made+=($!)
+if [ ! -e "$work/plain" ]; then
+    quietly syncattn-export --path "$syncattn/checkpoint_best.pt" --data-bin "$data" --subwords "$pieces" \
+        --format fairseq --output "$work/plain" &
+    made+=($!)
+fi
+"${show[@]}" 2>>"$log" || { printf 'error: syncattn-show failed (see %s)\n' "$log" >&2; exit 1; }
+for process in "${made[@]}"; do wait "$process" || exit 1; done
 
 cat <<END
 
 What there is now, in $work:
-  report.html                    all systems and sentences side by side: open it in a browser
-  parses.svg                     a figure of one sentence
-  plain/                         SyncAttn as a plain Transformer, for fairseq without this package
-  checkpoints/builtin_en_de/     models, translations.txt, and what the commands said
-Every command by hand: ${recipe[*]} --dry-run
-What next: README.md, "Your own data"
+  report.html     all systems and sentences side by side: open it in a browser
+  parses.svg      a picture of one sentence with its parses
+  plain/          SyncAttn as a plain Transformer, for fairseq without this package
+  checkpoints/builtin_en_de/SYSTEM/$seed/
+                  the models, translations.txt, and what the commands said
+The commands that were run: $commands
+
+What next: translate with the model, or train on your own data (README.md, "Your own data").
+  source $root/.venv/bin/activate
+  echo 'the old man sees the dogs .' | syncattn-translate $work/plain --data $data --subwords $pieces
 END

@@ -5,6 +5,7 @@ Usage: ``python scripts/settings_table.py > docs/all_settings.md``
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,5 +88,19 @@ def lines() -> Iterator[str]:
             yield f"| `{path.stem}` | {shown(named({k: v for k, v in own if k not in shared}))} |"
 
 
+def wrap(line: str) -> str:
+    """Break what is no table into lines of at most 120 characters, between words."""
+    if line.startswith("|"):
+        return line
+    return textwrap.fill(
+        line, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def make_page() -> str:
+    """Return the page."""
+    return "".join(f"{wrap(line)}\n" for line in lines())
+
+
 if __name__ == "__main__":
-    print("\n".join(lines()))
+    print(make_page(), end="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from argparse import Namespace
 from itertools import combinations
 from pathlib import Path
@@ -119,7 +120,7 @@ def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_page_of_all_settings_is_up_to_date() -> None:
     page = (ROOT / "docs" / "all_settings.md").read_text(encoding="utf-8")
-    assert list(script("settings_table").lines()) == page.splitlines()
+    assert script("settings_table").make_page() == page
 
 
 def test_the_page_of_options_is_up_to_date() -> None:
@@ -127,3 +128,13 @@ def test_the_page_of_options_is_up_to_date() -> None:
     assert script("options_page").make_page() == page
     for option in ("--supervised-gate-layers", "--tree-position", "--sync-mse-weight"):
         assert f"| `{option}` |" in page
+
+
+@pytest.mark.parametrize("name", ["results.md", "findings.md"])
+def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert script("results_page").fill_in(page) == page
+    assert page.count("<!-- syncattn-recipe ") == page.count("<!-- end -->") > 0
+    made = {path.name for path in (ROOT / "docs" / "results").glob("*.json")}
+    assert {*re.findall(r"docs/results/(\S+)", page)} <= made

@@ -150,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         "layer 1 head 2. Of models of both directions also what is made of the two: "
         + ", ".join(SYMMETRISATIONS)
         + ".",
+        example="syncattn-align --gold words/test.align --forward SyncAttn forced.txt",
     )
     parser.add_argument(
         "--forward",

@@ -32,7 +32,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = new_parser("syncattn-average", "Average the parameters of fairseq checkpoints.")
+    parser = new_parser(
+        "syncattn-average",
+        "Average the parameters of fairseq checkpoints.",
+        example="syncattn-average --last 5 --dir checkpoints --output average.pt",
+    )
     parser.add_argument("checkpoints", nargs="*", help="files to average")
     parser.add_argument("--output", required=True, help="file to write")
     parser.add_argument("--last", type=positive, metavar="N", help="average the newest N of --dir")

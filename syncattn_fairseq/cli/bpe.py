@@ -8,25 +8,52 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from sentencepiece import SentencePieceProcessor
 from tqdm import tqdm
 
-from ..base.files import replacing
-from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, read_sentences
-from .common import add_texts, command, new_parser, positive, rewrite_texts
+from ..base.files import read_lines, replacing
+from ..base.processes import map_in_order
+from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, open_pieces
+from ..data.words import MARK, REPLACEMENT
+from .common import add_command, add_texts, command, new_parser, positive, rewrite_texts
+
+LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = new_parser("syncattn-bpe", __doc__)
+    parser = new_parser(
+        "syncattn-bpe",
+        "Learn subwords from text, and cut text into them.",
+        example=LEARN,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    learn = commands.add_parser("learn", help="learn a sentencepiece model from tokenised text")
-    learn.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE")
-    learn.add_argument("--vocab-size", type=positive, required=True, metavar="N")
+    learn = add_command(
+        commands, "learn", "Learn a sentencepiece model from tokenised text.", example=LEARN
+    )
+    learn.add_argument(
+        "--input", nargs="+", type=Path, required=True, metavar="FILE", help="text to learn from"
+    )
+    learn.add_argument(
+        "--vocab-size", type=positive, required=True, metavar="N", help="how many subwords"
+    )
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )
-    learn.add_argument("--type", choices=MODEL_TYPES, default="bpe")
-    apply = commands.add_parser("apply", help="cut tokenised text into pieces")
-    apply.add_argument("--model", type=Path, required=True, metavar="PREFIX.model")
+    learn.add_argument(
+        "--type", choices=MODEL_TYPES, default="bpe", help="how they are chosen (default: bpe)"
+    )
+    apply = add_command(
+        commands,
+        "apply",
+        "Cut tokenised text into subwords.",
+        example="syncattn-bpe apply --model bpe.model --input words/test.en --output pieces.en",
+    )
+    apply.add_argument(
+        "--model", type=Path, required=True, metavar="PREFIX.model", help="what learn has written"
+    )
+    apply.add_argument(
+        "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"
+    )
     add_texts(apply)
     return parser
 
@@ -38,13 +65,28 @@ def _learn(args: argparse.Namespace) -> None:
 
 
 def _apply(args: argparse.Namespace) -> None:
-    rewrite_texts(args, partial(_cut_lines, args.model))
+    def lines(source: Path | int) -> Iterator[str]:
+        cut = partial(_cut, open_pieces(args.model))
+        marked = 0
+
+        def read() -> Iterator[str]:
+            nonlocal marked
+            for line in read_lines(source):
+                marked += MARK in line
+                yield line
+
+        cuts = map_in_order(cut, read(), args.workers)
+        yield from tqdm(cuts, unit=" sentences", unit_scale=True, disable=None)
+        if marked:
+            name = source or "<stdin>"
+            told = f"{name}: {marked} lines held U+2581, which is {REPLACEMENT} in pieces"
+            print(told, file=sys.stderr)
+
+    rewrite_texts(args, lines)
 
 
-def _cut_lines(model: Path, source: Path | int) -> Iterator[str]:
-    sentences = tqdm(read_sentences(source), unit=" sentences", disable=None)
-    for pieces in apply_pieces(model, sentences):
-        yield " ".join(pieces) + "\n"
+def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
+    return " ".join(apply_pieces(processor, sentence)) + "\n"
 
 
 @command

@@ -12,7 +12,8 @@ from tqdm import tqdm
 
 from ..base.errors import DataError
 from ..base.files import count_lines, read_lines
-from ..recipes.clean import EXCLUDED, FAULTS, REPLACEMENT, find_fault, key, without_mark
+from ..data.words import REPLACEMENT, without_mark
+from ..recipes.clean import EXCLUDED, FAULTS, find_fault, key
 from ..recipes.parallel import read_pairs, sides, write_pairs
 from .common import command, new_parser, positive
 
@@ -89,10 +90,18 @@ def _parser() -> argparse.ArgumentParser:
         "Write the pairs of tokenised text that both have words, and not too many, to "
         "PREFIX.SRC and PREFIX.TGT. Sentences themselves stay as they are, but for U+2581, which "
         f"would stop syncattn-bpe: it becomes {REPLACEMENT}.",
+        example="syncattn-clean --languages en de --input all/train --output words/train \\\n"
+        "--max-words 100 --ratio 2",
     )
-    parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
-    parser.add_argument("--input", type=Path, required=True, metavar="PREFIX")
-    parser.add_argument("--output", type=Path, required=True, metavar="PREFIX")
+    parser.add_argument(
+        "--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="ends of the names"
+    )
+    parser.add_argument(
+        "--input", type=Path, required=True, metavar="PREFIX", help="the text, before .SRC and .TGT"
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="PREFIX", help="the pairs that are kept"
+    )
     parser.add_argument(
         "--max-words", type=positive, metavar="N", help="on either side (default: any number)"
     )
@@ -122,7 +131,9 @@ def _parser() -> argparse.ArgumentParser:
         help="leave out pairs of which a side is a sentence of PREFIX.SRC or PREFIX.TGT, whatever "
         "the spaces and capitals: those of a test set",
     )
-    parser.add_argument("--held-out", type=Path, metavar="PREFIX")
+    parser.add_argument(
+        "--held-out", type=Path, metavar="PREFIX", help="the pairs of --every or --last"
+    )
     return parser
 
 

@@ -50,6 +50,8 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-collect",
         "Write parallel text that is in archives to PREFIX.SRC and PREFIX.TGT, one "
         "sentence per line and pair by pair, in the order of the arguments.",
+        example="syncattn-collect 'plain=news.tgz!news.{language}' --archives download \\\n"
+        "--languages en de --output all/train",
     )
     parser.add_argument(
         "texts",
@@ -63,8 +65,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--archives", type=Path, required=True, metavar="DIR", help="folder that PLACEs are in"
     )
-    parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
-    parser.add_argument("--output", type=Path, required=True, metavar="PREFIX")
+    parser.add_argument(
+        "--languages",
+        nargs=2,
+        required=True,
+        metavar=("SRC", "TGT"),
+        help="the languages, as names of files have them",
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="PREFIX", help="text to write, see above"
+    )
     parser.add_argument(
         "--first", type=positive, metavar="N", help="stop after N pairs (default: write all)"
     )

@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,24 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.numbers import read_whole
 
+#: Modules that are not ours.
+OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
+
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
     """Make the entry point of a command: bad input is one line on standard error and status 1.
 
     So is the user's interruption. Where nobody reads the output any more, the command just ends.
+    Warnings of other people's libraries are not shown, unless Python is told to (``-W``).
     """
 
     @functools.wraps(run)
     def main(argv: Sequence[str] | None = None) -> int:
         try:
-            run(argv)
+            with warnings.catch_warnings():
+                if not sys.warnoptions:
+                    warnings.filterwarnings("ignore", module=OTHERS)
+                run(argv)
             sys.stdout.flush()
         except BrokenPipeError:
             # Python would try to write the rest at exit, and complain.
@@ -47,17 +55,53 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
     return main
 
 
-def new_parser(name: str, description: str | None, **options: Any) -> argparse.ArgumentParser:
+class _HelpFormatter(argparse.HelpFormatter):
+    """Fills paragraphs one by one, and leaves an example as it is."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        fill = super()._fill_text
+        parts = text.split("\n\n")
+        return "\n\n".join(p if p.startswith("example:") else fill(p, width, indent) for p in parts)
+
+
+def new_parser(
+    name: str, description: str, example: str, epilog: str = ""
+) -> argparse.ArgumentParser:
     """Make the parser of a command's arguments.
 
     Args:
         name: of the command.
         description: what it does.
-        options: of `argparse.ArgumentParser`.
+        example: of a call, the last lines of the help.
+        epilog: what the help says before it.
     """
-    parser = argparse.ArgumentParser(prog=name, description=description, **options)
+    parser = argparse.ArgumentParser(prog=name, **_texts(description, example, epilog))
     add_version(parser)
     return parser
+
+
+def add_command(commands: Any, name: str, about: str, example: str) -> argparse.ArgumentParser:
+    """Add a command of a command.
+
+    Args:
+        commands: what ``add_subparsers`` has returned.
+        name: of the command.
+        about: what it does; of several sentences, the first is in the list of commands.
+        example: of a call.
+    """
+    first = about.partition(". ")[0].rstrip(".")
+    help = first[0].lower() + first[1:]
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, **_texts(about, example))
+    return parser
+
+
+def _texts(description: str, example: str, epilog: str = "") -> dict[str, Any]:
+    shown = "example:\n  " + example.replace("\n", "\n      ")
+    return {
+        "description": description,
+        "epilog": f"{epilog}\n\n{shown}" if epilog else shown,
+        "formatter_class": _HelpFormatter,
+    }
 
 
 def add_version(parser: argparse.ArgumentParser) -> None:

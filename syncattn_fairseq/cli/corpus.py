@@ -25,6 +25,7 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-corpus",
         "Write an English-German corpus drawn from a grammar: words, dependency heads "
         "and labels, word alignments, phrase structure and CoNLL-U.",
+        example="syncattn-corpus words --train 20000 --seed 1",
     )
     parser.add_argument("directory", type=Path, help="where to write; made if it is not there")
     for split, size in (("train", 20000), ("valid", 500), ("test", 500)):

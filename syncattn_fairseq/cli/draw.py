@@ -91,8 +91,12 @@ def load_model(args: argparse.Namespace) -> Model:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say which model is used."""
-    parser.add_argument("--path", metavar="CHECKPOINT", help="or the folder of an exported model")
-    parser.add_argument("--data", metavar="FOLDER", help="dictionaries; default: as in training")
+    parser.add_argument(
+        "--path", metavar="CHECKPOINT", help="the model; or the folder of an export"
+    )
+    parser.add_argument(
+        "--data", metavar="FOLDER", help="its dictionaries; default: as in training"
+    )
     parser.add_argument(
         "--subwords",
         nargs="+",
@@ -109,6 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-draw",
         "Draw one sentence. In blue: predicted; in orange: wrong, where gold tells.",
+        example='syncattn-draw parses "the old man saw it" --output parses.svg \\\n'
+        "--path checkpoints/checkpoint_best.pt --data data-bin --subwords bpe.model",
         epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
     )
     parser.add_argument("kind", choices=KINDS, help="what to draw, see below")
@@ -123,9 +129,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--number", type=positive, default=1, help="its sentence, from 1")
     parser.add_argument("-s", "--source-lang", default="en", help="default: en")
     parser.add_argument("-t", "--target-lang", default="de", help="default: de")
-    parser.add_argument("--layer", type=positive, help="for alignment and distances, from 1")
+    parser.add_argument("--layer", type=positive, help="of alignment or distances, from 1")
     add_model(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE.svg|.png|.pdf")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="picture: .svg, .png or .pdf"
+    )
     return parser
 
 

@@ -28,8 +28,10 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-export",
         "Write a trained model as a plain Transformer that translates the same, for "
         "fairseq without this package, CTranslate2 or Hugging Face Transformers.",
+        example="syncattn-export --path checkpoints/checkpoint_best.pt --data-bin data-bin \\\n"
+        "--subwords bpe.model --format ctranslate2 --output served",
     )
-    parser.add_argument("--path", required=True, metavar="CHECKPOINT")
+    parser.add_argument("--path", required=True, metavar="CHECKPOINT", help="the trained model")
     parser.add_argument(
         "--data-bin",
         required=True,
@@ -37,7 +39,10 @@ def _parser() -> argparse.ArgumentParser:
         help="the binarised corpus: for its dictionaries, and for sentences to check scores on",
     )
     parser.add_argument(
-        "--format", required=True, choices=["fairseq", "ctranslate2", "transformers"]
+        "--format",
+        required=True,
+        choices=["fairseq", "ctranslate2", "transformers"],
+        help="the program that it is for",
     )
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder to make")
     parser.add_argument(

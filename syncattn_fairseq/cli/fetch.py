@@ -20,6 +20,7 @@ def _parser() -> argparse.ArgumentParser:
         f"stopped. Mirrors, as base URLs in the environment variable {MIRRORS}, are asked first "
         "for BASE/HOST/PATH of the URL. Where no checksum is given, that of the first download is "
         f"noted in DIR/{SUMS}, and later ones are compared with it.",
+        example="syncattn-fetch https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
     parser.add_argument(
         "source", metavar="URL", help="where it is (with --licence: the name of the file)"

@@ -19,13 +19,24 @@ from ..data.multitask import (
 )
 from ..data.parses import POLICIES
 from ..data.words import SCHEMES, detect_scheme
-from .common import add_texts, check_outputs, command, new_parser, rewrite_texts
+from .common import add_command, add_texts, check_outputs, command, new_parser, rewrite_texts
+
+MIX = (
+    "syncattn-multitask mix --source pieces/train.en --target pieces/train.de \\\n"
+    "--trees words/train.trees.en --output mixed/train.en mixed/train.de"
+)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = new_parser("syncattn-multitask", __doc__)
+    parser = new_parser(
+        "syncattn-multitask",
+        "Mix a corpus for Multi-Task: a plain Transformer that learns to translate and to parse.",
+        example=MIX,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    mixing = commands.add_parser("mix", help="write as many parses as translations, to train on")
+    mixing = add_command(
+        commands, "mix", "Write as many parses as translations, to train on.", example=MIX
+    )
     mixing.add_argument("--source", type=Path, required=True, metavar="FILE", help="in subwords")
     mixing.add_argument("--target", type=Path, required=True, metavar="FILE", help="in subwords")
     parses = mixing.add_mutually_exclusive_group(required=True)
@@ -67,8 +78,11 @@ def _parser() -> argparse.ArgumentParser:
         help="what a parse that is not a tree over its sentence's words does: stop before "
         "anything is written, or be dropped (default: stop)",
     )
-    tagging = commands.add_parser(
-        "tag", help=f"put {TRANSLATE} before each sentence of a source side, to translate it"
+    tagging = add_command(
+        commands,
+        "tag",
+        f"Put {TRANSLATE} before each sentence of a source side, to translate it.",
+        example="syncattn-multitask tag --input pieces/test.en --output mixed/test.en",
     )
     add_texts(tagging)
     return parser

@@ -91,6 +91,8 @@ def _parser() -> argparse.ArgumentParser:
         "order. It is empty where there is no parse: for blank lines, more than --max-words words, "
         "control characters in words, and sentences on which the parser fails. The last line "
         "printed says how many and why.",
+        example="syncattn-parse --lang de --input words/train.de --output words/train.heads.de \\\n"
+        "--labels words/train.labels.de --workers 8",
         epilog="The text is parsed in shards. Finished ones are kept in OUTPUT.shards and not "
         "parsed again when the command is run again, unless the text, the parser's files, versions "
         "or options are others. At the end the folder is removed, and OUTPUT.manifest.json says "

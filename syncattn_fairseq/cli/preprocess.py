@@ -18,6 +18,11 @@ fairseq-preprocess are options here too (fairseq-preprocess --help): -s, -t, --t
 --validpref, --testpref, --destdir, --joined-dictionary, --srcdict, --workers and so on.
 """
 
+EXAMPLE = """\
+syncattn-preprocess -s en -t de --joined-dictionary --destdir data-bin \\
+--trainpref pieces/train --trainheads words/train \\
+--validpref pieces/valid --validheads words/valid --testpref pieces/test"""
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add our own options to fairseq's."""
@@ -75,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help", "--version"} & set(words):  # without the seconds that fairseq takes
-        parser = new_parser("syncattn-preprocess", DESCRIPTION)
+        parser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)
         add_options(parser)
         parser.parse_args(words)
     from .preprocessing import preprocess_texts

@@ -48,6 +48,8 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     from ..recipes.cells import Grid, compare, facts
     from ..recipes.display import Display
     from ..recipes.experiment import Cell, Experiment
+    from ..recipes.forks import Forks
+    from ..recipes.launch import KEEP_MEMORY
     from ..recipes.needs import needs_of, needs_of_all
     from ..recipes.prepare import preparation
     from ..recipes.processes import Processes
@@ -76,7 +78,9 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
         return
 
     display = Display()
-    with Processes() as processes:
+    # Without a GPU models are small, and most of the time of many a command would be its start.
+    forks = Forks(KEEP_MEMORY) if machines.cpu and machines.slurm is None else None
+    with Processes(forks) as processes:
         runner = Runner(
             args.work, processes, display, args.first is not None, facts(machines, args.jobs)
         )
@@ -129,9 +133,9 @@ def _print_table(args: argparse.Namespace, corpus: Corpus) -> None:
     systems = args.systems or known
     compared = [baseline(system) for system in systems]
     shown = list(dict.fromkeys([*(name for name in compared if name in known), *systems]))
-    kind = markdown_table if args.markdown else format_table
+    kind, bullet = (markdown_table, "- ") if args.markdown else (format_table, "")
     print()
-    print(tables(results, shown, args.seeds, baseline, kind))
+    print(tables(results, shown, args.seeds, baseline, kind, bullet))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -140,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         "Prepare a corpus; train, decode and score systems on it, each with one or "
         "more seeds; print a table of their scores. What commands print is kept beside what they "
         "make; what is done is skipped on the next run, and a training goes on where it was.",
+        example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
         epilog="Stages: download, collect, tokenise, clean, subwords, parse, binarise; for each "
         "system and seed train, decode, score. The environment variable PARSE_OPTIONS holds more "
         "options of syncattn-parse, STANZA_DIR its models, SYNCATTN_MIRROR places to download "

@@ -85,6 +85,8 @@ def _parser() -> argparse.ArgumentParser:
         "Show systems side by side on one test set, in one HTML file that needs no "
         "network: scores, their significance and details, and every sentence with its parses, "
         "alignments and trees. The first system is the baseline unless --baseline names another.",
+        example="syncattn-report --references words/test.de --tokenize none \\\n"
+        "--system SyncAttn translations.txt forced.txt --output report.html",
     )
     add_arguments(parser)
     parser.add_argument(
@@ -117,7 +119,9 @@ def _parser() -> argparse.ArgumentParser:
         "--subword-model", nargs="+", metavar="FILE", help="of these models, bpe.model for instance"
     )
     parser.add_argument("--title", help="heading of the page")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE.html")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE.html", help="the page to write"
+    )
     return parser
 
 

@@ -146,6 +146,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-score",
         "Score decoded translations, and the parses and alignments printed with them.",
+        example="syncattn-score --references words/test.de --tokenize none \\\n"
+        "--system SyncAttn translations.txt",
     )
     add_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")

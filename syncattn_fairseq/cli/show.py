@@ -113,6 +113,8 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-show",
         "Translate sentences, and show whatever the model shows of them: the parses "
         "of both sides as arcs, the links between them, and the trees that it induces.",
+        example='syncattn-show "the old man saw it" --path checkpoints/checkpoint_best.pt \\\n'
+        "--data data-bin --subwords bpe.model",
     )
     parser.add_argument(
         "sentence", nargs="*", help="words separated by spaces; default: standard input"
@@ -128,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-s", "--source-lang", default="en", help="default: en")
     parser.add_argument("-t", "--target-lang", default="de", help="default: de")
-    parser.add_argument("--layer", type=positive, help="for alignment and trees, from 1")
+    parser.add_argument("--layer", type=positive, help="of alignment and trees, from 1")
     parser.add_argument("--conllu", action="store_true", help="print the parses in CoNLL-U alone")
     add_model(parser)
     return parser

@@ -3,65 +3,54 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from ..base.files import read_lines
+from ..base.processes import map_in_order
 from ..data.moses import load_sacremoses
 from .common import add_texts, command, new_parser, positive, rewrite_texts
-
-_tokenise: Callable[[str], str]
 
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    prefixes = load_sacremoses().corpus.NonbreakingPrefixes()
+    sacremoses = load_sacremoses()
+    prefixes = sacremoses.corpus.NonbreakingPrefixes()
     if args.lang not in {*prefixes.available_langs, *prefixes.available_langs.values()}:
         print(
             f"note: Moses knows no abbreviations of {args.lang}; those of English are taken",
             file=sys.stderr,
         )
-    rewrite_texts(args, partial(_tokenise_lines, args))
+    tokenise = partial(
+        _tokenise,
+        args,
+        sacremoses.MosesTokenizer(args.lang),
+        sacremoses.MosesPunctNormalizer(args.lang),
+    )
+
+    def lines(source: Path | int) -> Iterator[str]:
+        sentences = map_in_order(tokenise, read_lines(source), args.workers)
+        yield from tqdm(sentences, unit=" sentences", unit_scale=True, disable=None)
+
+    rewrite_texts(args, lines)
 
 
-def _tokenise_lines(args: argparse.Namespace, source: Path | int) -> Iterator[str]:
-    sentences = tqdm(read_lines(source), unit=" sentences", unit_scale=True, disable=None)
-    start = (args.lang, args.normalise, args.aggressive, args.lowercase, args.words)
-    with multiprocessing.Pool(args.workers, _start, start) as pool:
-        yield from pool.imap(_work, sentences, chunksize=1000)
-
-
-def _start(
-    language: str, normalise: bool, aggressive: bool, lowercase: bool, are_words: bool
-) -> None:
-    """Make the tokeniser of a process."""
-    global _tokenise
-    sacremoses = load_sacremoses()
-    tokenizer = sacremoses.MosesTokenizer(language)
-    normalizer = sacremoses.MosesPunctNormalizer(language)
-
-    def tokenise(text: str) -> str:
-        text = normalizer.normalize(text) if normalise else text
-        if are_words:
-            return text.lower() if lowercase else text
+def _tokenise(args: argparse.Namespace, tokenizer: Any, normalizer: Any, text: str) -> str:
+    """Return the words of a line, with the line's end."""
+    text = normalizer.normalize(text) if args.normalise else text
+    if not args.words:
         # Its splits at hyphens are marked as @-@, which its detokeniser knows.
-        words: str = tokenizer.tokenize(
-            text, aggressive_dash_splits=aggressive, escape=False, return_str=True
+        text = tokenizer.tokenize(
+            text, aggressive_dash_splits=args.aggressive, escape=False, return_str=True
         )
-        return words.lower() if lowercase else words
-
-    _tokenise = tokenise
-
-
-def _work(text: str) -> str:
-    return _tokenise(text) + "\n"
+    return (text.lower() if args.lowercase else text) + "\n"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,8 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-tokenise",
         "Cut text into words as the Moses tokenizer does (sacremoses), with a space "
         "between them. Characters stay as they are: & does not become &amp;.",
+        example="syncattn-tokenise --lang en --input raw/test.en --output words/test.en",
     )
-    parser.add_argument("--lang", required=True, metavar="LANGUAGE")
+    parser.add_argument("--lang", required=True, metavar="LANGUAGE", help="such as en")
     parser.add_argument(
         "--normalise", action="store_true", help="first make quotes, dashes and the like alike"
     )
@@ -81,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--words", action="store_true", help="the text is in words already: leave them whole"
     )
-    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes")
+    parser.add_argument(
+        "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"
+    )
     add_texts(parser)
     return parser
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -27,7 +26,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..base.files import read_lines
     from ..inference import load
 
-    warnings.filterwarnings("ignore", module="torch.*")  # of what fairseq calls
     model = load(args.path, args.data_bin, args.subwords, args.source_parser, args.device)
     model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
@@ -46,7 +44,9 @@ def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Ite
                 if parse is not None:
                     yield f"# side = {title}\n{parse.conllu()}"
     elif args.alignments:
-        for alignment in model.align(sentences, translations):
+        for alignment in model.align(
+            sentences, translations, args.alignment_layer, args.alignment_head
+        ):
             yield f"{alignment.target}\t{alignment}\n"
     else:
         for translation in translations:
@@ -58,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-translate",
         "Translate lines of plain text, cut into words as the training's was, and "
         "print one line for each.",
+        example="syncattn-translate --path checkpoints/checkpoint_best.pt --data-bin data-bin \\\n"
+        "--subwords bpe.model < words/test.en",
     )
     parser.add_argument(
         "--path",
@@ -109,6 +111,18 @@ def _parser() -> argparse.ArgumentParser:
         "--alignments",
         action="store_true",
         help="behind each translation, after a tab, print its links to words of the source",
+    )
+    parser.add_argument(
+        "--alignment-layer",
+        type=positive,
+        metavar="N",
+        help="the decoder layer that aligns, from 1 (the one that the model aligns with)",
+    )
+    parser.add_argument(
+        "--alignment-head",
+        type=positive,
+        metavar="N",
+        help="its one head that aligns, from 1 (the mean of its heads)",
     )
     return parser
 

@@ -23,17 +23,24 @@ from ..trees.binary import (
 )
 from ..trees.brackets import Tree, read_trees, remove_binarisation
 from ..trees.linearise import linearise
-from .common import command, new_parser, positive, publish
+from .common import add_command, command, new_parser, positive, publish
+
+INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --output trees.de"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = new_parser("syncattn-trees", __doc__)
+    parser = new_parser(
+        "syncattn-trees",
+        "Make trees of syntactic distances, and compare trees with gold trees.",
+        example=INDUCE,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    inducing = commands.add_parser(
+    inducing = add_command(
+        commands,
         "induce",
-        help="make binary trees of the distances that a model printed",
-        description="Make binary trees of the syntactic distances that fairseq-generate "
-        "--score-reference --print-distances, without --remove-bpe, has printed.",
+        "Make binary trees of the syntactic distances that a model has printed. It has printed "
+        "them with fairseq-generate --score-reference --print-distances, without --remove-bpe.",
+        example=INDUCE,
     )
     inducing.add_argument("--decoded", required=True, metavar="FILE", help="what it printed")
     inducing.add_argument(
@@ -51,18 +58,19 @@ def _parser() -> argparse.ArgumentParser:
         "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
     )
     inducing.add_argument("--output", required=True, type=Path, metavar="FILE", help="trees")
-    scoring = commands.add_parser(
+    scoring = add_command(
+        commands,
         "score",
-        help="compare trees with gold trees, without labels",
-        description="Compare trees with gold trees, without labels. Each file has one tree per "
+        "Compare trees with gold trees, without labels. Each file has one tree per "
         "line in the brackets of the Penn Treebank. Every bracket has a label, be it a dummy, and "
         "every word is in a bracket of its own: (X (X the) (X man)).",
+        example="syncattn-trees score --gold words/test.trees.de --system LPSI trees.de",
     )
     scoring.add_argument(
         "--gold",
         required=True,
         metavar="FILE",
-        help="an empty line or (()) leaves the sentence out",
+        help="gold trees; an empty line or (()) leaves the sentence out",
     )
     scoring.add_argument(
         "--debinarise",

@@ -35,11 +35,11 @@ def make_config() -> type[FairseqDataclass]:
 
 @register_criterion(NAME, dataclass=make_config())
 class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
-    r"""The objective of every system (SyncAttn Eq. 10).
+    """The objective of every system (SyncAttn Eq. 10).
 
-    .. math:: L = L_t + \lambda_{dep} L_{dep} + \lambda_{sync} L_{sync}
+    .. math:: L = L_t + λ_dep L_dep + λ_sync L_sync
 
-    What is logged as ``loss`` is :math:`L_t` alone, so that the best checkpoint is the one that
+    What is logged as ``loss`` is `L_t` alone, so that the best checkpoint is the one that
     translates best unless ``--best-checkpoint-metric`` asks otherwise; the objective is logged as
     ``total_loss``, and each part under its own name.
 

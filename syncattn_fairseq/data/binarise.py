@@ -22,7 +22,7 @@ from .parse_blocks import are_trees, parse_heads_of_lines, parse_labels_of_lines
 from .parses import check_parsed, check_tree, parse_heads
 from .subwords import CONTINUATION, NO_HEAD
 from .text_blocks import TextBlock
-from .words import join_subwords
+from .words import join_subwords, without_mark
 
 Lines = tuple[str, str, str]
 """One sentence: its subwords, what is known of its words, and its words, each as a line."""
@@ -220,9 +220,14 @@ class AnnotatedText:
         if joined == plain.split():
             return
         # fairseq loses white space inside a word (U+3000, say), and sentencepiece's own default is
-        # to normalise: neither means that the parse is of other words.
-        joined = [normalize("NFKC", word) for word in joined]
-        words = ["".join(normalize("NFKC", word).split()) for word in plain.split(" ") if word]
+        # to normalise, and syncattn-bpe replaces U+2581: none means that the parse is of other
+        # words.
+        joined = [normalize("NFKC", without_mark(word)) for word in joined]
+        words = [
+            "".join(normalize("NFKC", without_mark(word)).split())
+            for word in plain.split(" ")
+            if word
+        ]
         for number, (ours, theirs) in enumerate(zip(joined, words, strict=False), 1):
             if ours != theirs:
                 raise BadParse(

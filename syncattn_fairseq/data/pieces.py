@@ -15,29 +15,9 @@ import sentencepiece
 
 from ..base.errors import DataError
 from ..base.files import read_lines
+from .words import without_mark
 
 MODEL_TYPES = ("bpe", "unigram", "char")
-
-
-def read_sentences(path: Path | str | int) -> Iterator[str]:
-    """Yield the sentences of a tokenised text, words separated by exactly one space.
-
-    Args:
-        path: a text file, or 0 for standard input.
-
-    Raises:
-        DataError: naming the line that has U+2581, which marks the first piece of a word.
-    """
-    name = path or "<stdin>"
-    for number, line in enumerate(read_lines(path), 1):
-        words = [word for word in line.split(" ") if word]
-        for word in words:
-            if "▁" in word:
-                raise DataError(
-                    f"{name}:{number}: the word {word!r} contains U+2581, which marks the start of "
-                    "a word in pieces; replace it, for instance with '_'"
-                )
-        yield " ".join(words)
 
 
 def learn_pieces(paths: Iterable[Path | str], vocab_size: int, model_type: str = "bpe") -> bytes:
@@ -52,12 +32,12 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int, model_type: str =
         The content of the ``.model`` file.
 
     Raises:
-        DataError: for faults in the text, or a vocabulary size that does not suit the text.
+        DataError: for text that is not UTF-8, or a vocabulary size that does not suit the text.
     """
     paths = list(paths)
 
     def sentences() -> Iterator[str]:
-        return chain.from_iterable(read_sentences(path) for path in paths)
+        return map(_cuttable, chain.from_iterable(map(read_lines, paths)))
 
     # Read once before sentencepiece does: it would wrap the errors of a bad line in its own.
     if not sum(map(len, sentences())):
@@ -82,19 +62,15 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int, model_type: str =
     return model.getvalue()
 
 
-def apply_pieces(model: Path, sentences: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the pieces of each sentence; see `read_sentences`.
+def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> list[str]:
+    """Return the pieces of a sentence, words separated by spaces; U+2581 in it becomes ``_``.
 
     Args:
-        model: a ``.model`` file made by `learn_pieces`.
-        sentences: words separated by exactly one space.
-
-    Raises:
-        DataError: when the file is no sentencepiece model.
+        processor: of `open_pieces`.
+        sentence: the words.
     """
-    processor = open_pieces(model)
-    for sentence in sentences:
-        yield processor.encode(sentence, out_type=str)
+    pieces: list[str] = processor.encode(_cuttable(sentence), out_type=str)
+    return pieces
 
 
 def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
@@ -111,3 +87,8 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
     if not usable:
         raise DataError(f"{model}: not a sentencepiece model; learn one with syncattn-bpe learn")
     return processor
+
+
+def _cuttable(line: str) -> str:
+    """Return words as sentencepiece keeps them: one space between them, none with U+2581."""
+    return " ".join(word for word in without_mark(line).split(" ") if word)

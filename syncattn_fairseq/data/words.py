@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import compress, count, pairwise
 
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
+#: Begins the first piece of a word for sentencepiece, so that no word may hold it.
+MARK, REPLACEMENT = "\u2581", "_"
 
 
 def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
@@ -63,6 +65,11 @@ def detect_scheme(texts: Iterable[str]) -> str:
             if token.endswith("@@"):
                 return "subword_nmt"
     return "none"
+
+
+def without_mark(sentence: str) -> str:
+    """Return a sentence with U+2581 replaced: words that a sentencepiece model can cut."""
+    return sentence.replace(MARK, REPLACEMENT)
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:

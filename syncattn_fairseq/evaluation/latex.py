@@ -1,4 +1,4 @@
-r"""A table for a paper: rows for systems, in LaTeX with the rules of ``booktabs``."""
+"""A table for a paper: rows for systems, in LaTeX with the rules of ``booktabs``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPECIAL = str.maketrans(
 
 
 def latex_table(scores: Mapping[str, SystemScore]) -> str:
-    r"""Write all systems, with a dagger where BLEU differs from the baseline's (p < 0.05).
+    """Write all systems, with a dagger where BLEU differs from the baseline's (p < 0.05).
 
     Columns that no system has are left out. A comment holds the signatures.
     """

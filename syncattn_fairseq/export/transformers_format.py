@@ -117,6 +117,7 @@ def _load_transformers() -> Any:
         raise DataError(
             "this format needs transformers; pip install 'syncattn-fairseq[transformers]'"
         ) from None
+    transformers.utils.logging.disable_progress_bar()  # a model takes a second
     return transformers
 
 

@@ -1,8 +1,8 @@
-r"""Dependency-based self-attention: a self-attention head that is a dependency parser.
+"""Dependency-based self-attention: a self-attention head that is a dependency parser.
 
 Deguchi, Tamura and Ninomiya, *Dependency-Based Self-Attention for Transformer NMT*, RANLP 2019;
 notation of the same authors' *Synchronous Syntactic Attention for Transformer NMT*, ACL-IJCNLP
-SRW 2021, in which :math:`A[t, j]` is the probability that the head of token t is token j.
+SRW 2021, in which `A[t, j]` is the probability that the head of token t is token j.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ._numerics import dot_products, widen
 def biaffine_scores(
     query: Tensor, key: Tensor, weight: Tensor, key_bias: Tensor | None = None
 ) -> Tensor:
-    r"""Score every key as the head of every query (SyncAttn Eq. 4, before the softmax).
+    """Score every key as the head of every query (SyncAttn Eq. 4, before the softmax).
 
-    .. math:: A = \mathrm{softmax}\left(Q U K^\top / \sqrt{d}\right)
+    .. math:: A = softmax(Q U Kᵀ / √d)
 
     Args:
         query: Q, ``(..., T, d)``.
         key: K, ``(..., S, d)``.
         weight: U, ``(..., d, d)``.
-        key_bias: b, ``(..., d)``. Adds :math:`b \cdot k_j`, a prior for token j to be a head, to
+        key_bias: b, ``(..., d)``. Adds `b · k_j`, a prior for token j to be a head, to
             the scaled scores. It stands in the code released with DBSA and in neither paper.
 
     Returns:
@@ -39,9 +39,9 @@ def biaffine_scores(
 def dependency_loss(
     attention: Tensor, parents: Tensor, causal: bool = False
 ) -> tuple[Tensor, Tensor]:
-    r"""Cross-entropy of the attention with the gold dependency heads (SyncAttn Eq. 5).
+    """Cross-entropy of the attention with the gold dependency heads (SyncAttn Eq. 5).
 
-    .. math:: L_{dep} = -\sum_t \log A[t, \mathrm{head}(t)]
+    .. math:: L_dep = −Σ_t log A[t, head(t)]
 
     Args:
         attention: A, ``(..., T, T)`` probabilities, row = dependent.
@@ -50,7 +50,7 @@ def dependency_loss(
             and are neither summed nor counted.
 
     Returns:
-        The sum of :math:`-\log p`, and the number of labels in it: two scalars that stay on the
+        The sum of `−log p`, and the number of labels in it: two scalars that stay on the
         device. A probability below the smallest normal number of its type counts as that number,
         so that loss and gradient stay finite.
     """
@@ -59,13 +59,13 @@ def dependency_loss(
 
 
 def label_surprisals(attention: Tensor, parents: Tensor, causal: bool = False) -> Tensor:
-    r"""Return the summands of :func:`dependency_loss`.
+    """Return the summands of :func:`dependency_loss`.
 
     Args:
         attention, parents, causal: as there.
 
     Returns:
-        ``(..., T)``: :math:`-\log A[t, \mathrm{head}(t)]`, 0 where there is no label in view.
+        ``(..., T)``: `−log A[t, head(t)]`, 0 where there is no label in view.
     """
     columns = parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)

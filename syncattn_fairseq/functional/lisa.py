@@ -1,4 +1,4 @@
-r"""Linguistically-informed self-attention: a head that is a deep bi-affine parser.
+"""Linguistically-informed self-attention: a head that is a deep bi-affine parser.
 
 Strubell et al., *Linguistically-Informed Self-Attention for Semantic Role Labeling*, EMNLP 2018,
 as Bugliarello and Okazaki (ACL 2020) take it over for translation.
@@ -18,11 +18,11 @@ LEAKY_SLOPE = 0.1
 def parser_scores(
     query: Tensor, key: Tensor, weight: Tensor, key_bias: Tensor | None = None
 ) -> Tensor:
-    r"""Score every key as the head of every query (LISA Eq. 2, before the softmax).
+    """Score every key as the head of every query (LISA Eq. 2, before the softmax).
 
-    .. math:: A = \mathrm{softmax}\left(\phi(Q)\, U \phi(K)^\top / \sqrt{d}\right)
+    .. math:: A = softmax(φ(Q) U φ(K)ᵀ / √d)
 
-    with φ the leaky rectifier. LISA does not scale by :math:`\sqrt d`; we do, as for every other
+    with φ the leaky rectifier. LISA does not scale by `√d`; we do, as for every other
     head, since U takes up the factor and starts at the same size.
 
     Args:

@@ -1,8 +1,8 @@
-r"""Latent phrase structure: syntactic distances that gate attention, and their synchronisation.
+"""Latent phrase structure: syntactic distances that gate attention, and their synchronisation.
 
 Harada and Watanabe, *Neural Machine Translation with Synchronous Latent Phrase Structure*,
-ACL-IJCNLP SRW 2021. :math:`d_i` is the syntactic distance between word i and the one before it,
-which is large where constituents meet; :math:`e` is the same on the source side.
+ACL-IJCNLP SRW 2021. `d_i` is the syntactic distance between word i and the one before it,
+which is large where constituents meet; `e` is the same on the source side.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SHUT = -1e4
 
 
 def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    r"""Measure the distance of each word to the one before it (LPSI Eq. 4).
+    """Measure the distance of each word to the one before it (LPSI Eq. 4).
 
-    .. math:: d_i = \tanh(W [k_{i-M} \ldots k_i] + b)
+    .. math:: d_i = tanh(W [k_{i−M} … k_i] + b)
 
     Args:
         keys: k, ``(..., T, d)``; zeros stand before the first.
-        weight: W, ``(..., M + 1, d)``; its last row meets :math:`k_i`.
+        weight: W, ``(..., M + 1, d)``; its last row meets `k_i`.
         bias: b, ``(...)``.
 
     Returns:
@@ -52,15 +52,15 @@ def last_syntactic_distance(keys: Tensor, weight: Tensor, bias: Tensor) -> Tenso
 
 
 def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
-    r"""Open the gate between two words as far as no boundary stands between them (LPSI Eq. 5).
+    """Open the gate between two words as far as no boundary stands between them (LPSI Eq. 5).
 
     .. math::
-        \alpha_{j,t} = \frac{\mathrm{hardtanh}(\tau (d_t - d_j)) + 1}{2}, \qquad
-        g_{t,i} = \prod_{j=i+1}^{t-1} \alpha_{j,t}
+        α_{j,t} = (hardtanh(τ (d_t − d_j)) + 1) / 2
+        g_{t,i} = Π_{j=i+1}^{t−1} α_{j,t}
 
     for i < t, t being the query. The paper needs no more in the decoder and says no more about the
-    encoder; to the right we mirror it, :math:`g_{t,i} = \prod_{j=t+1}^{i-1} \alpha_{j,t}`. A word
-    itself and its neighbours have gate 1.
+    encoder; to the right we mirror it, `g_{t,i} = Π_{j=t+1}^{i−1} α_{j,t}`. A word itself and its
+    neighbours have gate 1.
 
     Args:
         distances: d, ``(..., T)``.
@@ -74,7 +74,7 @@ def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = F
 
 
 def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
-    r"""Return the logarithm of the gates, to be added to the scores before a softmax.
+    """Return the logarithm of the gates, to be added to the scores before a softmax.
 
     Products become sums, whose gradients are sums too. A gate with a saturated factor, α = 0,
     passes no gradient on, since a saturated hardtanh has none.
@@ -91,10 +91,10 @@ def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False)
 
 
 def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
-    r"""Multiply the factors of the words between query and key, as logarithms (LPSI Eq. 5).
+    """Multiply the factors of the words between query and key, as logarithms (LPSI Eq. 5).
 
     Args:
-        log_factors: :math:`\log \alpha_{j,t}`, ``(..., T, T)``, row = query t, column = j.
+        log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
         causal: there is nothing to the right.
 
     Returns:
@@ -134,11 +134,11 @@ def _log_factors(pivot: Tensor, between: Tensor, temperature: float) -> Tensor:
 
 
 def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
-    r"""Let the gates through, and normalise again (LPSI Eq. 6).
+    """Let the gates through, and normalise again (LPSI Eq. 6).
 
-    .. math:: \tilde a_{t,i} = \frac{g_{t,i} a_{t,i}}{\sum_j g_{t,j} a_{t,j}}
+    .. math:: ã_{t,i} = g_{t,i} a_{t,i} / Σ_j g_{t,j} a_{t,j}
 
-    which is softmax(scores + log g) where :math:`a` = softmax(scores).
+    which is softmax(scores + log g) where a = softmax(scores).
 
     Args:
         attention: a, ``(..., T, T)`` probabilities.
@@ -152,9 +152,9 @@ def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
 
 
 def project_distances(source_distances: Tensor, cross_attention: Tensor) -> Tensor:
-    r"""Carry the source's distances over to the target (LPSI Eq. 8).
+    """Carry the source's distances over to the target (LPSI Eq. 8).
 
-    .. math:: \tilde d = C e
+    .. math:: d̃ = C e
 
     Args:
         source_distances: e, ``(..., S)``.
@@ -169,9 +169,9 @@ def project_distances(source_distances: Tensor, cross_attention: Tensor) -> Tens
 def sync_mse_loss(
     distances: Tensor, projected: Tensor, padding_mask: Tensor | None = None
 ) -> Tensor:
-    r"""Squared difference of the target's distances and the projected ones (LPSI Eq. 7).
+    """Squared difference of the target's distances and the projected ones (LPSI Eq. 7).
 
-    .. math:: L_{mse} = \sum_i (d_i - \tilde d_i)^2
+    .. math:: L_mse = Σ_i (d_i − d̃_i)²
 
     Args:
         distances: d, ``(..., T)``.
@@ -190,9 +190,9 @@ def sync_mse_loss(
 def sync_rank_loss(
     distances: Tensor, projected: Tensor, padding_mask: Tensor | None = None, margin: float = 1.0
 ) -> Tensor:
-    r"""Hinge loss on the order of the distances (LPSI Eq. 10).
+    """Hinge loss on the order of the distances (LPSI Eq. 10).
 
-    .. math:: L_{rank} = \sum_{i<j} \max(0, 1 - \mathrm{sign}(d_i - d_j) (\tilde d_i - \tilde d_j))
+    .. math:: L_rank = Σ_{i<j} max(0, 1 − sign(d_i − d_j) (d̃_i − d̃_j))
 
     Args:
         distances: d, ``(..., T)``, which get no gradient from this loss.

@@ -1,7 +1,7 @@
-r"""Parent-scaled self-attention: every token looks around its parent's position.
+"""Parent-scaled self-attention: every token looks around its parent's position.
 
 Bugliarello and Okazaki, *Enhancing Machine Translation with Dependency-Aware Self-Attention*,
-ACL 2020. :math:`p_t` is the position of token t's parent, the middle of the parent's subwords.
+ACL 2020. `p_t` is the position of token t's parent, the middle of the parent's subwords.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ._numerics import dot_products, widen
 
 
 def parent_scaled_scores(query: Tensor, key: Tensor, parent_weights: Tensor) -> Tensor:
-    r"""Scale each score by how near its key is to the query's parent (PASCAL Eq. 1).
+    """Scale each score by how near its key is to the query's parent (PASCAL Eq. 1).
 
-    .. math:: N = \frac{Q K^\top}{\sqrt{d}} \odot D
+    .. math:: N = (Q Kᵀ / √d) ⊙ D
 
     Args:
         query: Q, ``(..., T, d)``.
@@ -31,10 +31,9 @@ def parent_scaled_scores(query: Tensor, key: Tensor, parent_weights: Tensor) -> 
 
 
 def parent_gaussian(parents: Tensor, length: int, std: float = 1.0) -> Tensor:
-    r"""Weigh every column by a normal density around the parent's position (PASCAL Eq. 2).
+    """Weigh every column by a normal density around the parent's position (PASCAL Eq. 2).
 
-    .. math::
-        D[t, j] = \frac{1}{\sqrt{2 \pi \sigma^2}} \exp\left(-\frac{(j - p_t)^2}{2 \sigma^2}\right)
+    .. math:: D[t, j] = exp(−(j − p_t)² / (2 σ²)) / √(2 π σ²)
 
     Args:
         parents: p, ``(..., T)`` columns, counted from 0, maybe between two; NaN = no parent.

@@ -1,4 +1,4 @@
-r"""Dependency-based relative positions: how much deeper a key stands in the tree than the query.
+"""Dependency-based relative positions: how much deeper a key stands in the tree than the query.
 
 Omote, Tamura and Ninomiya, *Dependency-Based Relative Positional Encoding for Transformer NMT*,
 RANLP 2019: Shaw et al.'s (2018) relative positions, with depths in place of positions.
@@ -14,11 +14,11 @@ from ._numerics import widen
 
 
 def relative_depth_scores(query: Tensor, depths: Tensor, embedding: Tensor) -> Tensor:
-    r"""Score every key by its depth relative to the query's, to be added to the ordinary scores.
+    """Score every key by its depth relative to the query's, to be added to the ordinary scores.
 
     .. math::
-        e_{ij} = \frac{q_i (k_j + a_{c(i,j)})^\top}{\sqrt{d}}, \qquad
-        c(i,j) = \mathrm{clip}(\mathrm{depth}_j - \mathrm{depth}_i, -K, K)
+        e_{ij} = q_i (k_j + a_{c(i,j)})ᵀ / √d
+        c(i, j) = clip(depth_j − depth_i, −K, K)
 
     of which this is the part of a.
 

@@ -1,8 +1,8 @@
-r"""Syntax-directed attention: the source seen from one word, as far as the dependency tree says.
+"""Syntax-directed attention: the source seen from one word, as far as the dependency tree says.
 
 Chen, Wang, Utiyama, Sumita and Zhao, *Syntax-Directed Attention for Neural Machine Translation*,
-AAAI 2018, and the attentions that it is compared with. :math:`s'_i` is the state that asks,
-:math:`h_j` the annotation of source word j, and :math:`p_i` the source position that a state
+AAAI 2018, and the attentions that it is compared with. `s'_i` is the state that asks,
+`h_j` the annotation of source word j, and `p_i` the source position that a state
 expects to translate.
 """
 
@@ -16,13 +16,13 @@ from ._trees import find_ancestors
 
 
 def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-    r"""Score every source word (SDAtt Eq. 2).
+    """Score every source word (SDAtt Eq. 2).
 
-    .. math:: e_{ij} = v \cdot \tanh(U s'_i + W h_j)
+    .. math:: e_{ij} = v · tanh(U s'_i + W h_j)
 
     Args:
-        query: :math:`U s'_i`, ``(..., T, a)``.
-        key: :math:`W h_j`, ``(..., S, a)``.
+        query: `U s'_i`, ``(..., T, a)``.
+        key: `W h_j`, ``(..., S, a)``.
         weight: v, ``(a)``.
 
     Returns:
@@ -32,9 +32,9 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 
 
 def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
-    r"""Place a state in the source (SDAtt Eq. 5).
+    """Place a state in the source (SDAtt Eq. 5).
 
-    .. math:: p_i = (J - 1) \cdot \mathrm{sigmoid}(v_p \cdot \tanh(W_p s'_i))
+    .. math:: p_i = (J − 1) · sigmoid(v_p · tanh(W_p s'_i))
 
     The paper has J in the place of J - 1. Columns are counted from 0 here, so that the last word is
     at J - 1, and beyond it there is nothing to look at: the paper's p would have to be clamped, and
@@ -53,13 +53,13 @@ def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
 def local_attention(
     scores: Tensor, position: Tensor, half_window: int = 10, renormalise: bool = False
 ) -> Tensor:
-    r"""Fade the global attention out around a position (SDAtt Eq. 6).
+    """Fade the global attention out around a position (SDAtt Eq. 6).
 
     .. math::
-        a^l_{ij} = \mathrm{softmax}_j(e_{ij})
-        \exp\left(-\frac{(j - p_i)^2}{2 \sigma^2}\right), \qquad \sigma = D / 2
+        a^l_{ij} = softmax_j(e_{ij}) exp(−(j − p_i)² / (2 σ²))
+        σ = D / 2
 
-    for :math:`|j - p_i| \le D`, and 0 elsewhere. The paper does not normalise it again: a state
+    for `|j − p_i| ≤ D`, and 0 elsewhere. The paper does not normalise it again: a state
     that attends to what is far from p sees hardly anything of the source.
 
     Args:
@@ -83,11 +83,11 @@ def local_attention(
 def flexible_attention(
     scores: Tensor, position: Tensor, sharpness: Tensor, half_window: int = 10
 ) -> Tensor:
-    r"""Let the state choose how narrow its window is (Shu and Nakayama, 2017).
+    """Let the state choose how narrow its window is (Shu and Nakayama, 2017).
 
     .. math::
-        a^f_{ij} = \mathrm{softmax}_j\left(e_{ij} - g_i \frac{(j - p_i)^2}{2 \sigma^2}\right),
-        \qquad \sigma = D / 2
+        a^f_{ij} = softmax_j(e_{ij} − g_i (j − p_i)² / (2 σ²))
+        σ = D / 2
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
@@ -104,12 +104,12 @@ def flexible_attention(
 
 
 def tree_distances(parents: Tensor) -> Tensor:
-    r"""Count the edges between each two words of a dependency tree (SDAtt Eq. 9).
+    """Count the edges between each two words of a dependency tree (SDAtt Eq. 9).
 
     Words i and j are as far apart as they are from the lowest word that is above both:
-    :math:`M_{ij} = \mathrm{depth}_i + \mathrm{depth}_j - 2 |\mathrm{above}_i \cap
-    \mathrm{above}_j|`, where every word is above itself and the depth of a word is the number of
-    words above it. Words of two trees are as far apart as if a word above both roots joined them.
+    `M_{ij} = depth_i + depth_j − 2 |above_i ∩ above_j|`, where every word is above itself and the
+    depth of a word is the number of words above it. Words of two trees are as far apart as if a
+    word above both roots joined them.
 
     Args:
         parents: ``(..., T)`` integer columns; a root is its own parent.
@@ -127,7 +127,7 @@ def tree_distances(parents: Tensor) -> Tensor:
 
 
 def distances_from(position: Tensor, distances: Tensor) -> Tensor:
-    r"""Look up how far every word is from the word at a position, :math:`M[p_i]`.
+    """Look up how far every word is from the word at a position, `M[p_i]`.
 
     The position is rounded. Its gradient goes straight through the rounding: it is that of the
     straight line between the rows of the two words next to it.
@@ -151,11 +151,11 @@ def distances_from(position: Tensor, distances: Tensor) -> Tensor:
 
 
 def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
-    r"""Expect the distances of every word from the one attended to.
+    """Expect the distances of every word from the one attended to.
 
-    .. math:: \bar M_{ij} = \sum_k \mathrm{softmax}_k(e_{ik}) M_{kj}
+    .. math:: M̄_{ij} = Σ_k softmax_k(e_{ik}) M_{kj}
 
-    It stands in the place of :math:`M[p_i]` where no position is predicted. The paper does not have
+    It stands in the place of `M[p_i]` where no position is predicted. The paper does not have
     it.
 
     Args:
@@ -170,19 +170,20 @@ def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
 
 
 def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
-    r"""Attend to what is near in the tree (SDAtt Eq. 10-11).
+    """Attend to what is near in the tree (SDAtt Eq. 10-11).
 
     .. math::
-        e^s_{ij} = e_{ij} \exp\left(-\frac{M[p_i][j]^2}{2 \sigma^2}\right), \qquad
-        a^s_{ij} = \mathrm{softmax}_{j : M[p_i][j] \le n}(e^s_{ij}), \qquad \sigma = n / 2
+        e^s_{ij} = e_{ij} exp(−M[p_i][j]² / (2 σ²))
+        a^s_{ij} = softmax_{j : M[p_i][j] ≤ n}(e^s_{ij})
+        σ = n / 2
 
     and 0 elsewhere. That is how the text explains Eq. 11, in which the window is
-    :math:`[p_i - n, p_i + n]`. The nearest word is always in the window. Around a predicted
+    `[p_i − n, p_i + n]`. The nearest word is always in the window. Around a predicted
     position it is anyway, at distance 0; but expected distances may all be greater than n.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
-        distances: :math:`M[p_i]`, ``(..., S)``, see :func:`distances_from` and
+        distances: `M[p_i]`, ``(..., S)``, see :func:`distances_from` and
             :func:`expected_distances`.
         n: half the window, in edges.
 
@@ -193,7 +194,7 @@ def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> 
 
 
 def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
-    """Return :math:`e^s` of :func:`syntax_directed_attention`, minus infinity outside the window.
+    """Return `e^s` of :func:`syntax_directed_attention`, minus infinity outside the window.
 
     Args:
         scores, distances, n: as there.
@@ -212,6 +213,6 @@ def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Ten
 
 
 def _offsets(position: Tensor, scores: Tensor) -> Tensor:
-    """Return :math:`j - p_i`, ``(..., S)``."""
+    """Return `j − p_i`, ``(..., S)``."""
     columns = torch.arange(scores.size(-1), dtype=scores.dtype, device=scores.device)
     return columns - position.unsqueeze(-1)

@@ -1,7 +1,7 @@
-r"""Syntax-guided localized self-attention: gates like LPSI's, opened and shut by a parser.
+"""Syntax-guided localized self-attention: gates like LPSI's, opened and shut by a parser.
 
 Hou et al., *Syntax-guided Localized Self-attention by Constituency Syntactic Distance*, Findings of
-EMNLP 2022. The distance :math:`d_i` between word i and the one before it is read off a tree: it is
+EMNLP 2022. The distance `d_i` between word i and the one before it is read off a tree: it is
 the height of the smallest subtree that holds both.
 """
 
@@ -17,14 +17,14 @@ from .lpsi import sum_between
 
 
 def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
-    r"""Open the gate between two words as far as no higher boundary stands between them.
+    """Open the gate between two words as far as no higher boundary stands between them.
 
     .. math::
-        \alpha_{j,t} = \frac{1 + \tanh((d_t - d_j) / \tau)}{2}, \qquad
-        g_{t,i} = \prod_{j \text{ between } i \text{ and } t} \alpha_{j,t}
+        α_{j,t} = (1 + tanh((d_t − d_j) / τ)) / 2
+        g_{t,i} = Π_j α_{j,t}
 
-    t being the query: LPSI Eq. 5 with another squashing function. A word itself and its neighbours
-    have gate 1.
+    over the words j between i and t, t being the query: LPSI Eq. 5 with another squashing function.
+    A word itself and its neighbours have gate 1.
 
     Args:
         distances: d, ``(..., T)``; NaN = not known, which shuts nothing.

@@ -1,4 +1,4 @@
-r"""Synchronous syntactic attention: the decoder's dependency head follows the encoder's.
+"""Synchronous syntactic attention: the decoder's dependency head follows the encoder's.
 
 Deguchi, Tamura and Ninomiya, *Synchronous Syntactic Attention for Transformer Neural Machine
 Translation*, ACL-IJCNLP SRW 2021. E and D are the bi-affine attentions of encoder and decoder
@@ -16,14 +16,14 @@ from ._numerics import widen
 def project_attention(
     source_attention: Tensor, cross_attention: Tensor, backward_attention: Tensor | None = None
 ) -> Tensor:
-    r"""Carry the source's dependency attention over to the target (SyncAttn Eq. 7).
+    """Carry the source's dependency attention over to the target (SyncAttn Eq. 7).
 
-    .. math:: D_{mapped} = C E C^\top
+    .. math:: D_mapped = C E Cᵀ
 
     Args:
         source_attention: E, ``(..., S, S)``.
         cross_attention: C, ``(..., T, S)``, row = target token.
-        backward_attention: ``(..., S, T)`` in place of :math:`C^\top`, row = source token; the
+        backward_attention: ``(..., S, T)`` in place of `Cᵀ`, row = source token; the
             Japanese version of the paper (NLP 2021, Eq. 11) normalises over the target here.
 
     Returns:
@@ -41,10 +41,11 @@ def sync_attention_loss(
     padding_mask: Tensor | None = None,
     causal: bool = True,
 ) -> Tensor:
-    r"""Squared distance of the decoder's attention to the projected one (SyncAttn Eq. 8-9).
+    """Squared distance of the decoder's attention to the projected one (SyncAttn Eq. 8-9).
 
     .. math::
-        D' = \mathrm{softmax}(D_{mapped}), \qquad L_{sync} = \sum_{t, j} (D'[t, j] - D[t, j])^2
+        D' = softmax(D_mapped)
+        L_sync = Σ_{t,j} (D'[t, j] − D[t, j])²
 
     Both the softmax and the sum run over the cells that D can fill: no padding, and no column to
     the right of its row if ``causal``.

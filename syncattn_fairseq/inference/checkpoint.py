@@ -6,6 +6,7 @@ import logging
 import pickle
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ class CheckpointModel(Model):
         sentences: Sequence[str],
         translations: Sequence[str] | None = None,
         layer: int | None = None,
+        head: int | None = None,
     ) -> list[Alignment]:
         """See `Model`."""
         layers = min(model.decoder.num_layers for model in self.models)
@@ -97,17 +99,37 @@ class CheckpointModel(Model):
             Alignment(source, target.sentence, _nothing(target.sentence, source))
             for source, target in pairs
         ]
-        for indices, forced in self._forced(pairs):
-            if layer is None:
-                attention = forced.mean([extra["attn"][0] for extra in forced.extras])
-            else:
-                attention = forced.cross_attention()[layer - 1]
-            assert attention is not None
-            matrices = forced.between_tokens(attention, forced.target, forced.source)
-            for index, matrix in zip(indices, matrices, strict=True):
-                source, target = pairs[index]
-                found[index] = Alignment(source, target.sentence, matrix.float().cpu().numpy())
+        with self._showing(head):
+            for indices, forced in self._forced(pairs):
+                if layer is None:
+                    attention = forced.mean([extra["attn"][0] for extra in forced.extras])
+                else:
+                    attention = forced.cross_attention()[layer - 1]
+                assert attention is not None
+                matrices = forced.between_tokens(attention, forced.target, forced.source)
+                for index, matrix in zip(indices, matrices, strict=True):
+                    source, target = pairs[index]
+                    found[index] = Alignment(source, target.sentence, matrix.float().cpu().numpy())
         return found
+
+    @contextmanager
+    def _showing(self, head: int | None) -> Iterator[None]:
+        """Let the decoders show one head of each layer, as ``--alignment-head`` does."""
+        if head is None:
+            yield
+            return
+        decoders = [model.decoder for model in self.models]
+        if not all(hasattr(decoder, "show_head") for decoder in decoders):
+            raise DataError(f"{self.name}: the model can show the mean of its heads only")
+        try:
+            for decoder in decoders:
+                decoder.show_head(head)
+            yield
+        except ValueError as error:
+            raise DataError(f"{self.name}: {error}") from None
+        finally:
+            for decoder in decoders:
+                decoder.show_head(None)
 
     def distances(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None

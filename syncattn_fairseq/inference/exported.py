@@ -106,12 +106,15 @@ class CTranslate2Model(Model):
         sentences: Sequence[str],
         translations: Sequence[str] | None = None,
         layer: int | None = None,
+        head: int | None = None,
     ) -> list[Alignment]:
         """See `Model`; there is one layer only, which was chosen in the export."""
         if layer not in (None, self.about.alignment_layer):
             raise DataError(
                 f"{self.folder}: shows the attention of layer {self.about.alignment_layer} only"
             )
+        if head is not None:
+            raise DataError(f"{self.folder}: shows the mean of the layer's heads only")
         pairs = self._pairs(sentences, translations)
         found = [
             Alignment(

@@ -65,6 +65,7 @@ def load(
         [ensemble.paths[0].parent, ensemble.data],
         (ensemble.source, ensemble.target),
         (ensemble.task.source_dictionary.symbols, ensemble.task.target_dictionary.symbols),
+        ensemble.task.schemes,
     )
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return CheckpointModel(ensemble, cutters, torch.device(chosen))

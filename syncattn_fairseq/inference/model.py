@@ -67,6 +67,7 @@ class Model(ABC):
         sentences: Sequence[str],
         translations: Sequence[str] | None = None,
         layer: int | None = None,
+        head: int | None = None,
     ) -> list[Alignment]:
         """Say what each word of the translations attends to in the source.
 
@@ -74,9 +75,10 @@ class Model(ABC):
             sentences: the sources.
             translations: of each; those that the model finds itself where they are left out.
             layer: of the decoder, from 1; None: the one that the model aligns with.
+            head: of the layer, from 1; None: the mean of its heads.
 
         Raises:
-            DataError: there is no such layer, or as `translate`.
+            DataError: there is no such layer or head, or as `translate`.
         """
         raise DataError(f"{self.name}: it shows no alignments")
 

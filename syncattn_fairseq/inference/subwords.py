@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..data.pieces import open_pieces
+from ..data.pieces import apply_pieces, open_pieces
 from ..data.words import detect_scheme
 
 
@@ -22,22 +22,8 @@ class Cutter(ABC):
         """Return the subwords of a sentence."""
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Cut sentences whose words are separated by white space.
-
-        Raises:
-            DataError: a word contains what marks subwords.
-        """
-        found = []
-        for number, sentence in enumerate(sentences, 1):
-            words = sentence.split()
-            for word in words:
-                if self.scheme == "sentencepiece" and "▁" in word:
-                    raise DataError(
-                        f"sentence {number}: the word {word!r} contains U+2581, which marks the "
-                        "start of a word in pieces; replace it, for instance with '_'"
-                    )
-            found.append(self.cut(words))
-        return found
+        """Cut sentences whose words are separated by white space."""
+        return [self.cut(sentence.split()) for sentence in sentences]
 
 
 class Words(Cutter):
@@ -71,9 +57,8 @@ class Pieces(Cutter):
         self.processor = open_pieces(path)
 
     def cut(self, words: Sequence[str]) -> list[str]:
-        """Return the pieces."""
-        pieces: list[str] = self.processor.encode(" ".join(words), out_type=str)
-        return pieces
+        """Return the pieces; U+2581 in a word becomes ``_``."""
+        return apply_pieces(self.processor, " ".join(words))
 
 
 class Codes(Cutter):
@@ -134,6 +119,7 @@ def open_cutters(
     folders: Sequence[Path],
     languages: tuple[str, str],
     vocabularies: tuple[Sequence[str], Sequence[str]],
+    schemes: tuple[str | None, str | None] = (None, None),
 ) -> tuple[Cutter, Cutter]:
     """Load the subword models of source and target.
 
@@ -142,6 +128,7 @@ def open_cutters(
         folders: where to look.
         languages: the two.
         vocabularies: of each.
+        schemes: how the subwords of each are marked; None: as its vocabulary tells.
 
     Raises:
         DataError: there are none for subwords, or they are not those of the vocabulary.
@@ -149,7 +136,7 @@ def open_cutters(
     paths = subword_paths(given) or find_subwords(folders, *languages)
     cutters = []
     for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
-        scheme = detect_scheme(vocabulary)
+        scheme = schemes[side] or detect_scheme(vocabulary)
         if paths is None and scheme != "none":
             raise DataError(
                 f"the model reads and writes subwords ({scheme}) and the model that cuts words "
@@ -158,7 +145,7 @@ def open_cutters(
         cutter = Words() if paths is None else open_cutter(paths[side])
         if cutter.scheme != scheme:
             raise DataError(
-                f"{paths[side] if paths else ''}: cuts as {cutter.scheme}, but the vocabulary of "
+                f"{paths[side] if paths else ''}: cuts as {cutter.scheme}, but the text of "
                 f"{language} is cut as {scheme}; give the subword model of the training"
             )
         cutters.append(cutter)

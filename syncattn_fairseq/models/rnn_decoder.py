@@ -17,16 +17,16 @@ from .rnn_encoder import MAX_POSITIONS
 
 
 class ConditionalGRUDecoder(FairseqIncrementalDecoder):
-    r"""A decoder that reads a word, looks at the source, and moves on.
+    """A decoder that reads a word, looks at the source, and moves on.
 
     .. math::
-        s'_i = \mathrm{GRU}_1(s_{i-1}, y_{i-1}), \quad c_i = \sum_j a_{ij} h_j, \quad
-        s_i = \mathrm{GRU}_2(s'_i, c_i)
-
-        P(y_i) = \mathrm{softmax}(L_o \tanh(L_w y_{i-1} + L_d s_i + L_c c_i))
+        s'_i = GRU_1(s_{i−1}, y_{i−1})
+        c_i = Σ_j a_{ij} h_j
+        s_i = GRU_2(s'_i, c_i)
+        P(y_i) = softmax(L_o tanh(L_w y_{i−1} + L_d s_i + L_c c_i))
 
     (SDAtt Eq. 1-4, and 8 for syntax-directed attention). With double context, c is that of the
-    global attention, which drives the state, and :math:`L_s c^s_i` is added for the other
+    global attention, which drives the state, and `L_s c^s_i` is added for the other
     attention, made of the same scores (Eq. 13-14). The first state comes from the backward
     encoder's last, as in Bahdanau et al. (2015).
 

@@ -7,15 +7,17 @@ from torch import Tensor
 
 
 def gru_step(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
-    r"""Return the next state of a :class:`torch.nn.GRUCell`.
+    """Return the next state of a :class:`torch.nn.GRUCell`.
 
     .. math::
-        r = \sigma(i_r + h_r), \quad z = \sigma(i_z + h_z), \quad n = \tanh(i_n + r h_n), \quad
-        s' = (1 - z) n + z s
+        r = σ(i_r + h_r)
+        z = σ(i_z + h_z)
+        n = tanh(i_n + r h_n)
+        s' = (1 − z) n + z s
 
     Args:
-        inputs: :math:`[i_r; i_z; i_n] = W_i x + b_i`, ``(B, 3 d)``.
-        recurrent: :math:`[h_r; h_z; h_n] = W_h s + b_h`, ``(B, 3 d)``.
+        inputs: `[i_r; i_z; i_n] = W_i x + b_i`, ``(B, 3 d)``.
+        recurrent: `[h_r; h_z; h_n] = W_h s + b_h`, ``(B, 3 d)``.
         state: s, ``(B, d)``.
 
     Returns:

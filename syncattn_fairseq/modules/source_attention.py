@@ -71,12 +71,11 @@ class GlobalAttention(nn.Module):
 
 
 class PositionPredictor(nn.Module):
-    r"""Expects, from its state, which source position the decoder translates (SDAtt Eq. 5).
+    """Expects, from its state, which source position the decoder translates (SDAtt Eq. 5).
 
-    .. math:: p_i = (J - 1) \cdot \mathrm{sigmoid}\Bigl(
-        \frac{4}{d} v_p \cdot \tanh(W_p s'_i)\Bigr)
+    .. math:: p_i = (J − 1) · sigmoid((4 / d) v_p · tanh(W_p s'_i))
 
-    The factor is ours: the paper's :math:`v_p` absorbs it, but Adam does not. It moves every weight
+    The factor is ours: the paper's `v_p` absorbs it, but Adam does not. It moves every weight
     by about the learning rate at each update, however small the gradient is. As long as attention
     means nothing yet, all states pull p the same way, and the d terms of the sum grow together:
     within some fifty updates the sigmoid is flat for every state, at one end of the sentence, and

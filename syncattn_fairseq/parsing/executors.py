@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from threading import Thread
 from typing import Any, TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import hash_file, replacing
+from ..base.processes import end_with_parent
 from ..base.slurm import minutes_of, open_executor, queued, submitted
 from .shards import Shard, ShardTask
 
@@ -94,7 +93,7 @@ def _work(
     report_every: float,
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
-    Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     waiting = 0
     sent = time.monotonic()
 
@@ -117,14 +116,6 @@ def _work(
             task.parse(shards[index], parser, report)
     except (DataError, OSError) as error:
         sender.send(str(error))
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that has started it is killed: nobody waits for its work."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) -> Executor:

@@ -162,8 +162,10 @@ def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
     common = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(threads)}
     if machines.cpu or machines.slurm is not None or jobs == 1:
         return [common] * jobs
-    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    names = gpus.split(",") if gpus else [str(n) for n in range(jobs * machines.processes)]
+    import torch
+
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = visible.split(",") if visible else [str(n) for n in range(torch.cuda.device_count())]
     each = machines.processes
     taken = [[names[(n * each + k) % len(names)] for k in range(each)] for n in range(jobs)]
     return [common | {"CUDA_VISIBLE_DEVICES": ",".join(some)} for some in taken]

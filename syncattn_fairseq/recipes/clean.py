@@ -16,15 +16,6 @@ def key(sentence: str) -> str:
     return "".join(sentence.split()).lower()
 
 
-#: Marks the first piece of a word for sentencepiece, so that no word may hold it.
-MARK, REPLACEMENT = "\u2581", "_"
-
-
-def without_mark(sentence: str) -> str:
-    """Return a sentence with U+2581 replaced."""
-    return sentence.replace(MARK, REPLACEMENT)
-
-
 def find_fault(source: str, target: str, max_words: int | None, ratio: float | None) -> str | None:
     """Return why a pair of tokenised sentences is left out, or None if it is kept.
 

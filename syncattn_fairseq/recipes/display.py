@@ -1,4 +1,8 @@
-"""What a recipe shows: a line for each stage, and a bar for each that runs, on a terminal."""
+"""What a recipe shows: a line for each stage, and how far each is that runs.
+
+That is a bar on a terminal; elsewhere, as in a log, a training says every half minute how many
+updates it has done.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,15 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tqdm import tqdm
 
 #: How fairseq logs the number of updates, in any of its formats.
 UPDATES = re.compile(r"num_updates\W+(\d+)")
+#: Seconds between two lines about a training, where there is no terminal.
+SAID_EVERY = 30
 
 
 class Bar:
@@ -22,9 +28,14 @@ class Bar:
         title: what stands before it.
         updates: how many updates there are to be; None: what commands print is shown instead.
         position: line of the terminal, from 0.
+        say: prints a line.
     """
 
-    def __init__(self, title: str, updates: int | None, position: int) -> None:
+    def __init__(
+        self, title: str, updates: int | None, position: int, say: Callable[[str], object]
+    ) -> None:
+        self._title, self._updates, self._say = title, updates, say
+        self._said = time.monotonic()
         shown = "{l_bar}{bar}{r_bar}" if updates else "{desc} [{elapsed}] {postfix}"
         self._bar = tqdm(
             desc=title,
@@ -39,13 +50,14 @@ class Bar:
 
     def told(self, text: str) -> None:
         """Take in what a command printed."""
-        if self._bar.disable:
-            return
-        if self._bar.total is None:
+        if self._updates is None:
             self._bar.set_postfix_str(text.strip()[:120])
         elif found := UPDATES.search(text):
             self._bar.n = int(found[1])
             self._bar.refresh()
+            if self._bar.disable and time.monotonic() - self._said >= SAID_EVERY:
+                self._said = time.monotonic()
+                self._say(f"   {self._title}: {found[1]} of {self._updates} updates")
 
     def close(self) -> None:
         """Take it away."""
@@ -73,7 +85,7 @@ class Display:
         with self._lock:
             position = next(n for n in range(len(self._taken) + 1) if n not in self._taken)
             self._taken.add(position)
-        bar = Bar(title, updates, position)
+        bar = Bar(title, updates, position, self.say)
         began = time.monotonic()
         try:
             yield bar

@@ -12,6 +12,7 @@ from typing import Any
 
 from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
+from .known_options import check_options
 from .launch import Machines, training
 from .needs import ENCODER_PARSES, MULTI_TASK
 from .prepare import RAW, WORDS, folder, gold_alignments
@@ -80,6 +81,7 @@ class Cell:
         """All settings, but for those that the seed and the direction make."""
         config = load_system(self.path, self.changes)
         check_system(config, self.path)
+        check_options(config, self.path)
         return config
 
     @property
@@ -92,6 +94,13 @@ class Cell:
     def name(self) -> str:
         """What it is called on the terminal."""
         return f"{self.system}, seed {self.seed}"
+
+    @property
+    def plugin(self) -> Path:
+        """What fairseq loads: this package, or another of the user's that ``user_dir`` names."""
+        named = Path(self.config["common"].get("user_dir", self.experiment.plugin.name))
+        ours = self.experiment.plugin
+        return ours if str(named) == ours.name else named.resolve()
 
     @property
     def folder(self) -> Path:
@@ -150,7 +159,7 @@ class Cell:
             settings["checkpoint.save_dir"] = str(save_dir)
             settings = {k: v for k, v in settings.items() if not k.startswith(DECODING)}
             steps.append(line("mkdir", "-p", save_dir))
-            steps.append(training(self.path, experiment.plugin, experiment.machines, settings))
+            steps.append(training(self.path, self.plugin, experiment.machines, settings))
         return steps
 
     def _decode(self) -> list[Step]:
@@ -199,7 +208,7 @@ class Cell:
         source = changes.get("task.source_lang", task["source_lang"])
         target = changes.get("task.target_lang", task["target_lang"])
         step = line(
-            *("fairseq-generate", task["data"], "--user-dir", self.experiment.plugin),
+            *("fairseq-generate", task["data"], "--user-dir", self.plugin),
             *("--task", task["_name"], "-s", source, "-t", target, "--path", path),
             *("--batch-size", "100", *(["--cpu"] if machines.cpu else []), *how),
         )

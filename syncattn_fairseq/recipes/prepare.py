@@ -64,7 +64,7 @@ def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> li
     steps = {
         **texts,
         "align": _align(corpus),
-        "subwords": _subwords(corpus),
+        "subwords": _subwords(corpus, cores),
         "parse": _given_heads(corpus) if needs else [],
         **{f"parse-{language}": _parse(corpus, language, parsers) for language in parsed},
         "binarise": _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
@@ -216,7 +216,7 @@ def _align(corpus: Corpus) -> list[Step]:
     return [line(*command, "--words", folder(corpus, WORDS), "--languages", *corpus.languages)]
 
 
-def _subwords(corpus: Corpus) -> list[Step]:
+def _subwords(corpus: Corpus, cores: int) -> list[Step]:
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
     commands = [line("mkdir", "-p", pieces)]
     if corpus.subwords.scheme != "sentencepiece":
@@ -232,7 +232,7 @@ def _subwords(corpus: Corpus) -> list[Step]:
         names = [f"{split}.{language}" for split in SPLITS for language in languages]
         commands.append(
             line(
-                *("syncattn-bpe", "apply", "--model", f"{model}.model"),
+                *("syncattn-bpe", "apply", "--model", f"{model}.model", "--workers", str(cores)),
                 *("--input", *(words / name for name in names)),
                 *("--output", *(pieces / name for name in names)),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import IO, TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import replacing
+from .forks import Fork, Forks
 from .stages import Step
 
 Told: TypeAlias = Callable[[str], object]
@@ -52,10 +54,18 @@ class Failed(Exception):
     """A command ended with a status that is not 0."""
 
 
-class Processes:
-    """Starts commands; as a context manager it ends those that still run when its block ends."""
+Process: TypeAlias = "subprocess.Popen[bytes] | Fork"
 
-    def __init__(self) -> None:
+
+class Processes:
+    """Starts commands; as a context manager it ends those that still run when its block ends.
+
+    Args:
+        forks: starts those of our own environment; None: as all others.
+    """
+
+    def __init__(self, forks: Forks | None = None) -> None:
+        self._forks = forks
         self._writing = threading.Lock()
         self.ended = threading.Event()
         """Is set when its block ends."""
@@ -73,11 +83,13 @@ class Processes:
 
     def __exit__(self, *_: object) -> None:
         self.ended.set()
+        if self._forks:
+            self._forks.close()
         with self._writing:
             self._to_watch.close()
         self._watch.wait()
 
-    def _tell(self, sign: str, process: subprocess.Popen[bytes]) -> None:
+    def _tell(self, sign: str, process: Process) -> None:
         with self._writing:
             if not self._to_watch.closed:
                 print(sign, process.pid, sep="", file=self._to_watch, flush=True)
@@ -138,12 +150,19 @@ class Processes:
         output: IO[bytes] | None,
         variables: Mapping[str, str],
         locks: tuple[int, ...],
-    ) -> list[subprocess.Popen[bytes]]:
-        started: list[subprocess.Popen[bytes]] = []
+    ) -> list[Process]:
+        started: list[Process] = []
         with ExitStack() as closing:
-            source: int | IO[bytes] = subprocess.DEVNULL
-            if step.source:
-                source = closing.enter_context((work / step.source).open("rb"))
+            source: IO[bytes] = closing.enter_context(
+                (work / (step.source or os.devnull)).open("rb")
+            )
+            if self._forks and len(step.commands) == 1:
+                [words] = step.commands
+                program = shutil.which(words[0], path=variables["PATH"])
+                files = source.fileno(), output.fileno() if output else log, log, *locks
+                if fork := self._forks.start(words, program, work, variables, files):
+                    self._tell("+", fork)
+                    return [fork]
             for words in step.commands:
                 last = len(started) == len(step.commands) - 1
                 try:

@@ -183,6 +183,7 @@ def tables(
     seeds: Iterable[int] | None,
     baseline: Callable[[str], str],
     table: Callable[[Sequence[Sequence[str]]], str],
+    bullet: str = "",
 ) -> str:
     """Return the tables of translation, of structure and of costs, and notes.
 
@@ -192,6 +193,7 @@ def tables(
         seeds: of which seeds; None: all that there are.
         baseline: names the system that one is compared with.
         table: makes a table of rows.
+        bullet: what each note begins with.
     """
     wanted = None if seeds is None else {*seeds}
     rows = {
@@ -212,7 +214,7 @@ def tables(
     if structure:
         parts.append(table(_measured(rows, structure)))
     parts.append(table(_costs(rows)))
-    parts.append("\n".join(_notes(rows)))
+    parts.append("\n".join(bullet + note for note in _notes(rows)))
     return "\n\n".join(parts)
 
 
@@ -276,10 +278,12 @@ def _costs(rows: Mapping[str, Sequence[Any]]) -> list[list[str]]:
 
 def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
     cells = [cell for found in rows.values() for cell in found]
-    notes = [
-        "mean ± standard deviation (lowest–highest) over seeds",
-        "p: how often chance alone makes so large a difference of BLEU to the baseline: over seeds "
-        "by Welch's test, over sentences by paired bootstrap of the outputs of all seeds together",
+    notes = []
+    if any(len(found) > 1 for found in rows.values()):
+        notes.append("mean ± standard deviation (lowest–highest) over seeds")
+    notes += [
+        "p seeds: of the difference in BLEU to the baseline, by Welch's test over seeds",
+        "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together",
     ]
     for name in _SIGNED:
         signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.cli import bpe
-from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces
+from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces, open_pieces
 from syncattn_fairseq.data.words import count_subwords, join_subwords
 
 NAMES = [a + b + c for a in ("ba", "den", "mu") for b in ("ra", "te", "no") for c in ("l", "um")]
@@ -43,14 +44,14 @@ words = st.text(st.sampled_from("abdemnrtu@\u3000\u00a0\t猫") | letters, min_si
 
 @given(st.lists(words, max_size=6), st.sampled_from(MODEL_TYPES))
 def test_join_undoes_apply(models: dict[str, Path], sentence: list[str], kind: str) -> None:
-    (pieces,) = apply_pieces(models[kind], [" ".join(sentence)])
+    pieces = apply_pieces(open_pieces(models[kind]), " ".join(sentence))
     assert join_subwords(pieces, "sentencepiece") == sentence
     assert len(count_subwords(pieces, "sentencepiece")) == len(sentence)
     assert all(" " not in piece for piece in pieces)
 
 
 def test_vocabulary_is_learnt(models: dict[str, Path]) -> None:
-    (pieces,) = apply_pieces(models["bpe"], ["baum alte ☃☃"])
+    pieces = apply_pieces(open_pieces(models["bpe"]), "baum alte ☃☃")
     assert pieces[0] == "▁baum"
     assert pieces[-1] == "☃☃"
 
@@ -75,10 +76,37 @@ def test_apply_through_pipes_and_files(models: dict[str, Path], tmp_path: Path) 
     assert piped.stderr == b""
 
 
+def test_processes_write_the_same(models: dict[str, Path], tmp_path: Path) -> None:
+    rng = random.Random(1)
+    lines = [" ".join(rng.choices([*NAMES, "☃"], k=rng.randrange(9))) for _ in range(2500)]
+    source, outputs = tmp_path / "in", [tmp_path / "1", tmp_path / "3"]
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = ["apply", "--model", str(models["bpe"]), "--input", str(source)]
+    for output in outputs:
+        assert bpe.main([*arguments, "--output", str(output), "--workers", output.name]) == 0
+    one, three = (output.read_bytes() for output in outputs)
+    assert one == three and one.count(b"\n") == 2500
+
+
+def test_the_mark_of_pieces_is_replaced_and_counted(
+    models: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source, plain = tmp_path / "in", tmp_path / "plain"
+    source.write_text("a▁b ▁\nbaum\nder ▁baum\n", encoding="utf-8")
+    plain.write_text("a_b _\nbaum\nder _baum\n", encoding="utf-8")
+    for text in (source, plain):
+        arguments = ["--input", str(text), "--output", f"{text}.bpe"]
+        assert bpe.main(["apply", "--model", str(models["bpe"]), *arguments]) == 0
+        arguments = ["--input", str(text), "--vocab-size", "20", "--model", f"{text}"]
+        assert bpe.main(["learn", *arguments]) == 0
+    for suffix in (".bpe", ".model"):
+        assert Path(f"{source}{suffix}").read_bytes() == Path(f"{plain}{suffix}").read_bytes()
+    assert capfd.readouterr().err == f"{source}: 2 lines held U+2581, which is _ in pieces\n"
+
+
 @pytest.mark.parametrize(
     ("text", "size", "message"),
     [
-        ("a b\nc a▁b\n", "9", "text:2: the word 'a▁b' contains U+2581"),
         ("\n\n", "9", "no words to learn from"),
         ("a b\n", "500", "Vocabulary size too high"),
         ("a b c d e f\n", "5", "Vocabulary size is smaller than required_chars"),
@@ -95,16 +123,19 @@ def test_learn_refuses(
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_apply_refuses_and_leaves_no_output(
+    workers: str,
     models: dict[str, Path],
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "text").write_text("a\nb▁\n", encoding="utf-8")
+    (tmp_path / "text").write_bytes(b"a\nb\xff\n")
     output = tmp_path / "out"
-    arguments = ["apply", "--input", f"{tmp_path}/text", "--output", str(output), "--model"]
+    arguments = ["apply", "--input", f"{tmp_path}/text", "--output", str(output)]
+    arguments += ["--workers", workers, "--model"]
     assert bpe.main([*arguments, str(models["bpe"])]) == 1
-    assert "text:2: the word 'b▁'" in capfd.readouterr().err
+    assert "text:2: not UTF-8" in capfd.readouterr().err
     assert bpe.main([*arguments, f"{tmp_path}/text"]) == 1
     assert "not a sentencepiece model" in capfd.readouterr().err
     assert bpe.main([*arguments, f"{tmp_path}/none.model"]) == 1

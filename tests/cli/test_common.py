@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,13 +48,15 @@ def test_what_is_thrown_away_may_be_thrown_away_twice() -> None:
     check_outputs("/dev/null", Path("/dev/null"), None, None, "-", "-")
 
 
-def run(code: str) -> subprocess.Popen[str]:
+def run(code: str, *options: str) -> subprocess.Popen[str]:
     imports = "import sys, time\nfrom syncattn_fairseq.cli.common import command\n"
     return subprocess.Popen(
-        [sys.executable, "-c", f"{imports}{code}\nsys.exit(main())"],
+        [sys.executable, *options, "-c", f"{imports}{code}\nsys.exit(main())"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A test run that was started in the background hands on that it is not to be interrupted.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -65,6 +68,19 @@ def test_an_interruption_is_one_line() -> None:
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[1] == "error: interrupted\n"
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize(("options", "shown"), [([], ["ours"]), (["-Wdefault"], ["ours", "other"])])
+def test_warnings_of_other_libraries_are_not_shown(options: list[str], shown: list[str]) -> None:
+    warn = "warnings.warn_explicit"
+    process = run(
+        "import warnings\n@command\ndef main(argv=None):\n"
+        f"    {warn}('ours', UserWarning, 'f.py', 1, 'syncattn_fairseq.data.parses')\n"
+        f"    {warn}('other', UserWarning, 'f.py', 2, 'torch.nn.functional')\n",
+        *options,
+    )
+    told = process.communicate(timeout=60)[1].splitlines()
+    assert [line.split()[-1] for line in told] == shown and process.returncode == 0
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])

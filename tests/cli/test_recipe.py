@@ -116,6 +116,20 @@ def test_one_system_with_a_change_of_its_own(capsys: pytest.CaptureFixture[str])
     assert f"--path {folder}/checkpoint_last.pt " in decode and " --beam 9 " in decode
 
 
+def test_a_plugin_of_the_users_own(capsys: pytest.CaptureFixture[str]) -> None:
+    own = "pascal:common.user_dir=mine:model.dropout=0.2"
+    _, commands = dry(capsys, "nc11_en_de", "pascal", own, "--from=train", "--to=decode")
+    trained = [c for c in commands if "fairseq-hydra-train" in c]
+    decoded = [c for c in commands if "fairseq-generate" in c]
+    mine, ours = Path("mine").resolve(), ROOT / "syncattn_fairseq"
+    assert [
+        f"++common.user_dir={path} " in c for c, path in zip(trained, (ours, mine), strict=True)
+    ] == [True] * 2
+    assert [f"--user-dir {path} " in c for c, path in zip(decoded, (ours, mine), strict=True)] == [
+        True
+    ] * 2
+
+
 def test_what_is_only_decoded_differently_is_trained_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -274,6 +288,15 @@ def test_validation_text_and_what_is_left_out(capsys: pytest.CaptureFixture[str]
     assert f"--exclude {folder}/test --last 1000 --held-out {folder}/valid" in commands[0]
 
 
+def test_texts_are_cut_on_all_cores(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(7))
+    _, commands = dry(capsys, "wmt14_en_de", "--from=tokenise", "--to=subwords")
+    cut = [c for c in commands if c.startswith(("syncattn-tokenise", "syncattn-bpe apply"))]
+    assert len(cut) == 7 and all("--workers 7" in command for command in cut)
+
+
 def test_words_in_place_of_subwords(capsys: pytest.CaptureFixture[str]) -> None:
     _, commands = dry(capsys, "wmt14_en_de_words", "rnn_global", "--from=subwords")
     text = "\n".join(commands)
@@ -304,6 +327,14 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["a.b.c=3"], "a.b.c=3: write settings as"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
         (["transformer:model.dropout"], "model.dropout: write settings as"),
+        (["model.dropuot=0.1"], "model.dropuot: there is no such option; did you mean dropout?"),
+        (["transformer:optimizer.adam_beta=1"], "optimizer.adam_beta: there is no such option"),
+        (["criterion.sync_wieght=1"], "no such option; did you mean sync_weight?"),
+        (["task.xyz=1"], "task.xyz: there is no such option; see docs/options.md"),
+        (["model.lr=[1]"], "model.lr: there is no such option"),  # of another section
+        (["generation.beem=5"], "no such option; did you mean beam?"),
+        (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
+        (["criterion._name=3"], "criterion._name=3: there is no such criterion"),
         (["nothing"], "nothing.yaml: no such system; choose from dbsa, "),
         (["../wmt14_en_de/dbsa"], "no such system"),
         (["@nothing"], "@nothing: multi30k_en_de has no such group; choose from @all"),
@@ -314,6 +345,27 @@ def test_settings_that_are_wrong(
 ) -> None:
     systems = [] if ":" in words[0] or "=" not in words[0] else ["transformer"]
     assert fault in fails(capsys, "multi30k_en_de", *systems, *words, "--dry-run")
+
+
+def test_options_that_no_config_names_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "model.attention_dropout=0.1",
+        "model.encoder_layerdrop=0.1",
+        "criterion.report_accuracy=true",
+    ]
+    words += ["task.eval_bleu=true", "optimizer.adam_eps=1", "lr_scheduler.warmup_init_lr=0"]
+    words += ["common.tpu=false", "dataset.num_workers=2", "ema.store_ema=true"]
+    words += ["generation.lenpen=1", "generation.remove_bpe=x", "generation.gold_source_heads=true"]
+    dry(capsys, "multi30k_en_de", "dbsa", *words)
+
+
+def test_an_unknown_option_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(CONFIGS / "multi30k_en_de", tmp_path / "x")
+    path = tmp_path / "x" / "transformer.yaml"
+    path.write_text(path.read_text() + "dataset: {max_token: 3}\n")
+    error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", f"--work={tmp_path}")
+    assert f"{path}: dataset.max_token: there is no such option; did you mean max_tokens?" in error
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x"]  # nothing has begun
 
 
 @pytest.mark.parametrize("name", ["_data.yaml", "_corpus.yaml", "transformer.yaml"])

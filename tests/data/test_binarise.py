@@ -300,6 +300,10 @@ def test_white_space_inside_a_word_is_not_a_difference(tmp_path: Path, space: st
     write(tmp_path, f"▁a{space} b ▁½\n", "2 0\n", f"a{space}b ½\n", scheme="sentencepiece").check()
 
 
+def test_the_mark_that_is_replaced_in_pieces_is_not_a_difference(tmp_path: Path) -> None:
+    write(tmp_path, "▁a_b ▁_\n", "2 0\n", "a▁b ▁\n", scheme="sentencepiece").check()
+
+
 def test_sentences_too_long_for_int16(tmp_path: Path) -> None:
     size = 40_000
     heads = [*range(2, size + 1), 0]

@@ -123,6 +123,20 @@ def test_ensembles_and_averages_decode(data: Path, syncattn: Path, tmp_path: Pat
     assert len(lines(output, "X")) == TEST
 
 
+def test_links_of_one_head(data: Path, syncattn: Path, batched: str) -> None:
+    options = (syncattn / "checkpoint_best.pt", "--batch-size=64", "--print-alignment", "--nbest=2")
+    mean, first, second = (
+        lines(text, "A")
+        for text in (
+            batched,
+            generate(data, *options, "--alignment-head=1"),
+            generate(data, *options, "--alignment-head=2"),
+        )
+    )
+    assert mean.keys() == first.keys() == second.keys()
+    assert mean != first != second != mean
+
+
 def test_half_precision_decodes(data: Path, syncattn: Path) -> None:
     output = generate(data, syncattn / "checkpoint_best.pt", "--fp16", "--print-parses")
     assert len(lines(output, "H")) == len(lines(output, "X")) == TEST

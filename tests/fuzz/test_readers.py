@@ -25,7 +25,7 @@ from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.data.labels import load_dictionary
 from syncattn_fairseq.data.parse_blocks import are_trees, parse_heads_of_lines
 from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
-from syncattn_fairseq.data.pieces import apply_pieces, read_sentences
+from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
 from syncattn_fairseq.data.schemes import stored_schemes
 from syncattn_fairseq.data.words import SCHEMES
 from syncattn_fairseq.evaluation.alignment import read_alignments
@@ -158,7 +158,6 @@ READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "gzipped": (gzip.compress(TEXT.encode() * 9, mtime=0), consume(read_gzipped_lines)),
     "heads": (HEADS, read_tree_heads),
     "labels": (HEADS, consume(read_labels)),
-    "sentences": (TEXT, consume(read_sentences)),
     "references": (TEXT, read_references),
     "trees": ("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))\n\n(())\n", consume(read_trees)),
     "alignments": ("0-0 1?1 2p3\n\n7-7\n", read_links),
@@ -228,7 +227,7 @@ def test_damaged_sentencepiece_models(tmp_path: Path, model: bytes) -> None:
     def check(seed: int) -> None:
         path.write_bytes(mutate(model, Random(seed)))
         try:
-            list(apply_pieces(path, ["the man", ""]))
+            apply_pieces(open_pieces(path), "the man")
         except DataError as error:
             assert "\n" not in str(error) and path.name in str(error)
 

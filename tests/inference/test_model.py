@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,37 @@ def test_a_parser_parses_what_the_model_reads(
         assert not np.allclose(one.attention, other.attention, atol=1e-4)
 
 
+def test_one_head_aligns(small_corpus: Corpus, model: Any) -> None:
+    sources, targets = small_corpus.lines("test.en")[:3], small_corpus.lines("test.de")[:3]
+    for layer in (None, 1):
+        means = model.align(sources, targets, layer)
+        heads = [model.align(sources, targets, layer, head) for head in range(1, 5)]
+        for mean, *alone in zip(means, *heads, strict=True):
+            parts = np.stack([alignment.attention for alignment in alone])
+            np.testing.assert_allclose(parts.mean(0), mean.attention, atol=1e-6)
+            assert not np.allclose(parts[0], parts[1], atol=1e-3)
+        for mean, again in zip(means, model.align(sources, targets, layer), strict=True):
+            np.testing.assert_array_equal(mean.attention, again.attention)
+    with pytest.raises(DataError, match="a decoder layer has heads 1 to 4"):
+        model.align(sources, targets, head=5)
+
+
+def test_subwords_are_marked_as_was_stored_beside_the_data(
+    small_corpus: Corpus, tmp_path: Path
+) -> None:
+    """Words may begin as sentencepiece's pieces do; what the corpus says of itself counts."""
+    data = tmp_path / "bin"
+    shutil.copytree(small_corpus.data, data)
+    path = make_checkpoint(small_corpus, tmp_path / "plain.pt", "transformer_dbsa")
+    (data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
+    model = syncattn_fairseq.load(path, data, device="cpu")
+    [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
+    assert alignment.source.words == ["▁the", "▁dog", "s"]
+    assert alignment.attention.shape == (3, 3)
+    with pytest.raises(DataError, match="cuts as sentencepiece, but the text of en is cut as none"):
+        syncattn_fairseq.load(path, data, small_corpus.subwords)
+
+
 def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: Path) -> None:
     def fails(reason: str, *args: Any, **options: Any) -> None:
         with pytest.raises((DataError, OSError), match=reason) as failed:
@@ -154,8 +186,11 @@ def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: P
         model.align(["a", "b"], ["c"])
     with pytest.raises(DataError, match="the model reads 1023 at most"):
         model.translate(["word " * 1100])
-    with pytest.raises(DataError, match="sentence 2: the word 'a▁b' contains U"):
-        model.translate(["fine", "a▁b"])
+
+
+def test_the_mark_of_pieces_is_replaced_in_words(model: Any) -> None:
+    [alignment] = model.align(["the a▁b"], ["der ▁"])
+    assert alignment.source.words == ["the", "a_b"] and alignment.target.words == ["der", "_"]
 
 
 def _file(folder: Path, content: bytes) -> Path:
@@ -181,6 +216,12 @@ def test_the_command_prints_translations_and_nothing_else(
 
     assert translate.main([*options, "--alignments", "--batch-size=2"]) == 0
     rows = zip(translations, links, strict=True)
+    assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
+
+    assert translate.main([*options, "--alignments", "--alignment-head=2"]) == 0
+    of_a_head = model.align(sources, translations, head=2)
+    assert [str(found) for found in of_a_head] != [str(found) for found in links]
+    rows = zip(translations, of_a_head, strict=True)
     assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
 
     assert translate.main([*options, "--parses"]) == 0

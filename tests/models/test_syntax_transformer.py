@@ -185,8 +185,10 @@ def test_step_by_step_is_the_same_as_all_at_once(variant: dict[str, Any]) -> Non
             )
 
 
-def test_dependencies_are_those_of_the_layers_own_attention() -> None:
-    model = build.model("transformer_dbsa_tiny")
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_dependencies_are_those_of_the_layers_own_attention(pre_norm: bool) -> None:
+    norms = {f"{side}_normalize_before": pre_norm for side in ("encoder", "decoder")}
+    model = build.model("transformer_dbsa_tiny", **norms)
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     seen = {}
     for side in ("encoder", "decoder"):
@@ -205,6 +207,15 @@ def test_dependencies_are_those_of_the_layers_own_attention() -> None:
         if side == "decoder":
             scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
         torch.testing.assert_close(extra[key][0][0, 0], scores.softmax(-1))
+
+
+def test_distances_are_shown_in_training_only_if_a_loss_looks_at_them() -> None:
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    names = {"src_distances", "tgt_distances"}
+    for layers, in_training in (("", set()), ("1,2", names)):
+        model = build.model("transformer_lpsi_tiny", distance_sync_layers=layers)
+        assert names & model.eval()(**batch)[1].keys() == names
+        assert names & model.train()(**batch)[1].keys() == in_training
 
 
 def test_rows_by_input_are_moved_up_by_one() -> None:

@@ -78,11 +78,15 @@ def test_the_table(tmp_path: Path) -> None:
     assert lines[2].split()[-2:] == [f"{p:.3f}", "0.004"]
     assert "ours        850      1.5       9.50       3.000" in lines
     assert {"BLEU tok:none", "hardware: a CPU", "commit: abc"} <= {*lines}
+    spread = "mean ± standard deviation (lowest–highest) over seeds"
+    assert spread in lines and spread not in shown(path, ["base", "ours"], [1])
     assert shown(path, ["ours"], [1, 2])[1].split()[-2:] == ["–", "–"]  # of other seeds
     with pytest.raises(DataError, match="no results of these systems"):
         shown(path, ["other"])
     [_, rule, *_] = tables(load_results(path), ["base"], None, baseline, markdown_table).split("\n")
     assert rule == "|---|---|---|---|---|"
+    page = tables(load_results(path), ["base"], None, baseline, markdown_table, "- ")
+    assert "\n- hardware: a CPU\n- commit: abc" in page
 
 
 def test_other_measures_and_changed_settings(tmp_path: Path) -> None:

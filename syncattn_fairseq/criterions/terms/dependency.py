@@ -44,9 +44,9 @@ class TargetDependencyOptions(DependencyLossOptions):
 
 
 class DependencyTerm(Term):
-    r"""Cross-entropy of the dependency heads with the parse, of one side.
+    """Cross-entropy of the dependency heads with the parse, of one side.
 
-    Eq. 5 is the sum of :math:`-\log A[t, \mathrm{head}(t)]` over a sentence. With
+    Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. With
     ``--dep-normalization tokens``, each sentence's mean over its labels is multiplied by its number
     of target tokens, which is what the cross-entropy sums over: λ then means the same for sentences
     with few labels (a decoder sees only those to the left) and with many. ``sum`` is the equation

@@ -12,7 +12,7 @@ Log = dict[str, Tensor]
 
 
 class Term(ABC):
-    r"""A syntactic loss, added to the cross-entropy with its weight λ.
+    """A syntactic loss, added to the cross-entropy with its weight λ.
 
     A term looks at what the model returned beside its scores and at the batch, and gives a sum over
     the sentences of the batch. It weighs each sentence by that sentence alone: the objective of a

@@ -55,19 +55,19 @@ class DependencyOptions(FairseqDataclass):
 
 @register_part("dependency")
 class DependencyHeads(Heads):
-    r"""Heads that attend to each token's parent in the dependency tree.
+    """Heads that attend to each token's parent in the dependency tree.
 
     ============ ===========================================================================
-    ``biaffine`` :math:`Q U K^\top / \sqrt{d}` (SyncAttn Eq. 4)
+    ``biaffine`` `Q U Kᵀ / √d` (SyncAttn Eq. 4)
     ``lisa``     the same of leaky-rectified queries and keys (LISA Eq. 2); encoder only
     ``dot``      ordinary heads that a loss looks at
     ============ ===========================================================================
 
-    A bi-affine head is an ordinary head with another query: since :math:`Q U = x (W_Q U) + b_Q U`,
-    U is folded into W_Q and b_Q, and the layer stays on fairseq's fused path; the folding costs
-    d × d × D per call, whatever the batch. A key bias b is folded likewise,
-    :math:`Q U K^\top / \sqrt{d} + b \cdot k = (Q U + \sqrt{d}\, b) K^\top / \sqrt{d}`. The
-    probabilities are computed apart, for the losses and printers, by :meth:`show`.
+    A bi-affine head is an ordinary head with another query: since `Q U = x (W_Q U) + b_Q U`, U is
+    folded into W_Q and b_Q, and the layer stays on fairseq's fused path; the folding costs d × d ×
+    D per call, whatever the batch. A key bias b is folded likewise,
+    `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. The probabilities are computed apart, for the
+    losses and printers, by :meth:`show`.
 
     They can be told where to attend: the batch's ``src_parents``, ``(B, T)`` columns, -1 = none,
     take the place of what they predict. For analysis, in evaluation.

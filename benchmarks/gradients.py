@@ -1,0 +1,88 @@
+"""How hard each loss pulls at a trained model, and whether it pulls against translation.
+
+    python benchmarks/gradients.py data-bin/multi30k_tiny_en_de_3625 \
+        checkpoints/multi30k_tiny_en_de_3625/syncattn/1/checkpoint_*.pt
+
+For each checkpoint and each loss, weighted as in training: the norm of its gradient, on the same
+batches without dropout, and the cosine of the angle to the gradient of the translation loss.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils
+from torch import Tensor
+
+import syncattn_fairseq.plugin  # noqa: F401
+from syncattn_fairseq.evaluation.table import format_table
+
+
+def flatten_gradient(model: torch.nn.Module, loss: Tensor) -> Tensor:
+    """Return the gradient of a loss with respect to all parameters, as one vector."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    gradients = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    pairs = zip(gradients, parameters, strict=True)
+    return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for g, p in pairs])
+
+
+def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[str]]:
+    """Return a row for each loss of a checkpoint."""
+    [model], cfg, task = checkpoint_utils.load_model_ensemble_and_task(
+        [str(path)], arg_overrides={"data": data}
+    )
+    criterion: Any = task.build_criterion(cfg.criterion)
+    task.load_dataset("valid")
+    iterator = task.get_batch_iterator(task.dataset("valid"), max_tokens=max_tokens, seed=1)
+    samples = [s for _, s in zip(range(batches), iterator.next_epoch_itr(), strict=False)]
+    model.train()
+    for module in model.modules():  # no dropout
+        if hasattr(module, "p"):
+            module.p = 0.0
+    gradients: dict[str, Tensor] = {}
+    values: dict[str, float] = {}
+    tokens = sum(s["ntokens"] for s in samples)
+    for sample in samples:
+        output = model(**sample["net_input"])
+        losses = {"translation": criterion.compute_loss(model, output, sample)[0]}
+        for term in criterion.terms:
+            if term.weight and term.applies(output[1], sample):
+                losses[term.name] = term.weight * term(output[1], sample)[0]
+        for name, loss in losses.items():
+            share = flatten_gradient(model, loss / tokens)
+            gradients[name] = gradients.get(name, 0) + share
+            values[name] = values.get(name, 0.0) + float(loss) / tokens
+    ours = gradients["translation"]
+    updates = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    number = updates["optimizer_history"][-1]["num_updates"]
+    return [
+        [
+            str(number),
+            name,
+            f"{values[name]:.3f}",
+            f"{gradient.norm():.3f}",
+            f"{torch.cosine_similarity(gradient, ours, dim=0):+.2f}",
+        ]
+        for name, gradient in gradients.items()
+    ]
+
+
+def main() -> None:
+    """Run the benchmark."""
+    made = argparse.ArgumentParser(description=__doc__)
+    made.add_argument("data", help="the binarised corpus")
+    made.add_argument("checkpoints", nargs="+", type=Path)
+    made.add_argument("--batches", type=int, default=8)
+    made.add_argument("--max-tokens", type=int, default=1024)
+    args = made.parse_args()
+    rows = [["update", "loss", "nats a token", "gradient's norm", "cosine"]]
+    for path in args.checkpoints:
+        rows += measure(path, args.data, args.batches, args.max_tokens)
+    print(format_table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""PASCAL with the mistake of its released code, for one row of docs/findings.md.
+
+    bash scripts/recipe.sh multi30k_tiny_en_de_3625 \
+        "pascal:common.user_dir=examples/released_pascal:model.pascal_layers='':model.released_layers=1"
+
+The release holds the scores of B sentences and H heads in a matrix of B H rows, sentence by
+sentence, and scales its last N B rows as if it held them head by head: all heads of the last
+sentences of a batch are scaled, none of the first ones, and by the parents of other sentences.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor
+
+import syncattn_fairseq.plugin  # noqa: F401
+from syncattn_fairseq.functional import parent_scaled_scores
+from syncattn_fairseq.modules import BatchView, register_part
+from syncattn_fairseq.modules.heads import ParentScaledHeads, Scope
+
+
+@dataclass
+class ReleasedOptions(FairseqDataclass):
+    """Where they are; how many of a layer's heads are meant to be scaled is ``--pascal-heads``."""
+
+    released_layers: str = field(
+        default="", metadata={"help": "encoder layers that are scaled as the release does (none)"}
+    )
+
+
+@register_part("released_parent_scaled")
+class ReleasedParentScaledHeads(ParentScaledHeads):
+    """All heads of a layer, N of which were meant to be scaled by their token's parent."""
+
+    Options = ReleasedOptions
+    title = "wrongly parent-scaled"
+    option = encoder_layers = "released_layers"
+    #: N, how many heads were meant to be scaled.
+    meant: int
+
+    @classmethod
+    def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
+        """Take all."""
+        return free
+
+    @classmethod
+    def build(
+        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
+    ) -> "ReleasedParentScaledHeads":
+        """Build those of one layer."""
+        heads = cls(count, head_dim, view, cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
+        heads.meant = cfg.pascal_heads or max(1, count - 1)
+        return heads
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+        """Attend with scores of which some are scaled."""
+        wide = torch.promote_types(query.dtype, torch.float32)
+        weights = self.mix_up(self.weigh_parents(wide))
+        return scope.average(scope.softmax(parent_scaled_scores(query, key, weights)), value)
+
+    def mix_up(self, weights: Tensor) -> Tensor:
+        """Turn D, ``(B, T, T)``, into what scales the scores, ``(B, H, T, T)``."""
+        batch = len(weights)
+        row = torch.arange(batch * self.count, device=weights.device).view(batch, self.count)
+        wrong = row - batch * (self.count - self.meant)
+        mixed = weights[wrong.clamp_min(0) // self.meant]
+        return mixed.masked_fill((wrong < 0)[:, :, None, None], 1.0)

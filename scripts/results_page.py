@@ -1,0 +1,43 @@
+"""Fill in the tables of docs/results.md and docs/findings.md; a test compares.
+
+Usage: ``python scripts/results_page.py``. A table stands between the command that makes it, of the
+results in docs/results/, and an end mark::
+
+    <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results docs/results/CORPUS.json -->
+    <!-- end -->
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+from pathlib import Path
+
+from syncattn_fairseq.cli.recipe import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "docs" / name for name in ("results.md", "findings.md")]
+_TABLE = re.compile(r"(<!-- syncattn-recipe (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def fill_in(page: str) -> str:
+    """Return a page with its tables made anew."""
+    return _TABLE.sub(lambda found: found[1] + _make_table(found[2]) + found[3], page)
+
+
+def _make_table(command: str) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        main(shlex.split(command))
+    return f"{printed.getvalue()}\n"
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)  # where the commands name the results from
+    for path in PAGES:
+        page = path.read_text(encoding="utf-8")
+        path.write_text(fill_in(page), encoding="utf-8")
+        print(f"{path.relative_to(ROOT)}: {len(_TABLE.findall(page))} tables")

@@ -1,0 +1,154 @@
+"""What the plugin adds to fairseq's options, in groups, with the defaults of an architecture."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY
+from fairseq.tasks.translation import TranslationConfig
+
+from .. import plugin  # noqa: F401  (registers everything)
+from ..base.errors import DataError
+from ..criterions.terms import TERMS
+from ..models.architectures import SIZES, SYSTEMS
+from ..models.config import AlignmentOptions
+from ..models.rnn_config import SyntaxRNNConfig
+from ..modules import PARTS
+from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig
+
+#: Its options are all that fairseq needs to be told of such a model.
+RNN = "syntax_rnn"
+MODELS = ("syntax_transformer", RNN)
+CRITERION = "label_smoothed_cross_entropy_with_syntax"
+TASK = "translation_with_syntax"
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Options that belong together.
+
+    Attributes:
+        owner: what takes them: a model of `MODELS`, the criterion or the task.
+        title: what they are about.
+        fields: of a dataclass, one for each option.
+    """
+
+    owner: str
+    title: str
+    fields: list[Any]
+
+
+def list_groups() -> list[Group]:
+    """List all options, each once for each owner."""
+    transformer, _ = MODELS
+    inherited = {field.name for field in dataclasses.fields(TranslationConfig)}
+    found = [
+        *(Group(transformer, _summarise(p), _fields(p.Options)) for p in PARTS.values()),
+        Group(transformer, _summarise(AlignmentOptions), _fields(AlignmentOptions)),
+        Group(RNN, _summarise(SyntaxRNNConfig), _fields(SyntaxRNNConfig)),
+        *(Group(CRITERION, _summarise(t), _fields(t.Options)) for t in TERMS.values()),
+        Group(
+            TASK,
+            "Parses of the text, and what is printed of them",
+            [f for f in _fields(TranslationWithSyntaxConfig) if f.name not in inherited],
+        ),
+    ]
+    known: set[tuple[str, str]] = set()
+    groups = []
+    for group in found:
+        new = [field for field in group.fields if (group.owner, field.name) not in known]
+        known |= {(group.owner, field.name) for field in new}
+        if new:
+            groups.append(Group(group.owner, group.title, new))
+    return groups
+
+
+def _fields(options: type) -> list[Any]:
+    return [field for field in dataclasses.fields(options) if "help" in field.metadata]
+
+
+def _summarise(thing: type) -> str:
+    return (thing.__doc__ or "").partition("\n")[0].removesuffix(".")
+
+
+def flag(field: Any) -> str:
+    """Return an option as the command line has it."""
+    return "--" + field.name.replace("_", "-")
+
+
+def format_options(architecture: str) -> str:
+    """Format the options of an architecture for a terminal.
+
+    Raises:
+        DataError: there is none of that name.
+    """
+    model = ARCH_MODEL_NAME_REGISTRY.get(architecture)
+    if model not in MODELS:
+        raise DataError(
+            f"{architecture}: no architecture of this plugin; syncattn-options without a name "
+            "lists them"
+        )
+    defaults = argparse.Namespace()
+    ARCH_CONFIG_REGISTRY[architecture](defaults)
+    return "\n".join(
+        _format_owner(title, [g for g in list_groups() if g.owner == owner], defaults)
+        for title, owner in (
+            (f"--arch {architecture}", model),
+            (f"--criterion {CRITERION}", CRITERION),
+            (f"--task {TASK}", TASK),
+        )
+    )
+
+
+def _format_owner(title: str, groups: list[Group], defaults: argparse.Namespace) -> str:
+    # argparse knows how wide the terminal is.
+    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False)
+    for group in groups:
+        section = parser.add_argument_group(group.title)
+        for field in group.fields:
+            section.add_argument(flag(field), **_describe(field, defaults))
+    return f"{title}\n{'=' * len(title)}\n\n{parser.format_help()}"
+
+
+def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
+    """Return what argparse is told about an option."""
+    about = field.metadata["help"].replace("%", "%%")
+    if field.type is bool:
+        return {"action": "store_true", "help": about}
+    default = getattr(defaults, field.name, field.default)
+    default = default.value if isinstance(default, Enum) else default
+    shown = ""
+    if default not in ("", None):
+        about = about.removesuffix(" (none)")
+        shown = f" (default: {default})"
+    if isinstance(field.type, type) and issubclass(field.type, Enum):
+        return {"choices": [choice.value for choice in field.type], "help": about + shown}
+    return {"metavar": "N" if field.type is int else "X", "help": about + shown}
+
+
+def list_architectures() -> Iterator[tuple[str, str]]:
+    """Yield our architectures without those of other sizes, and what each adds."""
+    for name, system in SYSTEMS.items():
+        yield name, _summarise(system)  # type: ignore[arg-type]
+    for name, model in ARCH_MODEL_NAME_REGISTRY.items():
+        if model == RNN and name != RNN:
+            words = name.removeprefix("rnn_").removesuffix("_double").replace("_", "-")
+            context = ", beside global attention" if name.endswith("_double") else ""
+            yield name, f"Recurrent; attends to the source by {words} attention{context}"
+
+
+def format_architectures() -> str:
+    """Format the list of architectures for a terminal."""
+    lines = [f"  {name:30}{about}" for name, about in list_architectures()]
+    sizes = " and ".join(f"NAME{size}" for size in SIZES if size)
+    return "\n".join(
+        [
+            *("Architectures, and what each adds to a plain model:", "", *lines, ""),
+            f"Each Transformer NAME also comes as {sizes}.",
+            "syncattn-options NAME shows its options and their defaults.",
+        ]
+    )

@@ -1,0 +1,101 @@
+"""Which options there are in each section of a config: hydra takes any name, and fairseq most."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError
+from .systems import IGNORED
+
+#: Options of ``fairseq-generate``, which ``generation`` may hold, are of these sections.
+DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
+
+
+def check_options(config: Mapping[str, Any], path: Path) -> None:
+    """See that a system sets nothing but options that there are.
+
+    Args:
+        config: of `.systems.load_system`, and checked by `.systems.check_system`.
+        path: where it is from.
+
+    Raises:
+        DataError: naming an option, or what a section chooses, that is not there, and one like it.
+    """
+    for section, values in config.items():
+        if section in (*IGNORED, "generation"):
+            continue
+        name = str(values.get("_name") or "")
+        known = _choices(section)
+        if name and known and name not in known:
+            like = _like(name, known)
+            raise DataError(f"{path}: {section}._name={name}: there is no such {section}{like}")
+        _check(section, values.keys() - {"_name"}, _options(section, name), path)
+    task = _options("task", config["task"]["_name"])
+    decoding = frozenset().union(task, *(_options(section, "") for section in DECODING))
+    _check("generation", config.get("generation", {}), decoding | _aliases(), path)
+
+
+def _check(section: str, names: Iterable[Any], known: Iterable[str], path: Path) -> None:
+    for name in sorted(set(map(str, names)) - set(known)):
+        raise DataError(f"{path}: {section}.{name}: there is no such option{_like(name, known)}")
+
+
+def _like(name: str, known: Iterable[str]) -> str:
+    found = get_close_matches(name, sorted(known), n=1)
+    return f"; did you mean {found[0]}?" if found else "; see docs/options.md"
+
+
+def _registry(section: str) -> Mapping[str, Any]:
+    """Return the classes that a section chooses from by ``_name``."""
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+    from fairseq.registry import REGISTRIES
+    from fairseq.tasks import TASK_REGISTRY
+
+    from .. import plugin  # noqa: F401  (registers ours, and is the first to import fairseq)
+
+    if section == "model":
+        return {**MODEL_REGISTRY, **ARCH_MODEL_REGISTRY}
+    if section == "task":
+        return TASK_REGISTRY
+    found: Mapping[str, Any] = REGISTRIES.get(section, {}).get("registry", {})
+    return found
+
+
+@cache
+def _choices(section: str) -> frozenset[str]:
+    return frozenset(_registry(section))
+
+
+@cache
+def _options(section: str, name: str) -> frozenset[str]:
+    """Return the options of a section in which ``name`` is chosen, or that has no choice."""
+    from fairseq.dataclass.configs import FairseqConfig
+
+    kind: Any = _registry(section).get(name)
+    if kind is None:
+        group = getattr(FairseqConfig(), section, None)
+        return _fields(group) if dataclasses.is_dataclass(group) else frozenset()
+    made = argparse.ArgumentParser(add_help=False)
+    if hasattr(kind, "add_args"):
+        kind.add_args(made)
+    destinations = frozenset(action.dest for action in made._actions)
+    return destinations | _fields(getattr(kind, "__dataclass", None))
+
+
+def _fields(kind: Any) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(kind)) if kind else frozenset()
+
+
+@cache
+def _aliases() -> frozenset[str]:
+    """Return the options of ``fairseq-generate`` as its command line calls them."""
+    from fairseq.options import get_generation_parser
+
+    names = (name for action in get_generation_parser()._actions for name in action.option_strings)
+    return frozenset(name.lstrip("-").replace("-", "_") for name in names)

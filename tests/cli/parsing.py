@@ -1,0 +1,48 @@
+"""Whether commands understand their arguments, without running them."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shlex
+from contextlib import redirect_stderr
+from importlib import import_module
+from typing import Any
+from unittest import mock
+
+from tests.test_packaging import SCRIPTS
+
+
+class _Understood(Exception):
+    pass
+
+
+def refusal(line: str) -> str:
+    """Return what a ``syncattn-*`` command says against a line of the shell; '' for nothing."""
+    name, *arguments = shlex.split(line.partition(" | ")[0])
+    for sign in ("<", ">"):
+        if sign in arguments:
+            del arguments[arguments.index(sign) : arguments.index(sign) + 2]
+    main = import_module(SCRIPTS[name].split(":")[0]).main
+
+    def stop(parse: Any) -> Any:
+        def parsed(*args: Any, **kwargs: Any) -> None:
+            parse(*args, **kwargs)
+            raise _Understood
+
+        return parsed
+
+    parser = argparse.ArgumentParser
+    methods = ("parse_args", "parse_intermixed_args")
+    with (
+        redirect_stderr(io.StringIO()) as said,
+        mock.patch.object(parser, methods[0], stop(parser.parse_args)),
+        mock.patch.object(parser, methods[1], stop(parser.parse_intermixed_args)),
+    ):
+        try:
+            main(arguments)
+        except _Understood:
+            return ""
+        except SystemExit:
+            pass
+    return said.getvalue() or "no arguments were read"

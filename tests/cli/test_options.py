@@ -1,0 +1,53 @@
+"""The options that fairseq's own help does not show."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+
+from syncattn_fairseq.cli import options
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert options.main(arguments) == 0
+    return re.sub(r"\s+", " ", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "option", "default"),
+    [
+        ("transformer_dbsa", "--encoder-dependency-layer N", "(1 = bottom, 0 = none) (default: 1)"),
+        ("syntax_transformer", "--encoder-dependency-layer N", "0 = none) (default: 0)"),
+        ("transformer_lpsi_tiny", "--distance-layers X", "such as 1,2 (default: 1,2)"),
+        ("transformer_dbsa", "--distance-layers X", "such as 1,2 (none)"),
+        ("transformer_pascal", "--pascal-parents {parse,shuffled,", "(default: parse)"),
+        ("rnn_local", "--source-attention {global,local,", "(default: local)"),
+        ("rnn_local", "--src-dep-weight X", "(default: 0.5)"),
+        ("rnn_local", "--print-parses", "print the heads"),
+    ],
+)
+def test_an_option_with_the_default_of_an_architecture(
+    capsys: pytest.CaptureFixture[str], architecture: str, option: str, default: str
+) -> None:
+    _, found, rest = shown(capsys, architecture).partition(f" {option}")
+    assert found and default in rest.partition(" --")[0]
+
+
+def test_only_what_the_model_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--pascal-layers" not in shown(capsys, "rnn_local")
+    assert "--half-window" not in shown(capsys, "transformer_dbsa")
+    assert "--source-lang" not in shown(capsys, "transformer_dbsa")
+
+
+def test_every_architecture_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    words = set(shown(capsys).split())
+    for name, model in ARCH_MODEL_NAME_REGISTRY.items():
+        if model in ("syntax_transformer", "syntax_rnn") and name != "syntax_rnn":
+            assert {name, re.sub("_(tiny|iwslt_de_en)$", "", name)} & words, name
+
+
+def test_an_architecture_of_others_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert options.main(["lstm"]) == 1
+    assert capsys.readouterr().err.startswith("error: lstm: no architecture of this plugin")

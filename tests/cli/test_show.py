@@ -1,0 +1,70 @@
+"""`syncattn-show` with systems that show less, or other things, than SyncAttn."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from syncattn_fairseq.cli import show
+from tests.checkpoints import Corpus, make_checkpoint
+from tests.parsing.chain import CONLLU
+
+SENTENCE = "the dog sees a cat ."
+
+
+@pytest.fixture
+def shown(small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Any:
+    """Return a function that makes a model and says what is shown of a sentence, by its titles."""
+
+    def make(arch: str, *arguments: str, **options: Any) -> dict[str, str]:
+        path = make_checkpoint(small_corpus, tmp_path / "model.pt", arch, **options)
+        named = [f"--path={path}", f"--data={small_corpus.data}"]
+        named.append(f"--subwords={small_corpus.subwords}")
+        capfd.readouterr()
+        status = show.main([SENTENCE, *named, *arguments])
+        out, err = capfd.readouterr()
+        assert (status, err) == (0, "")
+        first, *blocks = out.split("\n\n")
+        texts = {line[:13].strip(): line[13:] for line in first.splitlines()}
+        return texts | {title: rest for title, _, rest in (b.partition("\n") for b in blocks)}
+
+    return make
+
+
+def check_links(found: dict[str, str]) -> None:
+    """See that every word of the translation stands in the alignment."""
+    links = found["translation, aligned"].strip().split("  ")
+    assert [link.partition("–")[0] for link in links] == found["translation"].split()
+
+
+def test_pascal_shows_links_of_what_it_read_with_a_parser(shown: Any, tmp_path: Path) -> None:
+    program = tmp_path / "parser.py"
+    program.write_text(CONLLU)
+    parser = f"command:conllu:{shlex.join([sys.executable, str(program)])}"
+    found = shown("transformer_pascal", f"--source-parser={parser}")
+    assert list(found) == ["source", "translation", "translation, aligned"]
+    assert found["source"] == SENTENCE
+    check_links(found)
+
+
+def test_lisa_shows_how_it_parses_the_source(shown: Any) -> None:
+    found = shown("transformer_lisa", encoder_dependency_layer=1)
+    assert list(found) == ["source", "translation", "source, parsed", "translation, aligned"]
+    arcs = found["source, parsed"].splitlines()
+    assert len(arcs) == 6
+    for word, line in zip(SENTENCE.split(), arcs, strict=True):
+        assert word in line and "✗" not in line
+    check_links(found)
+
+
+def test_a_recurrent_model_shows_links(shown: Any) -> None:
+    sizes = {
+        f"{s}_{size}": 16 for s in ("encoder", "decoder") for size in ("embed_dim", "hidden_size")
+    }
+    found = shown("rnn_global", **sizes)
+    assert list(found) == ["source", "translation", "translation, aligned"]
+    check_links(found)

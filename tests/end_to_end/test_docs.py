@@ -1,0 +1,178 @@
+"""Every command of README and docs/, run as it is printed, at tiny sizes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.cli import corpus
+from tests.cli.parsing import refusal
+from tests.end_to_end.commands import BIN
+
+ROOT = Path(__file__).parents[2]
+#: In the order in which they are read: later ones go on with what earlier ones have made.
+PAGES = (
+    "README.md",
+    *(f"docs/{page}.md" for page in ("guide", "export", "python", "pictures", "extending")),
+    *(f"docs/{page}.md" for page in ("recipes", "settings")),
+)
+
+#: What is smaller here; nothing else of a command is changed.
+SMALLER = {
+    "--vocab-size 8000": "--vocab-size 300",
+    "--arch transformer_syncattn ": "--arch transformer_syncattn_tiny ",
+    "--arch transformer_dbsa ": "--arch transformer_dbsa_tiny ",
+    "--max-update 100000": "--max-update 2",
+    "--max-update 10\n": "--max-update 2\n",
+    "--number 80 ": "--number 3 ",
+    "fairseq-generate data-bin ": "fairseq-generate data-bin --max-len-b 9 ",
+}
+#: Recipes would download corpora and train for days: they say what they would run.
+RECIPE = re.compile(r"^bash scripts/recipe.sh( [^#\n]*)", re.MULTILINE)
+
+#: How commands begin that are not run, and why.
+NOT_RUN = {
+    "source .venv/bin/activate": "the environment of the tests is active",
+    "bash scripts/quickstart.sh": "takes minutes",
+    "bash scripts/test.sh": "would run these tests again",
+    "bash scripts/docs.sh": "installs; tests/test_site.py builds the site",
+    "bash scripts/install.sh": "installs",
+    "python -c 'import stanza; stanza.download": "downloads",
+    "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
+    "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
+    "syncattn-recipe iwslt14_de_en_words": "downloads",
+    "fairseq-hydra-train": "needs WMT14; tests/test_configs.py makes every config's model",
+    "fairseq-train $(python": "the same",
+    "fairseq-generate data-bin/wmt14_en_de ": "the same",
+    "fairseq-generate data-bin/iwslt14_de_en_words": "needs IWSLT14; the guide does the same",
+    "syncattn-trees induce --decoded forced.txt --layer 1": "the same",
+    "syncattn-trees score --gold gold.en": "the same",
+}
+#: The first lines of blocks of Python that are parts of a file that is run.
+PARTS = {'@register_part("outward")': "examples/user_dir/__init__.py"}
+
+#: What a page takes for granted before the command that begins so.
+BEFORE = {
+    "fairseq-generate data-bin --user-dir syncattn_fairseq --task translation_with_syntax "
+    "--path checkpoints/lpsi": """
+fairseq-train data-bin --user-dir syncattn_fairseq --task translation_with_syntax \
+    --arch transformer_lpsi_tiny --share-all-embeddings --save-dir checkpoints/lpsi \
+    --criterion label_smoothed_cross_entropy_with_syntax --optimizer adam --max-tokens 4096 \
+    --max-update 1""",
+    # Of the same sentences, read backwards.
+    "syncattn-align": r"""
+sed -E '/^[SH]-/!{/^L-/!d}' lpsi.txt | awk -F '\t' -v OFS='\t' '
+    /^S/ { text = $2 }
+    /^H/ { print "S" substr($1, 2), $3; print $1, 0, text }
+    /^L/ { n = split($3, pairs, " "); $3 = ""
+           for (i = 1; i <= n; i++) { split(pairs[i], p, "-"); $3 = $3 p[2] "-" p[1] " " }
+           sub(/ $/, "", $3); print }' > lpsi.de-en.txt""",
+    "syncattn-report": """
+for system in baseline syncattn; do
+    mkdir $system
+    cp translations.txt forced.txt $system
+    cp printed/README.md $system/train.log
+done""",
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code of a page."""
+
+    page: str
+    line: int
+    language: str
+    code: str
+
+    @property
+    def commands(self) -> list[str]:
+        """Its commands, each on one line, without comments."""
+        lines = re.sub(r"\\\n\s*", "", self.code).splitlines()
+        return [re.sub(r"(^|\s+)# .*", "", line) for line in lines if line.strip()]
+
+
+def blocks(page: str) -> Iterator[Block]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2])
+
+
+BLOCKS = [block for page in PAGES for block in blocks(page) if block.language]
+COMMANDS = [line for block in BLOCKS if block.language == "bash" for line in block.commands]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout, as far as the pages speak of it, with a corpus in ``words/``."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("syncattn_fairseq", "scripts", "configs", "examples"):
+        (folder / name).symlink_to(ROOT / name)
+    corpus.main([str(folder / "words"), "--train=400", "--valid=7", "--test=6", "--seed=3"])
+    (folder / "printed").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.page}:{block.line}")
+def test_block(
+    block: Block, folder: Path, forked_programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if block.language == "python":
+        monkeypatch.chdir(folder)
+        if whole := PARTS.get(block.code.splitlines()[0]):
+            assert block.code in Path(whole).read_text()
+        else:
+            exec(compile(block.code, f"{block.page}:{block.line}", "exec"), {})
+        return
+    assert block.language == "bash", f"say how to run a block of {block.language}"
+    script = ["set -euo pipefail"]
+    for command in re.sub(r"\\\n\s*", "", block.code).splitlines(keepends=True):
+        if not command.startswith(tuple(NOT_RUN)):
+            script += [made for start, made in BEFORE.items() if command.startswith(start)]
+            for size, smaller in SMALLER.items():
+                command = command.replace(size, smaller)
+            script.append(RECIPE.sub(r"syncattn-recipe\1 --dry-run ", command))
+    path = os.pathsep.join(map(str, (forked_programs, BIN, os.environ["PATH"])))
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    with (folder / "printed" / Path(block.page).name).open("a") as file:
+        file.write(done.stdout)
+
+
+def test_no_page_is_forgotten() -> None:
+    pages = [f"docs/{path.relative_to(ROOT / 'docs')}" for path in ROOT.glob("docs/**/*.md")]
+    for page in {"README.md", "CONTRIBUTING.md", *pages} - set(PAGES):
+        for block in blocks(page):
+            assert block.language not in ("bash", "python"), f"{page}:{block.line} is not in PAGES"
+
+
+def test_what_is_declared_is_there() -> None:
+    for start in (*NOT_RUN, *BEFORE):
+        assert any(line.startswith(start) for line in COMMANDS), start
+    for size in SMALLER:
+        assert any(size in block.code for block in BLOCKS), size
+    for start in PARTS:
+        assert any(block.code.startswith(start) for block in BLOCKS), start
+
+
+@pytest.mark.parametrize(
+    "command",
+    [line for line in COMMANDS if line.startswith("syncattn-") and line.startswith(tuple(NOT_RUN))],
+)
+def test_what_is_not_run_is_understood(command: str) -> None:
+    assert not refusal(command)

@@ -1,0 +1,34 @@
+"""Pages as GitHub shows them: lines that fit, links that lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+#: Pages whose lines are still to be wrapped.
+LONG = {"results.md"}
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
+        assert len(line) <= 120 or line.startswith("|") or page.name in LONG, f"{page}:{number}"
+        assert line == line.rstrip(), f"{page}:{number}: spaces at the end"
+    for target, heading in LINK.findall(text):
+        if not target.startswith("http"):
+            there = page.parent / target if target else page
+            assert there.exists(), target
+            if heading:
+                assert heading in headings(there), f"{target}#{heading}"
+
+
+def headings(page: Path) -> set[str]:
+    """Return what GitHub calls a page's headings in links."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}

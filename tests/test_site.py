@@ -1,0 +1,86 @@
+"""The site of docs/: it builds without a warning, and equations are typeset."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+pytestmark = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "furo")),
+    reason="the site needs Sphinx: pip install 'syncattn-fairseq[docs]'",
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as ``scripts/docs.sh`` does."""
+    folder = tmp_path_factory.mktemp("site")
+    options = [
+        "--fail-on-warning",
+        "--keep-going",
+        "--quiet",
+        "-b",
+        "html",
+        "-d",
+        f"{folder}/trees",
+    ]
+    command = [sys.executable, "-m", "sphinx", *options, str(DOCS), f"{folder}/html"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder / "html"
+
+
+def test_every_page_is_there_and_in_the_navigation(site: Path) -> None:
+    first = (site / "index.html").read_text(encoding="utf-8")
+    for page in DOCS.rglob("*.md"):
+        name = page.relative_to(DOCS).with_suffix(".html")
+        assert (site / name).is_file()
+        if page.name != "index.md":
+            assert f'href="{name}"' in first, f"docs/index.md does not list {name}"
+
+
+def test_no_page_asks_for_anything_of_another_host(site: Path) -> None:
+    asking = re.compile(r'<(?:script|img|iframe|link rel="stylesheet")[^>]*(?:src|href)="https?:')
+    for page in site.rglob("*.html"):
+        assert not asking.search(page.read_text(encoding="utf-8")), page
+
+
+def test_docstrings_are_typeset(site: Path) -> None:
+    page = (site / "api" / "functional.html").read_text(encoding="utf-8")
+    assert "<msqrt>" in page and ">softmax<" in page and "<munder" in page
+    assert page.count('<div class="math">') >= 20
+    assert ":math:" not in page and "√" not in page
+
+
+@pytest.fixture(scope="module")
+def equations() -> ModuleType:
+    """The extension that typesets them."""
+    spec = importlib.util.spec_from_file_location("equations", DOCS / "equations.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("equation", "tex"),
+    [
+        ("A = softmax(Q U Kᵀ / √d)", r"A = \operatorname{softmax}(Q U K^\top  / \sqrt{d})"),
+        ("√(2 π σ²)", r"\sqrt{2 π σ^2 }"),
+        ("√(f(a) b) c", r"\sqrt{f(a) b} c"),
+        ("L_dep", r"L_{\mathrm{dep}}"),
+        ("e_{ij} ≤ d_i", r"e_{ij} \le  d_i"),
+        ("d̃_i", r"{\tilde{d}{}}_i"),
+        (r"\frac{a}{bc} ≤ 1", r"\frac{a}{bc} ≤ 1"),
+    ],
+)
+def test_equations_become_tex(equations: ModuleType, equation: str, tex: str) -> None:
+    assert equations.to_tex(equation) == tex
