@@ -41,8 +41,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     shutil.copytree(PACKAGE, source / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
     (source / "tests").mkdir()
     (source / "tests" / "__init__.py").touch()
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "-q", "-w", source / "dist", source], check=True)
+    build = "from setuptools import build_meta; build_meta.build_wheel('dist')"
+    subprocess.run([sys.executable, "-c", build], cwd=source, check=True)
     [path] = (source / "dist").glob("*.whl")
     return zipfile.ZipFile(path)
 
@@ -90,6 +90,18 @@ def test_every_command_has_its_main(target: str) -> None:
     module, function = target.split(":")
     source = ROOT / (module.replace(".", "/") + ".py")
     assert f"\ndef {function}(" in source.read_text()
+
+
+def test_the_sdist_holds_the_repository() -> None:
+    """But for what only a code host or a container reads."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a checkout of git")
+    rules = [line.split() for line in (ROOT / "MANIFEST.in").read_text().splitlines()]
+    named = {name for rule in rules if rule[0] in ("graft", "include") for name in rule[1:]}
+    named |= {PACKAGE.name, "pyproject.toml", "README.md", "LICENSE"}  # of setuptools itself
+    held = {line.split("/")[0] for line in listed.stdout.splitlines()}
+    assert {name for name in held if not name.startswith(".")} == named | {"Dockerfile"}
 
 
 # ---- constraints.txt

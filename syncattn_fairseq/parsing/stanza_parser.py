@@ -84,16 +84,9 @@ class StanzaModels(ParserSource):
 
     @property
     def folder(self) -> Path:
-        """Where the models are if they are not named one by one.
-
-        Raises:
-            DataError: Stanza is not installed.
-        """
-        try:
-            import stanza.resources.common
-        except ImportError:
-            raise DataError("parsing needs Stanza; pip install 'syncattn-fairseq[parse]'") from None
-        return Path(self.directory or stanza.resources.common.DEFAULT_MODEL_DIR).expanduser()
+        """Where the models are if they are not named one by one."""
+        default = _stanza().resources.common.DEFAULT_MODEL_DIR
+        return Path(self.directory or default).expanduser()
 
     @property
     def own(self) -> tuple[Path, Path] | None:
@@ -124,7 +117,7 @@ class StanzaModels(ParserSource):
 
     def describe(self) -> dict[str, str]:
         """See `ParserSource`."""
-        import stanza
+        stanza = _stanza()
         import torch
 
         return {
@@ -221,9 +214,16 @@ def _cut_blocks(sentences: Sentences) -> Iterator[Sequence[int]]:
         yield block
 
 
-def _load_pipeline(models: StanzaModels, folder: Path, device: str | None) -> Any:
-    import stanza
+def _stanza() -> Any:
+    try:
+        import stanza.resources.common
+    except ImportError:
+        raise DataError("parsing needs Stanza; pip install 'syncattn-fairseq[parse]'") from None
+    return stanza
 
+
+def _load_pipeline(models: StanzaModels, folder: Path, device: str | None) -> Any:
+    stanza = _stanza()
     options: dict[str, Any] = {
         "tokenize_pretokenized": True,
         "download_method": None,

@@ -13,7 +13,6 @@ import atexit
 import gc
 import importlib
 import json
-import logging
 import os
 import select
 import signal
@@ -25,7 +24,9 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
-#: Not fairseq_cli itself, which sets up the log of the command that is imported.
+#: What recipes start most. fairseq's other commands set up their log before they import anything.
+COMMANDS = ("fairseq-preprocess", "fairseq-hydra-train", "fairseq-generate", "syncattn-")
+#: Not fairseq_cli itself, which is each command's own.
 LIBRARIES = (
     *("fairseq.trainer", "fairseq.options", "fairseq.sequence_generator", "fairseq.scoring"),
     *("fairseq.dataclass.initialize", "hydra.main", "torch._dynamo"),  # by the first optimizer
@@ -73,7 +74,7 @@ class Forks:
         self._server: subprocess.Popen[bytes] | None = None
         self._ready = False
         scripts = entry_points(group="console_scripts")
-        self._names = {s.name for s in scripts if s.name.startswith(("fairseq-", "syncattn-"))}
+        self._names = {script.name for script in scripts if script.name.startswith(COMMANDS)}
 
     def start(
         self,
@@ -177,7 +178,6 @@ def become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> i
     os.environ.update(environment)
     if "torch" in sys.modules and "OMP_NUM_THREADS" in environment:  # is read when torch is loaded
         sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
-    logging.getLogger().handlers.clear()  # of what was imported; the command has its own
     (command,) = entry_points(group="console_scripts", name=words[0])
     try:
         status = command.load()()

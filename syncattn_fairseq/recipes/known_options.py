@@ -27,6 +27,8 @@ def check_options(config: Mapping[str, Any], path: Path) -> None:
     Raises:
         DataError: naming an option, or what a section chooses, that is not there, and one like it.
     """
+    from .. import plugin  # noqa: F401  (registers ours, and is the first to import fairseq)
+
     for section, values in config.items():
         if section in (*IGNORED, "generation"):
             continue
@@ -56,8 +58,6 @@ def _registry(section: str) -> Mapping[str, Any]:
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.registry import REGISTRIES
     from fairseq.tasks import TASK_REGISTRY
-
-    from .. import plugin  # noqa: F401  (registers ours, and is the first to import fairseq)
 
     if section == "model":
         return {**MODEL_REGISTRY, **ARCH_MODEL_REGISTRY}

@@ -226,6 +226,7 @@ def test_without_stanza_it_is_only_missed_when_it_is_needed(
     fresh = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, fresh)
     spec.loader.exec_module(fresh)
-    for use in (lambda: open_parser("stanza:en"), fresh.StanzaModels("en").files):
+    models = fresh.StanzaModels("en")
+    for use in (lambda: open_parser("stanza:en"), models.files, models.describe):
         with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[parse\]'"):
             use()

@@ -58,6 +58,7 @@ def test_other_commands_are_not_forked(forks: Forks, tmp_path: Path) -> None:
         (["syncattn-corpus"], str(tmp_path / "syncattn-corpus")),  # of somebody else
         (["syncattn-corpus"], None),
         (["pytest"], str(BIN / "pytest")),
+        (["fairseq-train"], str(BIN / "fairseq-train")),
     ):
         assert forks.start(words, program, tmp_path, {}, (0, 1, 2)) is None
 

@@ -1,0 +1,37 @@
+"""The notebook of examples/, cell by cell, with a model of two updates."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "look_inside.ipynb"
+CELLS = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+
+
+def test_notebook_runs(
+    forked_programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(forked_programs), prepend=os.pathsep)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)  # read TMPDIR anew
+    for name, value in {"PAIRS": 60, "SUBWORDS": 200, "UPDATES": 2}.items():
+        monkeypatch.setenv(name, str(value))
+    names: dict[str, Any] = {}
+    for cell in CELLS:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    sentence = names["sentence"].split()
+    assert len(names["pair"].source.heads) == len(sentence) > 3
+    assert "<svg" in names["Picture"](names["folder"] / "parses.svg")._repr_svg_()
+    assert names["folder"].parent == tmp_path
+
+
+def test_notebook_is_small_and_shows_no_error() -> None:
+    assert NOTEBOOK.stat().st_size < 100_000
+    outputs = [output for cell in CELLS for output in cell.get("outputs", [])]
+    assert not [output for output in outputs if output["output_type"] in ("error", "stderr")]
