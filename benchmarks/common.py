@@ -167,6 +167,8 @@ def make_batch(
             "src_parent_positions": src_parents.double().masked_fill(src_parents < 0, float("nan")),
             "src_labels": 4 + src_tokens % 40,
             "src_tree_distances": tree_distances(trees.long()).short(),
+            "src_depths": src_tokens % 9,
+            "src_gap_heights": (src_tokens % 7).double(),
             "prev_output_tokens": data_utils.collate_tokens(
                 target, pad, eos, move_eos_to_beginning=True
             ),
@@ -181,8 +183,8 @@ def make_batch(
 def net_input(model: Any, batch: dict[str, Any]) -> dict[str, Any]:
     """Return what a model is given: fairseq's own is given no syntax."""
     ours = hasattr(model, "source_fields")
-    syntax = ("src_parent_positions", "src_labels", "src_tree_distances")
-    return {k: v for k, v in batch["net_input"].items() if ours or k not in syntax}
+    plain = ("src_tokens", "src_lengths", "prev_output_tokens")
+    return {k: v for k, v in batch["net_input"].items() if ours or k in plain}
 
 
 def _to(value: Any, device: torch.device) -> Any:

@@ -45,8 +45,6 @@ def adapt(app: Any, page: str, source: list[str]) -> None:
     """Let links between pages and the README work on the site too."""
     for there, here in MOVED.items():
         source[0] = source[0].replace(f"]({there}", f"]({here}")
-    if not (Path(app.srcdir) / "findings.md").exists():
-        source[0] = source[0].replace("\nfindings\n", "\n")
 
 
 def keep_returns(

@@ -20,7 +20,9 @@ from syncattn_fairseq.cli.recipe import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / name for name in ("results.md", "findings.md")]
-_TABLE = re.compile(r"(<!-- syncattn-recipe (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_TABLE = re.compile(
+    r"^(<!-- syncattn-recipe (.*?) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE
+)
 
 
 def fill_in(page: str) -> str:

@@ -37,6 +37,7 @@ quietly syncattn-preprocess -s en -t de --joined-dictionary --destdir work/data-
 mkdir -p configs/tiny
 cat >configs/tiny/_data.yaml <<'END'
 {archives: [], train: [], test: [], words: {}, subwords: {size: 500, joint: true},
+  parses: {en: --parser stanza, de: --parser stanza}, # which the corpus has been through
   checkpoint: last}
 END
 cat >configs/tiny/_corpus.yaml <<'END'

@@ -14,7 +14,6 @@ from .common import command, new_parser
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    from .. import plugin  # noqa: F401  (before anything of fairseq is imported)
     from ..export import export
 
     said = export(

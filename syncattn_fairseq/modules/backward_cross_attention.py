@@ -44,7 +44,7 @@ class BackwardCrossAttention(Part, MultiheadAttention):
 
     Args:
         view: of the decoder's batch.
-        *args, **kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
+        args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
     Options = SyncOptions

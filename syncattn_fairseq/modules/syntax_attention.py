@@ -21,7 +21,7 @@ class SyntaxAttention(MultiheadAttention):
 
     Args:
         heads: the groups by name, in the order of the heads; as many heads as the layer has.
-        *args, **kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
+        args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
     def __init__(self, *args: Any, heads: dict[str, Heads], **kwargs: Any) -> None:

@@ -57,7 +57,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
         tree_position: ``predicted``: all of them share a position, which is predicted from the
             layer's state. ``expected``: each has its own distances, the mean of all words',
             weighted by its softmax without a window; nothing is predicted.
-        *args, **kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
+        args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
     Options = TreeWindowOptions

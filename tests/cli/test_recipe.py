@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -412,6 +413,21 @@ def test_a_file_with_one_value_changed_is_accepted_or_refused_in_one_line(
 
 
 # ---- the script
+
+
+def test_a_dry_run_says_its_commands_alone(tmp_path: Path) -> None:
+    """In a process of its own: what libraries say when they are imported is heard only there."""
+    command = [
+        sys.executable,
+        "-m",
+        "syncattn_fairseq.cli.recipe",
+        "wmt14_en_de",
+        "dbsa",
+        "--dry-run",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stderr == ""
+    assert all(line.startswith(("== ", "$ ")) for line in done.stdout.splitlines())
 
 
 def test_a_dry_run_of_the_script_installs_nothing(tmp_path: Path) -> None:

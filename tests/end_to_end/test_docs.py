@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
     *(f"docs/{page}.md" for page in ("guide", "export", "python", "pictures", "extending")),
-    *(f"docs/{page}.md" for page in ("recipes", "settings")),
+    *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "findings")),
 )
 
 #: What a page needs that is an extra.
@@ -42,6 +42,9 @@ RECIPE = re.compile(r"^bash scripts/recipe.sh( [^#\n]*)", re.MULTILINE)
 #: How commands begin that are not run, and why.
 NOT_RUN = {
     "source .venv/bin/activate": "the environment of the tests is active",
+    "source venv/bin/activate": "the same",
+    "python -m venv": "installs",
+    "pip install": "installs",
     "bash scripts/quickstart.sh": "takes minutes",
     "bash scripts/test.sh": "would run these tests again",
     "bash scripts/docs.sh": "installs; tests/test_site.py builds the site",

@@ -47,7 +47,7 @@ class DistanceTerm(Term):
     Layers are paired in order: the bottom gated layers with the lowest sync layer. Heads are
     averaged first.
 
-    d_i is measured where y_{i-1} is read, and row i of the cross-attention predicts y_i. With
+    `d_i` is measured where `y_{i−1}` is read, and row i of the cross-attention predicts `y_i`. With
     ``--sync-shift`` a distance is paired with the row before, that of the token which is read.
     """
 

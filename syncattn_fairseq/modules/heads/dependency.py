@@ -64,8 +64,8 @@ class DependencyHeads(Heads):
     ============ ===========================================================================
 
     A bi-affine head is an ordinary head with another query: since `Q U = x (W_Q U) + b_Q U`, U is
-    folded into W_Q and b_Q, and the layer stays on fairseq's fused path; the folding costs d × d ×
-    D per call, whatever the batch. A key bias b is folded likewise,
+    folded into `W_Q` and `b_Q`, and the layer stays on fairseq's fused path; the folding costs
+    d × d × D per call, whatever the batch. A key bias b is folded likewise,
     `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. The probabilities are computed apart, for the
     losses and printers, by :meth:`show`.
 
@@ -76,8 +76,8 @@ class DependencyHeads(Heads):
         count, head_dim, view: as for :class:`.Heads`.
         parser: what they are, see above.
         key_bias: also learn b; not for ordinary heads.
-        rows_predict: whether row t, which predicts y_t, looks for the parent of y_t, as a rule, or
-            for that of y_{t-1}, which it reads.
+        rows_predict: whether row t, which predicts `y_t`, looks for the parent of `y_t`, as a rule,
+            or for that of `y_{t−1}`, which it reads.
     """
 
     Options = DependencyOptions

@@ -1,0 +1,92 @@
+"""Half precision goes in, and everything is computed in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from syncattn_fairseq.functional import (
+    biaffine_scores,
+    dependency_loss,
+    expected_distances,
+    flexible_attention,
+    gated_attention,
+    local_attention,
+    parent_gaussian,
+    parent_scaled_scores,
+    parser_scores,
+    predicted_position,
+    project_attention,
+    project_distances,
+    relative_depth_scores,
+    supervised_gates,
+    sync_attention_loss,
+    sync_mse_loss,
+    sync_rank_loss,
+    syntactic_distances,
+    syntax_directed_attention,
+)
+from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
+from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
+
+COLUMNS = torch.tensor([[1, 1, 0, 4, 2], [3, 0, -1, 3, -1]])
+#: Each function with the shapes of its inputs.
+FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
+    "biaffine": (biaffine_scores, [(2, 5, 4), (2, 6, 4), (4, 4), (4,)]),
+    "parser": (parser_scores, [(2, 5, 4), (2, 6, 4), (4, 4), (4,)]),
+    "dependency loss": (lambda a: dependency_loss(a, COLUMNS)[0], [(2, 5, 5)]),
+    "projected attention": (project_attention, [(2, 6, 6), (2, 5, 6), (2, 6, 5)]),
+    "attention loss": (sync_attention_loss, [(2, 5, 5), (2, 5, 5)]),
+    "distances": (syntactic_distances, [(2, 5, 4), (3, 4), ()]),
+    "last distance": (last_syntactic_distance, [(2, 5, 4), (3, 4), ()]),
+    "gates": (log_gates, [(2, 6)]),
+    "gates of last": (log_gates_of_last, [(2, 6)]),
+    "gated": (gated_attention, [(2, 5, 5), (2, 5, 5)]),
+    "projected distances": (project_distances, [(2, 6), (2, 5, 6)]),
+    "distance loss": (sync_mse_loss, [(2, 6), (2, 6)]),
+    "rank loss": (sync_rank_loss, [(2, 6), (2, 6)]),
+    "density": (lambda parents: parent_gaussian(parents, 6), [(2, 5)]),
+    "scaled": (parent_scaled_scores, [(2, 5, 4), (2, 5, 4), (2, 5, 5)]),
+    "relative depth": (
+        lambda q, a: relative_depth_scores(q, COLUMNS, a),
+        [(2, 3, 5, 4), (5, 4)],
+    ),
+    "position": (lambda a: predicted_position(a, torch.tensor([5, 6])), [(2, 3)]),
+    "local": (local_attention, [(2, 5), (2,)]),
+    "flexible": (flexible_attention, [(2, 5), (2,), (2,)]),
+    "expected distances": (expected_distances, [(2, 3, 5), (2, 5, 5)]),
+    "syntax-directed": (syntax_directed_attention, [(2, 5), (2, 5)]),
+    "supervised gates": (supervised_log_gates, [(2, 6)]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_half_precision_is_computed_in_float32(name: str) -> None:
+    function, shapes = FUNCTIONS[name]
+    torch.manual_seed(0)
+    inputs = [torch.rand(shape).bfloat16() for shape in shapes]
+    found = function(*inputs)
+    assert found.dtype == torch.float32
+    exact = function(*(x.double() for x in inputs))
+    torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-5)
+
+
+def test_defaults_are_those_of_the_papers() -> None:
+    torch.manual_seed(0)
+    scores, position, narrow = torch.randn(30), torch.tensor(14.6), torch.tensor(0.5)
+    far, heights = torch.arange(30), torch.randint(0, 9, (6,))
+    for default, chosen in (
+        (local_attention(scores, position), local_attention(scores, position, 10)),
+        (
+            flexible_attention(scores, position, narrow),
+            flexible_attention(scores, position, narrow, 10),
+        ),
+        (syntax_directed_attention(scores, far), syntax_directed_attention(scores, far, 4)),
+        (supervised_gates(heights.float()), supervised_gates(heights.float(), 10)),
+        (supervised_log_gates(heights.float()), supervised_gates(heights.float(), 10).log()),
+        (parent_gaussian(position[None], 30), parent_gaussian(position[None], 30, 1)),
+    ):
+        torch.testing.assert_close(default, chosen)
