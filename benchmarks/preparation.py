@@ -25,7 +25,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from syncattn_fairseq.evaluation.table import markdown_table  # noqa: E402
-from syncattn_fairseq.parsing.registry import open_parser  # noqa: E402
 
 #: Pairs, words of both sides, and GB of the archives.
 CORPORA = {"WMT14": (4.5e6, 230e6, 1.7), "WMT17": (5.9e6, 290e6, 2.4)}
@@ -94,6 +93,9 @@ def commands(work: Path) -> dict[str, list[str]]:
 
 def measure_parser(stanza: Path, text: Path) -> Measured:
     """Parse in this process: what the processes of syncattn-parse take is hard to see."""
+    # Here, since a process that is started counts the memory of its parent as its own.
+    from syncattn_fairseq.parsing.registry import open_parser
+
     parser = open_parser(f"stanza:en:{stanza}")
     sentences = [line.split() for line in text.read_text(encoding="utf-8").splitlines()]
     parser(sentences[:1])

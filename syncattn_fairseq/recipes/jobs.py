@@ -23,6 +23,10 @@ from .stages import Step
 _LOOK = 2.0
 _DELAY = 60.0
 
+# How long, in seconds, after SIGTERM Slurm kills what is left: its KillWait, 30 unless a site sets
+# another.
+_KILLED_WITHIN = 300.0
+
 
 @dataclass(frozen=True)
 class Work:
@@ -63,6 +67,10 @@ class Work:
             stdout=output,
             preexec_fn=lambda: signal.signal(ignored, signal.SIG_IGN),
         ).returncode
+        if status == -signal.SIGTERM:
+            # Slurm takes the job away, perhaps to queue it again, and is about to end this process
+            # too: that the command has failed would be the last word on the job.
+            time.sleep(_KILLED_WITHIN)
         if status:
             raise Failed(f"status {status}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from io import BytesIO
@@ -13,7 +14,7 @@ import pytest
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes import jobs
 from syncattn_fairseq.recipes.processes import Failed
-from syncattn_fairseq.recipes.stages import Step
+from syncattn_fairseq.recipes.stages import Step, line
 
 #: Runs the job at once, as the only task of node "here".
 SBATCH = """\
@@ -87,6 +88,19 @@ def test_a_job_that_fails(cluster: Path) -> None:
     with pytest.raises(Failed, match="its job 7: .*status 3"):
         run(cluster, "echo half; exit 3", output="out")
     assert not (cluster / "out").exists()
+
+
+def test_a_command_that_slurm_ends_has_not_failed_before_slurm_ends_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(jobs.time, "sleep", waited.append)
+    work = jobs.Work(line("true"), tmp_path)
+    for end, seconds in (("kill $$", [300.0]), ("exit 3", [])):
+        with pytest.raises(Failed):
+            work._run(("bash", "-c", end), os.environ, None)
+        assert waited == seconds
+        waited.clear()
 
 
 def test_a_job_that_vanishes(cluster: Path) -> None:
