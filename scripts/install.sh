@@ -3,7 +3,7 @@
 #
 #   bash scripts/install.sh [--extras parse]
 #
-# PYTHON          the interpreter to use, 3.10 or later
+# PYTHON          the interpreter to use, 3.10 to 3.13
 # TORCH           what pip is asked for instead of our choice of torch, e.g. TORCH=torch==2.13.0
 #                 for CUDA on a login node that has no GPU itself
 # XDG_CACHE_HOME  where the built fairseq is kept (~/.cache)
@@ -71,9 +71,8 @@ choose_python() { # PYTHON, or the first that the pinned versions are made for
     for candidate; do
         found="$(version "$candidate")" || continue
         case $found in
-            2.* | 3.[0-9]) continue ;;
             3.1[0-3]) ;;
-            *) [ -n "${PYTHON:-}" ] || continue ;;
+            *) continue ;;
         esac
         "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
             fail "$candidate has no venv module; on Debian: apt install python$found-venv"

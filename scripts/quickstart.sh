@@ -32,12 +32,18 @@ About four minutes on two cores.
 END
 
 # All three at a time: two at a time would leave a core idle while the third trains.
-recipe=(syncattn-recipe builtin_en_de @quickstart --seeds "$seed" --work "$work")
+syncattn-recipe builtin_en_de @quickstart --seeds "$seed" --work "$work" --jobs 3
+
 {
     printf '#!/usr/bin/env bash\n# What scripts/quickstart.sh has run.\ncd %q\n' "$work"
-    "${recipe[@]}" --dry-run | sed 's/^== /# /; s/^\$ //'
+    cd "$work"
+    for part in logs/builtin_en_de/{generate,subwords,binarise,binarise-heads-{en,de}} \
+        checkpoints/builtin_en_de/{transformer,dbsa,syncattn}/"$seed"/{train,decode,score}; do
+        printf '\n# %s\n' "$part"
+        sed -n 's/^\$ //p' "$part.log"
+    done
+    cd "$root"
 } >"$commands"
-"${recipe[@]}" --jobs 3
 
 cat <<END
 

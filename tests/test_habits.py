@@ -39,7 +39,7 @@ def test_the_workflow_tests_every_declared_python() -> None:
     prefix = "Programming Language :: Python :: "
     classifiers = [text.removeprefix(prefix) for text in PROJECT["classifiers"]]
     assert tested == [text for text in classifiers if re.fullmatch(r"3\.\d+", text)]
-    assert PROJECT["requires-python"] == f">={tested[0]}"
+    assert PROJECT["requires-python"] == f">={tested[0]},<3.{int(tested[-1][2:]) + 1}"
     install = (ROOT / "scripts" / "install.sh").read_text()
     assert f"Python {tested[0]} to {tested[-1]} is needed" in install
 
