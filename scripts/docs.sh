@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Build the site of docs/ into docs/_build/html; installs first when needed. Arguments go to sphinx-build.
+# Every page is written anew, since each one has the navigation.
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv --extras docs
 cd "$root"
 
-sphinx-build --fail-on-warning --keep-going --quiet -b html "$@" docs docs/_build/html
+sphinx-build --write-all --fail-on-warning --keep-going --quiet -b html "$@" docs docs/_build/html
 echo "the site: $root/docs/_build/html/index.html"
