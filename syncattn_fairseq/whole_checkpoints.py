@@ -153,6 +153,13 @@ def keep_checkpoints_whole() -> None:
         checkpoint_utils.load_checkpoint_to_cpu = load_newest
         try:
             return resume(cfg, trainer, **kwargs)
+        except ValueError as error:
+            if "parameter group" not in str(error):  # PyTorch's words for another optimizer state
+                raise
+            raise DataError(
+                f"{Path(cfg.save_dir) / LAST}: was saved by the training of another model; choose "
+                "another --save-dir, or start from that model with --finetune-from-model"
+            ) from error
         finally:
             checkpoint_utils.load_checkpoint_to_cpu = load_whole
 

@@ -156,6 +156,28 @@ def test_nothing_intact_names_the_last(tmp_path: Path) -> None:
         resume(tmp_path)
 
 
+def test_another_models_training_is_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "checkpoint_last.pt", 1)
+
+    def load(*args: Any, **kwargs: Any) -> None:
+        one, two = torch.zeros(1), torch.zeros(1)
+        state = torch.optim.Adam([one, two]).state_dict()
+        torch.optim.Adam([one]).load_state_dict(state)
+
+    monkeypatch.setattr(Trainer, "load_checkpoint", load)
+    with pytest.raises(DataError, match=r"checkpoint_last\.pt: was saved by .* another --save-dir"):
+        resume(tmp_path)
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise ValueError("something else")
+
+    monkeypatch.setattr(Trainer, "load_checkpoint", fail)
+    with pytest.raises(ValueError, match="something else"):
+        resume(tmp_path)
+
+
 def test_what_killed_trainings_left_is_removed(tmp_path: Path) -> None:
     save(tmp_path / "checkpoint_last.pt", 1)
     child = os.fork()
