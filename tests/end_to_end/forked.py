@@ -7,11 +7,9 @@ Our own package is not imported before: that is the command's to do, or fairseq'
 
 from __future__ import annotations
 
-import atexit
 import gc
-import importlib
+import importlib.util
 import json
-import logging
 import os
 import signal
 import socket
@@ -29,6 +27,8 @@ LIBRARIES = (
     *("stanza.pipeline.core", "stanza.models.pos.trainer", "stanza.models.depparse.trainer"),
     *("sacrebleu", "sacremoses", "sentencepiece"),
 )
+
+FORKS = Path(__file__).parents[2] / "syncattn_fairseq" / "recipes" / "forks.py"
 
 _PROGRAM = """\
 #!{python} -ISE
@@ -56,7 +56,7 @@ def forked_commands(folder: Path) -> Iterator[Path]:
     unused = Path(__file__).parent / "unused"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(unused)}
     server = subprocess.Popen(
-        [sys.executable, __file__, address], env=environment, stdout=subprocess.PIPE
+        [sys.executable, __file__, address, str(FORKS)], env=environment, stdout=subprocess.PIPE
     )
     try:
         assert server.stdout is not None and server.stdout.readline() == b"ready\n"
@@ -98,27 +98,13 @@ def _run(client: socket.socket) -> int:
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    sys.argv, folder, environment = json.loads(client.makefile().readline())
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    logging.getLogger().handlers.clear()  # of what was imported; the command has its own
-    (command,) = entry_points(group="console_scripts", name=sys.argv[0])
-    try:
-        status = command.load()()
-    except SystemExit as end:
-        status = end.code
-        if isinstance(status, str):
-            print(status, file=sys.stderr)
-            status = 1
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        status = 1
-    atexit._run_exitfuncs()  # ends what loads data, which else keeps our output open for seconds
-    sys.stdout.flush()
-    sys.stderr.flush()
-    return int(status or 0)
+    return forks.become(*json.loads(client.makefile().readline()))
 
 
 if __name__ == "__main__":
+    # As a file: it is part of our package.
+    spec = importlib.util.spec_from_file_location("forks", sys.argv[2])
+    assert spec is not None and spec.loader is not None
+    forks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(forks)
     _serve(sys.argv[1])
