@@ -26,6 +26,8 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
 RNN_SIZES = dict.fromkeys(
     ("encoder_embed_dim", "encoder_hidden_size", "decoder_embed_dim", "decoder_hidden_size"), 64
 )
+#: Different ones, over and over; losses are averaged over the first round and over the last.
+BATCHES = 8
 #: What no architecture has by itself.
 KINDS: dict[str, dict[str, Any]] = {
     "tree window": {"cross_attention_tree_window": 4},
@@ -48,7 +50,7 @@ def systems() -> dict[str, tuple[str, dict[str, Any]]]:
 def train(arch: str, options: dict[str, Any], updates: int, device: torch.device) -> str:
     """Train a system, and say how it went."""
     task = common.make_task(200)
-    batches = [common.make_batch(task, 60, device, mean_length=6, seed=seed) for seed in range(8)]
+    batches = [common.make_batch(task, 60, device, 6, seed) for seed in range(BATCHES)]
     model = common.make_model(arch, task, device, dropout=0.1, **options).bfloat16().train()
     cfg: Any = make_config()()
     cfg.sentence_avg, cfg.label_smoothing = False, 0.1
@@ -59,7 +61,7 @@ def train(arch: str, options: dict[str, Any], updates: int, device: torch.device
     optimizer = torch.optim.Adam(wide, lr=1e-3, betas=(0.9, 0.98))
     losses = []
     for number in range(updates):
-        batch = batches[number % len(batches)]
+        batch = batches[number % BATCHES]
         loss, size, _ = criterion(model, batch)
         (loss / size).backward()
         for copy, parameter in zip(wide, narrow, strict=True):
@@ -73,7 +75,8 @@ def train(arch: str, options: dict[str, Any], updates: int, device: torch.device
         with torch.no_grad():
             for copy, parameter in zip(wide, narrow, strict=True):
                 parameter.copy_(copy)
-    return f"finite, {losses[0]:.2f} to {losses[-1]:.2f}"
+    first, last = (sum(part) / len(part) for part in (losses[:BATCHES], losses[-BATCHES:]))
+    return f"finite, {first:.2f} to {last:.2f}"
 
 
 def main() -> None:
