@@ -151,8 +151,9 @@ def make_batch(
     tgt_tokens = data_utils.collate_tokens(target, pad)
 
     def parents(tokens: torch.Tensor) -> torch.Tensor:
-        columns = torch.randint(0, tokens.size(1), tokens.shape, generator=generator)
-        return columns.masked_fill(tokens.eq(pad) | tokens.eq(eos), -1)
+        words = (tokens.ne(pad) & tokens.ne(eos)).double()
+        columns = words.multinomial(tokens.size(1), replacement=True, generator=generator)
+        return columns.masked_fill(words == 0, -1)
 
     src_parents = parents(src_tokens)
     size = src_tokens.size(1)
