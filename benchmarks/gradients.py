@@ -54,7 +54,7 @@ def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[s
         for name, loss in losses.items():
             share = flatten_gradient(model, loss / tokens)
             gradients[name] = gradients.get(name, 0) + share
-            values[name] = values.get(name, 0.0) + float(loss) / tokens
+            values[name] = values.get(name, 0.0) + float(loss.detach()) / tokens
     ours = gradients["translation"]
     updates = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     number = updates["optimizer_history"][-1]["num_updates"]
