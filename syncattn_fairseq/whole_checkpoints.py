@@ -11,6 +11,7 @@ import functools
 import logging
 import re
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -152,7 +153,7 @@ def keep_checkpoints_whole() -> None:
             _remove_leftovers(Path(cfg.save_dir))
         checkpoint_utils.load_checkpoint_to_cpu = load_newest
         try:
-            return resume(cfg, trainer, **kwargs)
+            found = resume(cfg, trainer, **kwargs)
         except ValueError as error:
             if "parameter group" not in str(error):  # PyTorch's words for another optimizer state
                 raise
@@ -162,11 +163,21 @@ def keep_checkpoints_whole() -> None:
             ) from error
         finally:
             checkpoint_utils.load_checkpoint_to_cpu = load_whole
+        _stop_if_complete(trainer)
+        return found
 
     file_io.PathManager.copy = staticmethod(copy_whole)
     checkpoint_utils.torch_persistent_save = persist_whole
     checkpoint_utils.load_checkpoint_to_cpu = load_whole
     checkpoint_utils.load_checkpoint = resume_whole
+
+
+def _stop_if_complete(trainer: Any) -> None:
+    """End the program if the training has all its updates: fairseq would make one more."""
+    wanted, made = trainer.cfg.optimization.max_update, trainer.get_num_updates()
+    if wanted and made >= wanted:
+        logger.info(f"the training is complete: it has {made} of {wanted} updates")
+        sys.exit(0)
 
 
 def _remove_leftovers(folder: Path) -> None:

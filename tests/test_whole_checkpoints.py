@@ -85,6 +85,11 @@ class Trainer:
     checkpoint_suffix = ""
     data_parallel_rank = 0
     task = Namespace()
+    cfg = Namespace(optimization=Namespace(max_update=100))
+
+    def get_num_updates(self) -> int:
+        updates: int = self.state["optimizer_history"][-1]["num_updates"] if self.state else 0
+        return updates
 
     def load_checkpoint(self, filename: str, *args: Any, **kwargs: Any) -> None:
         self.state = checkpoint_utils.load_checkpoint_to_cpu(filename)
@@ -154,6 +159,15 @@ def test_nothing_intact_names_the_last(tmp_path: Path) -> None:
     (tmp_path / "checkpoint1.pt").write_bytes(b"")
     with pytest.raises(DataError, match=r"checkpoint_last\.pt: "):
         resume(tmp_path)
+
+
+def test_a_complete_training_does_not_go_on(tmp_path: Path) -> None:
+    save(tmp_path / "checkpoint_last.pt", 99)
+    assert resume(tmp_path) == 99
+    save(tmp_path / "checkpoint_last.pt", 100)
+    with pytest.raises(SystemExit) as end:
+        resume(tmp_path)
+    assert end.value.code == 0
 
 
 def test_another_models_training_is_not_resumed(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import json
+import logging
 import os
 import signal
 import socket
@@ -98,6 +99,7 @@ def _run(client: socket.socket) -> int:
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    logging.getLogger().handlers.clear()  # of what was imported; the command has its own
     return forks.become(*json.loads(client.makefile().readline()))
 
 
