@@ -1,11 +1,11 @@
 """Syntax inside the Transformer, as a fairseq plugin.
 
-This import is light: neither fairseq nor torch is loaded until a room that needs it is opened, such
-as :mod:`syncattn_fairseq.functional`, which needs torch alone. Where fairseq is already there, as
-with ``--user-dir syncattn_fairseq``, its task, models and criterion are registered. From Python,
-``import syncattn_fairseq.plugin`` registers them whatever was imported before.
+This import is light: neither fairseq nor torch is loaded until a subpackage that needs it is
+imported; :mod:`syncattn_fairseq.functional`, for example, needs only torch. If fairseq is already
+loaded, as with ``--user-dir syncattn_fairseq``, the task, models and criterion are registered.
+From Python, ``import syncattn_fairseq.plugin`` always registers them.
 
-:func:`load` is the way from a checkpoint to translations, parses and alignments.
+:func:`load` turns a checkpoint into a model that translates, parses and aligns.
 """
 
 import sys
@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Open the room of what is asked for by its name here."""
+    """Import `load` when it is first used."""
     if name == "load":
         from .inference import load
 

@@ -1,4 +1,4 @@
-"""Checkpoints: how they are read, and their averages."""
+"""Read checkpoints, and average them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def allow_checkpoint_classes() -> None:
     """Let ``torch.load`` read what fairseq writes.
 
     Since PyTorch 2.6 a checkpoint may only hold tensors and classes that are named in advance.
-    fairseq's hold its configuration, and the second of two processes that resume gets that sent
-    as an OmegaConf object. The check itself stays on.
+    fairseq's checkpoints also hold its configuration, and when two processes resume, the second
+    receives that as an OmegaConf object. The check itself stays on.
     """
     torch.serialization.add_safe_globals(_list_classes())
 
 
 def _list_classes() -> list[Any]:
-    """List what a checkpoint may hold beside tensors."""
+    """List the classes that a checkpoint may hold besides tensors."""
     from fairseq.distributed.utils import _TensorPlaceholder
     from omegaconf import DictConfig, ListConfig, base, nodes
 
@@ -70,10 +70,10 @@ def _list_classes() -> list[Any]:
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """Read a checkpoint of fairseq's; what is not used of it stays on disk.
+    """Read a fairseq checkpoint; the parts that are not used stay on disk.
 
     Raises:
-        DataError: it is none.
+        DataError: the file is not a checkpoint.
     """
     allow_checkpoint_classes()
     return load_checkpoint(
@@ -82,32 +82,32 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
 
 
 def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:
-    """The newest checkpoints that fairseq saved in a folder, oldest first.
+    """Find the newest checkpoints that fairseq saved in a folder, oldest first.
 
     Args:
         folder: fairseq's ``--save-dir``.
         number: how many, at least 1.
-        by: ``epoch`` for those at the ends of epochs, ``checkpointE.pt``, or ``update`` for those
+        by: ``epoch`` for those saved after each epoch, ``checkpointE.pt``, or ``update`` for those
             of ``--save-interval-updates``, ``checkpoint_E_U.pt``.
 
     Raises:
-        DataError: there are fewer.
+        DataError: the folder holds fewer.
     """
     found: list[tuple[int, Path]] = []
     for path in Path(folder).iterdir():
         if match := _NAMES[by].fullmatch(path.name):
             found.append((int(match[1]), path))
     if len(found) < number:
-        raise DataError(f"{folder}: {len(found)} checkpoints by {by}, {number} are to be averaged")
+        raise DataError(f"{folder}: {len(found)} checkpoints by {by}, too few to average {number}")
     return [path for _, path in sorted(found)[-number:]]
 
 
 def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list[int]:
-    """Write the mean of the models in some checkpoints as a checkpoint that can be decoded with.
+    """Average the models of several checkpoints, and write a checkpoint to decode with.
 
     Means are computed in float64 and stored in the type of the newest checkpoint, the one with
-    the most updates. All else is that checkpoint's: buffers of integers, configuration and
-    training history. Its optimizer state is left out, since it belongs to other parameters.
+    the most updates. Everything else comes from that checkpoint: integer buffers, configuration
+    and training history. The optimizer state is left out: it belongs to other parameters.
 
     Args:
         paths: checkpoints of one model, written by fairseq.
@@ -117,7 +117,7 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
         The number of updates of each checkpoint.
 
     Raises:
-        DataError: something is no checkpoint, or not of the same model as the others.
+        DataError: a file is not a checkpoint, or the models differ.
     """
     # The optimizer states, two thirds of the files, are never touched.
     states = [read_checkpoint(path) for path in paths]
@@ -128,7 +128,7 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
         _check_same_parameters(models[0], model, f"{path} and {paths[0]}")
 
     means: OrderedDict[str, Tensor] = OrderedDict()
-    shared: dict[Any, Tensor] = {}  # tied parameters stay one tensor, and the file small
+    shared: dict[Any, Tensor] = {}  # tied parameters stay one tensor, which keeps the file small
     for key, value in tqdm(newest["model"].items(), desc="average", unit=" tensors", leave=False):
         place = (value.data_ptr(), value.dtype, value.shape, value.stride())
         if place not in shared:

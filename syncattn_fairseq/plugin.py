@@ -1,6 +1,6 @@
 """The plugin: importing this module registers the task, the models and the criterion with fairseq.
 
-``--user-dir syncattn_fairseq`` ends here. A user's own ``--user-dir`` and Python programs begin
+``--user-dir syncattn_fairseq`` leads here. A user's own ``--user-dir`` and Python programs start
 with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
@@ -14,6 +14,6 @@ checkpoints.allow_checkpoint_classes()
 whole_checkpoints.keep_checkpoints_whole()
 finite_losses.stop_at_infinite_losses()
 
-from . import criterions, models, tasks  # noqa: E402  (fairseq must be known to work first)
+from . import criterions, models, tasks  # noqa: E402  (check first that fairseq works)
 
 __all__ = ["criterions", "models", "tasks"]

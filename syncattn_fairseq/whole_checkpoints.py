@@ -1,8 +1,8 @@
-"""Checkpoints that a kill cannot spoil: what fairseq lacks when it saves and resumes.
+"""Make fairseq's checkpoints survive a kill: it writes them whole, and resumes from a whole one.
 
-fairseq writes a checkpoint and copies it byte by byte to ``checkpoint_last.pt``: a run that is
-killed meanwhile cannot be resumed. It tries three times to write to a full disk, and does not say
-where.
+fairseq itself writes a checkpoint and copies it byte by byte to ``checkpoint_last.pt``: a run that
+is killed meanwhile cannot be resumed. On a full disk it tries to write three times, and never names
+the file.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ logger = logging.getLogger(__name__)
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
-    """Load a checkpoint of fairseq, and see that every byte is as it was written.
+    """Load a fairseq checkpoint, and check that every byte is as it was written.
 
     Args:
-        path: where it is.
+        path: the file.
         read: loads it.
 
     Raises:
-        DataError: naming a file that is damaged, or no checkpoint.
-        OSError: naming a file that cannot be read.
+        DataError: the file is damaged, or not a checkpoint.
+        OSError: the file cannot be read.
     """
     try:
         if zipfile.is_zipfile(path):
@@ -49,13 +49,13 @@ def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]
         state = read()
     except (DataError, OSError, MemoryError):
         raise
-    except Exception as error:  # whatever garbage leads to
+    except Exception as error:  # garbage can raise anything
         raise DataError(
-            f"{path}: PyTorch cannot load it ({type(error).__name__}); it is damaged, or no "
-            "checkpoint; give one of fairseq"
+            f"{path}: PyTorch cannot load it ({type(error).__name__}); it is damaged, or not a "
+            "checkpoint; give a fairseq checkpoint"
         ) from error
     if not _has_history(state):
-        raise DataError(f"{path}: holds no model with its history; give a checkpoint of fairseq")
+        raise DataError(f"{path}: holds no model with its history; give a fairseq checkpoint")
     return state
 
 
@@ -78,14 +78,14 @@ def save_checkpoint(state: Any, path: Path | str) -> None:
         # As a file: PyTorch would put the temporary name into what it writes.
         with replacing(Path(path)) as temporary, temporary.open("wb") as file:
             torch.save(state, file)
-    except RuntimeError as error:  # PyTorch's word for a write that failed
+    except RuntimeError as error:  # what PyTorch raises when a write fails
         raise DataError(f"{path}: cannot be written; is the disk full?") from error
 
 
 def newest_intact(folder: Path) -> Iterator[Path]:
-    """Yield the checkpoints of a folder that training may go on from, newest first.
+    """Yield the checkpoints of a folder that training can resume from, newest first.
 
-    Only what they say of themselves has been looked at; see `load_checkpoint`.
+    Their contents are not verified yet; `load_checkpoint` does that.
     """
     found = []
     for path in folder.iterdir():
@@ -100,10 +100,10 @@ def newest_intact(folder: Path) -> Iterator[Path]:
 
 
 def keep_checkpoints_whole() -> None:
-    """Make fairseq write checkpoints whole, and resume from the newest that is.
+    """Make fairseq write checkpoints whole, and resume from the newest whole one.
 
-    Where ``checkpoint_last.pt`` is damaged, training goes on from the newest intact checkpoint
-    beside it, with a warning. Every error of loading names the file.
+    If ``checkpoint_last.pt`` is damaged, training resumes from the newest intact checkpoint beside
+    it, with a warning. Every error while loading names the file.
     """
     from fairseq import checkpoint_utils, file_io
 

@@ -94,7 +94,7 @@ def test_last_checkpoints_are_ordered_by_number(tmp_path: Path) -> None:
     assert [p.name for p in find_last_checkpoints(tmp_path, 1, "update")] == [
         "checkpoint_2_1000.pt"
     ]
-    with pytest.raises(DataError, match="2 checkpoints by update, 3 are to be averaged"):
+    with pytest.raises(DataError, match="2 checkpoints by update, too few to average 3"):
         find_last_checkpoints(tmp_path, 3, "update")
 
 

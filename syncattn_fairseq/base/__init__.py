@@ -1,1 +1,1 @@
-"""What every room stands on: errors, files, and what today's Python and PyTorch ask of fairseq."""
+"""The foundation: errors, files, processes, and fixes for fairseq on today's Python and PyTorch."""

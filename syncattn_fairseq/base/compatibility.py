@@ -1,4 +1,4 @@
-"""Where fairseq and today's Python and PyTorch disagree."""
+"""Fixes for fairseq on today's Python and PyTorch."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ FAIRSEQ = "fairseq-fixed==0.12.3.1"
 
 
 def require_fairseq() -> None:
-    """Import fairseq; leave with one clear line if the one that is installed does not work.
+    """Import fairseq; fail with one clear line if the installed version does not work.
 
-    The official release, 0.12.2, is used where it works, which is on Python 3.10 at the latest.
+    The official release, 0.12.2, is accepted where it works: on Python 3.10 and earlier.
 
     Raises:
-        ImportError: it is missing, or cannot be imported.
+        ImportError: fairseq is missing, or cannot be imported.
     """
-    # fairseq recommends a package for speech on import, in a program that translates text.
+    # On import, fairseq recommends a speech package, which a translation program does not need.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     try:
         importlib.import_module("fairseq.models.transformer")
     except Exception as error:
         version = ".".join(map(str, sys.version_info[:2]))
         raise ImportError(
-            f"the fairseq that is installed does not work on Python {version} "
-            f"({type(error).__name__}: {error}); install {FAIRSEQ} in its place"
+            f"the installed fairseq does not work on Python {version} "
+            f"({type(error).__name__}: {error}); install {FAIRSEQ} instead"
         ) from error
 
 
 def avoid_encoder_kernel() -> None:
-    """Keep official fairseq's encoder layers from a kernel that today's PyTorch calls otherwise.
+    """Turn off the fast kernel of official fairseq's encoder layers: PyTorch changed its interface.
 
-    With it, no model of fairseq's own decodes a batch with padding. ``fairseq-fixed`` has none.
+    With it, fairseq's own models cannot decode a padded batch. ``fairseq-fixed`` does not use it.
     """
     from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 

@@ -1,4 +1,4 @@
-"""What is wrong with the input, as one line that says where and how to mend it."""
+"""Errors in the input, each one line that says where it is and how to fix it."""
 
 from __future__ import annotations
 

@@ -20,15 +20,15 @@ from typing import TextIO
 from .errors import DataError
 
 MAX_LINE = 2**24
-"""Characters, the line end among them. No sentence, parse or tree is longer: such a
-file is no text, and would fill the memory."""
+"""In characters, including the line end. No sentence, parse or tree is longer: a file with such
+a line is not text, and would fill the memory."""
 
 
 def read_lines(path: Path | str | int) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file, or of an open file descriptor, without line ends.
 
     Raises:
-        DataError: naming the line that is not UTF-8, or longer than `MAX_LINE`.
+        DataError: a line is not UTF-8, or longer than `MAX_LINE`; the error names it.
     """
     with open(path, encoding="utf-8", errors="surrogateescape", closefd=path != 0) as file:
         yield from _lines(file, "<stdin>" if path == 0 else str(path))
@@ -38,18 +38,18 @@ def read_gzipped_lines(path: Path | str) -> Iterator[str]:
     """Yield the lines of a gzipped text file as `read_lines` does.
 
     Raises:
-        DataError: as `read_lines`, and for a file that is no whole gzip archive.
+        DataError: as `read_lines`, and if the file is not gzip, or is cut off.
     """
     with gzip.open(path, "rt", encoding="utf-8", errors="surrogateescape") as file:
         try:
             yield from _lines(file, str(path))
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataError(f"{path}: not a whole gzip file ({error}); get it again") from None
+            raise DataError(f"{path}: not a complete gzip file ({error}); get it again") from None
 
 
 def _lines(file: TextIO, name: str) -> Iterator[str]:
-    # Undecodable bytes come through as lone surrogates, which no valid text holds: that way the
-    # line that has them is known, although the decoder works in blocks.
+    # Undecodable bytes come through as lone surrogates, which valid text never holds: this tells
+    # us which line has them, although the decoder works in blocks.
     number = 0
     while line := file.readline(MAX_LINE + 1):
         number += 1
@@ -68,7 +68,7 @@ def count_lines(*paths: Path) -> int:
     """Return the number of lines of files that go together line by line.
 
     Raises:
-        DataError: when a file is empty or has not as many lines as the first one.
+        DataError: a file is empty, or has a different number of lines from the first one.
     """
     counts = [_count_lines_of(path) for path in paths]
     for path, count in zip(paths, counts, strict=True):
@@ -107,13 +107,13 @@ def hash_file(path: Path, algorithm: str = "sha256") -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path``, renamed to ``path`` when the block succeeds.
+    """Yield a temporary file beside ``path``, renamed to ``path`` when the block succeeds.
 
-    A link is followed, so that the file it leads to is replaced. What is no file, such as
-    ``/dev/null`` or a pipe, is given as it is. What a killed run has left behind is removed.
+    A link is followed: the file that it points to is replaced. Anything else, such as ``/dev/null``
+    or a pipe, is yielded itself. Leftovers of killed runs are removed.
 
     Raises:
-        OSError: naming ``path`` where there is no room for it.
+        OSError: the disk is full; the error names ``path``.
     """
     with _naming_full_disk(path):
         if _is_stream(path):
@@ -124,11 +124,11 @@ def replacing(path: Path) -> Iterator[Path]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         _remove_leftovers(target)
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        # Never a file, or a link, that is already there.
+        # Never open a file or a link that already exists.
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)  # as long as we are at work
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # held while we write
             yield temporary
             if target.exists():
                 shutil.copymode(target, temporary)
@@ -140,7 +140,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _naming_full_disk(path: Path) -> Iterator[None]:
-    """Say which file has no room: Python does not."""
+    """Add the file's name to errors of a full disk: Python leaves it out."""
     try:
         yield
     except OSError as error:
@@ -150,9 +150,9 @@ def _naming_full_disk(path: Path) -> Iterator[None]:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether something is there that bytes go through, and that is not to be replaced."""
+    """Return whether the path is a device or a pipe, which must not be replaced."""
     if Path("/dev") in path.parents:
-        return True  # /dev/stdout too, which may be a file
+        return True  # also /dev/stdout, which may point to a file
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -161,9 +161,9 @@ def _is_stream(path: Path) -> bool:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files for ``target`` that nobody is writing: their writers were killed."""
+    """Remove temporary files of ``target`` whose writers were killed."""
     for path in target.parent.glob(f".{escape(target.name)}.*.tmp"):
-        with suppress(OSError):  # it is locked, or gone, or on a file system without locks
+        with suppress(OSError):  # locked, gone, or on a file system without locks
             descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,22 +174,22 @@ def _remove_leftovers(target: Path) -> None:
 
 @contextmanager
 def locked(path: Path, busy: str) -> Iterator[None]:
-    """Keep other processes out of a block; the lock ends with the process, however it ends.
+    """Keep other processes out of a block; the lock is released however the process ends.
 
     Args:
-        path: the file that is locked, made with its folder if it is not there. The block may
-            remove both.
-        busy: what to say where another process is in the block.
+        path: the file to lock, made with its folder if it does not exist. The block may remove
+            both.
+        busy: the error message if another process is in the block.
 
     Raises:
-        DataError: saying ``busy``.
+        DataError: another process is in the block.
     """
     while True:
         path.parent.mkdir(exist_ok=True)
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
         try:
             _lock(descriptor, busy)
-            if os.fstat(descriptor).st_nlink:  # else it was removed before we had the lock
+            if os.fstat(descriptor).st_nlink:  # otherwise removed before we got the lock
                 yield
                 return
         finally:
@@ -202,5 +202,5 @@ def _lock(descriptor: int, busy: str) -> None:
     except BlockingIOError:
         raise DataError(busy) from None
     except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):  # no locks there
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):  # no locks supported
             raise

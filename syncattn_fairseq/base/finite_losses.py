@@ -1,7 +1,7 @@
-"""Losses and gradients that are not finite end a training with one line that names them.
+"""End a training whose losses or gradients are not finite, with one line that names them.
 
-fairseq looks at the gradients of each update as it is. What it does then, running the update again
-to find the module that is to blame, fails on modules whose output is a dictionary.
+fairseq checks the gradients of each update itself. To find the module at fault it then runs the
+update again, which fails on modules whose output is a dictionary.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from .errors import DataError
 
 _REMEDY = "lower --lr, warm up for longer, or set --clip-norm"
 
-# Bits a token: two to this power, the perplexity, is infinite.
+# In bits per token. The perplexity, two to this power, is infinite.
 _INFINITE = 1024
 _BITS = ("train loss", "valid loss", "valid nll_loss")
 
 
 class _NotFinite(Exception):
-    """What fairseq has found."""
+    """fairseq found a gradient that is not finite."""
 
 
 def _no_search(model: Any) -> None:
-    """Take the place of fairseq's search for the module."""
+    """Replace fairseq's search for the module at fault."""
     raise _NotFinite
 
 
 def stop_at_infinite_losses() -> None:
-    """Make fairseq end a training whose losses or gradients are not finite.
+    """Make fairseq stop when losses or gradients are not finite.
 
-    It then saves no checkpoint but its ``crash.pt``, which holds the parameters before the update.
+    It then saves only its ``crash.pt``, which holds the parameters from before the update.
     """
     from fairseq import checkpoint_utils, trainer
     from fairseq.logging import metrics
@@ -61,7 +61,7 @@ def stop_at_infinite_losses() -> None:
         if not math.isfinite(value) or (name in _BITS and value >= _INFINITE):
             raise DataError(
                 f"{name} is {value} after update {trainer.get_num_updates()}: training has "
-                f"diverged, and no checkpoint of it is saved; {_REMEDY}"
+                f"diverged, and its checkpoint is not saved; {_REMEDY}"
             )
         return save(cfg, trainer, epoch_itr, val_loss)
 

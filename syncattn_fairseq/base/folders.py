@@ -1,4 +1,4 @@
-"""Folders that are filled whole or not at all."""
+"""Fill folders completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _UNFINISHED = ".unfinished"
 
 @contextmanager
 def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
-    """Give an empty folder; what is in it goes to ``folder`` when the block succeeds.
+    """Yield an empty folder whose files move to ``folder`` when the block succeeds.
 
-    It is a hidden folder inside ``folder``. A run that is killed before it was complete leaves
-    nothing else; the next one moves to ``folder`` what a killed one had completed.
+    It is a hidden folder inside ``folder``. A run that is killed early leaves nothing else; if a
+    run is killed while its files are being moved, the next run moves the rest.
 
     Args:
-        folder: made, with those above it, if it is not there.
-        say: is told what is left of a killed run and completed now.
+        folder: made, with its parents, if it does not exist.
+        say: called with a message when the files of a killed run are moved.
 
     Raises:
-        DataError: another process fills the folder.
+        DataError: another process is filling the folder.
     """
     existed = folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
         with locked(unfinished / "lock", f"{folder}: another process is filling it; wait for it"):
             if complete.exists():
                 _move(complete, folder)
-                say(f"{folder}: completed, which a run that was killed had not the time to do")
+                say(f"{folder}: moved the remaining files of a run that was killed")
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir()
             try:

@@ -1,4 +1,4 @@
-"""Numbers in text, as they are written in files of parses and alignments."""
+"""Read the numbers in files of parses and alignments."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _DECIMAL = re.compile("-?[0-9.]{1,40}(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 
 
 def read_whole(text: str) -> int:
-    """Read a whole number of up to nine digits: Python would take ``1_0``, ``+1`` and ``٣``, too.
+    """Read a whole number of up to nine digits; Python also accepts ``1_0``, ``+1`` and ``٣``.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the text is something else.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text[:60]!r} is not a whole number")
@@ -21,10 +21,10 @@ def read_whole(text: str) -> int:
 
 
 def read_decimal(text: str) -> float:
-    """Read a number that is finite.
+    """Read a finite number.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the text is something else.
     """
     number = float(text) if _DECIMAL.fullmatch(text) else math.nan
     if not math.isfinite(number):

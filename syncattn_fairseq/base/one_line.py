@@ -1,4 +1,4 @@
-"""fairseq's commands fail as ours do: bad input is one line on standard error, and status 1."""
+"""Make fairseq's commands report bad input as ours do: one line on standard error, and status 1."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .errors import DataError
 
 
 def fail_in_one_line() -> None:
-    """Print a `DataError` that ends one of fairseq's commands without its traceback.
+    """When a `DataError` ends a fairseq command, print it without a traceback.
 
-    Other programs keep theirs.
+    Other programs keep their tracebacks.
     """
     program = Path(sys.argv[0] or ".")
     if not (program.name.startswith("fairseq-") or program.parent.name == "fairseq_cli"):
@@ -30,10 +30,10 @@ def fail_in_one_line() -> None:
 
 
 def _line(error: BaseException) -> str | None:
-    """Return what is wrong with the input; None if it is something else."""
+    """Return the message of an error in the input, None for any other error."""
     if isinstance(error, DataError):
         return str(error)
-    if type(error).__name__ == "ProcessRaisedException":  # a process for a GPU has printed its own
+    if type(error).__name__ == "ProcessRaisedException":  # raised in a GPU's own process
         name, _, line = str(error).strip().rpartition("\n")[2].partition(": ")
         if name.startswith(DataError.__module__):
             return line

@@ -1,4 +1,4 @@
-"""Work on many lines in several processes, in order, with little of it in memory."""
+"""Process many lines in several processes, in order, holding few of them in memory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .errors import DataError
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Items that go to a process together.
+#: Items sent to a process together.
 BLOCK = 1000
-#: Blocks of each process that wait, or whose results do.
+#: Blocks per process that wait to be processed, or whose results wait to be read.
 AHEAD = 3
 
 _work: Callable[[Any], Any]
@@ -29,15 +29,15 @@ _work: Callable[[Any], Any]
 def map_in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
     """Yield the result of each item, in the order of the items.
 
-    No more than ``(AHEAD * workers + 1) * BLOCK`` items are read before their results are taken.
+    At most ``(AHEAD * workers + 1) * BLOCK`` items are read ahead of the results.
 
     Args:
-        work: what to do; it is copied to each process once.
-        items: what to do it with.
-        workers: number of processes; with 1, it is done in this one.
+        work: the function to apply; copied to each process once.
+        items: its arguments.
+        workers: number of processes; 1 means this one.
 
     Raises:
-        DataError: a process was killed. What ``work`` raises comes through.
+        DataError: a process was killed. Errors of ``work`` are passed on.
     """
     if workers == 1:
         yield from map(work, items)
@@ -61,7 +61,7 @@ def map_in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> It
 
 
 def end_with_parent() -> None:
-    """Let this process end when the one that has started it is killed: nobody needs its work."""
+    """End this process when its parent is killed: nobody needs its work any more."""
     Thread(target=_await_parent, daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""Slurm, through submitit: how jobs are submitted, and which of them wait or run."""
+"""Submit jobs to Slurm through submitit, and ask which of them wait or run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .errors import DataError
 #: DAYS-HOURS with or without :MINUTES and :SECONDS.
 _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 
-#: How often a job may reach its time limit and be queued again; submitit wants a number.
+#: How often a job may reach its time limit and be queued again; submitit requires a number.
 _TIME_LIMITS = 1000
 
 
@@ -22,37 +22,35 @@ def open_executor(folder: Path, options: Mapping[str, str | bool], **parameters:
     """Return submitit's executor.
 
     Args:
-        folder: for what it writes about jobs.
-        options: of ``sbatch``, by their long names; ``time`` is 4 hours where it is not given.
+        folder: for submitit's files about the jobs.
+        options: of ``sbatch``, by their long names; ``time`` is 4 hours by default.
         parameters: of submitit.
 
     Raises:
-        DataError: submitit or Slurm is missing, or the time is none of Slurm's.
+        DataError: submitit or Slurm is missing, or the time is not in Slurm's notation.
     """
     rest = dict(options)
     minutes = minutes_of(str(rest.pop("time", "240")))
     try:
         import submitit
     except ImportError:
-        raise DataError(
-            "jobs of Slurm need submitit; pip install 'syncattn-fairseq[slurm]'"
-        ) from None
+        raise DataError("Slurm jobs need submitit; pip install 'syncattn-fairseq[slurm]'") from None
     try:
         executor = submitit.SlurmExecutor(folder, max_num_timeout=_TIME_LIMITS)
     except RuntimeError:
         raise DataError(
-            "jobs of Slurm need its programs, srun and sbatch; run this on a machine of the "
-            "cluster, or without Slurm"
+            "Slurm jobs need srun and sbatch; run this on a machine of the cluster, or without "
+            "Slurm"
         ) from None
     executor.update_parameters(time=minutes, additional_parameters=rest, **parameters)
     return executor
 
 
 def submitted(submit: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a method of the executor does.
+    """Call a method of the executor that submits jobs, and return its result.
 
     Raises:
-        DataError: what ``sbatch`` says where it refuses.
+        DataError: ``sbatch`` refuses; the error repeats its message.
     """
     import submitit
 
@@ -66,7 +64,7 @@ def minutes_of(time: str) -> int:
     """Return a time limit in minutes, rounded up.
 
     Raises:
-        DataError: it is not in Slurm's notation.
+        DataError: the time is not in Slurm's notation.
     """
     found = _TIME.fullmatch(time)
     if not found:
@@ -82,7 +80,7 @@ def minutes_of(time: str) -> int:
 
 
 def queued(jobs: Iterable[str]) -> set[str]:
-    """Return those of some jobs, by their ids, that wait or run, or all if Slurm cannot say."""
+    """Return the ids of those jobs that wait or run, or all of them if Slurm cannot say."""
     ids = set(jobs)
     arrays = ",".join({job.split("_")[0] for job in ids})
     command = ["squeue", "--noheader", "--array", "--format=%i", f"--jobs={arrays}"]

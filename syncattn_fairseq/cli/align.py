@@ -1,4 +1,4 @@
-"""``syncattn-align``: word alignments of one or both directions, symmetrised, scored, written."""
+"""``syncattn-align``: score, symmetrise and write word alignments of one or both directions."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _read_gold(
 
 
 def _list_ways(links: Links, name: str) -> list[str]:
-    """List the directions of a system and, if it has both, what can be made of them."""
+    """List the directions of a system and, if it has both, the ways to symmetrise them."""
     ways = [direction for direction in _DIRECTIONS if (name, direction) in links]
     return [*ways, *SYMMETRISATIONS] if len(ways) == 2 else ways
 
@@ -147,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         "Score and write the word alignments that models printed with fairseq-generate "
         "--score-reference --print-alignment, without --remove-bpe; with --print-layer-alignments, "
         "those of every decoder layer, named NAME layer 1 and so on, or of its single heads, NAME "
-        "layer 1 head 2. Of models of both directions also what is made of the two: "
+        "layer 1 head 2. With models of both directions, also symmetrised: "
         + ", ".join(SYMMETRISATIONS)
         + ".",
         example="syncattn-align --gold words/test.align --forward SyncAttn forced.txt",
@@ -159,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar=("NAME", "FILE"),
         help="output of a model from source to target, or a Pharaoh file such as fast_align's: "
-        "i-j, source-target, 0-based; once for each system",
+        "i-j, source-target, 0-based; repeat for each system",
     )
     parser.add_argument(
         "--backward",
@@ -179,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--one-based",
         action="store_true",
-        help="--gold counts from 1, as talp files do as a rule, not from 0",
+        help="--gold counts from 1, as talp files usually do, not from 0",
     )
     parser.add_argument(
         "--output",
@@ -187,8 +187,8 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar=("NAME", "ALIGNMENT", "FILE"),
-        help="write the links of words, 0-based i-j, one line per sentence, empty where one is "
-        "left out; ALIGNMENT: forward, backward or what is made of both, such as "
+        help="write the links of words, 0-based i-j, one line per sentence, empty if the sentence "
+        "is left out; ALIGNMENT: forward, backward or a symmetrised one, such as "
         "grow-diag-final-and-moses",
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")

@@ -1,4 +1,4 @@
-"""``syncattn-average``: one checkpoint to decode with from the mean of several."""
+"""``syncattn-average``: average several checkpoints into one to decode with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("name the checkpoints, or give --last N and --dir")
     if bool(args.last) != bool(args.dir):
         parser.error("--last and --dir go together")
-    from ..checkpoints import (  # torch, which takes seconds
+    from ..checkpoints import (  # imports torch, which takes seconds
         average_checkpoints,
         find_last_checkpoints,
     )
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     updates = average_checkpoints(paths, args.output)
     print(
         f"{args.output}: mean of {len(paths)} checkpoints (updates "
-        f"{', '.join(map(str, updates))}), without optimizer state: to decode with, not to resume"
+        f"{', '.join(map(str, updates))}), without optimizer state: for decoding, not for resuming"
     )
 
 

@@ -1,4 +1,4 @@
-"""``syncattn-bpe``: learn subwords and cut words into them, so that parses can follow."""
+"""``syncattn-bpe``: learn subwords, and cut words into them in a way that parses can follow."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )
     learn.add_argument(
-        "--type", choices=MODEL_TYPES, default="bpe", help="how they are chosen (default: bpe)"
+        "--type", choices=MODEL_TYPES, default="bpe", help="how to choose them (default: bpe)"
     )
     apply = add_command(
         commands,
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         example="syncattn-bpe apply --model bpe.model --input words/test.en --output pieces.en",
     )
     apply.add_argument(
-        "--model", type=Path, required=True, metavar="PREFIX.model", help="what learn has written"
+        "--model", type=Path, required=True, metavar="PREFIX.model", help="the model from learn"
     )
     apply.add_argument(
         "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"

@@ -1,4 +1,4 @@
-"""``syncattn-clean``: leave out pairs that are empty, long or uneven; hold out some of the rest."""
+"""``syncattn-clean``: drop pairs that are empty, long or uneven; hold out some of the others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.languages[0] == args.languages[1]:
         parser.error(f"--languages: {args.languages[0]} twice; name two")
     if any("/" in language for language in args.languages):
-        parser.error("--languages: codes are wanted, such as en de, and no folders")
+        parser.error("--languages: give codes such as en de, not folders")
     total = count_lines(*sides(args.input, args.languages))
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
@@ -56,13 +56,13 @@ def main(argv: Sequence[str] | None = None) -> None:
                 writers[held_out].write(source, target)
         if args.last is not None and not 0 < held < faults[None]:
             raise DataError(
-                f"{args.input}: of {faults[None]} pairs that are kept {held} are among the last "
-                f"{args.last}; choose another --last"
+                f"{args.input}: {held} of the {faults[None]} pairs that are kept are among the "
+                f"last {args.last}; choose another --last"
             )
         if args.every is not None and faults[None] < args.every:
             raise DataError(
                 f"{args.input}: {faults[None]} pairs are kept, too few to hold out every "
-                f"{args.every}th; choose a smaller --every"
+                f"{args.every}-th; choose a smaller --every"
             )
     print(f"{total} pairs, {faults[None]} kept")
     if args.held_out is not None:
@@ -87,17 +87,17 @@ def _ratio(value: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-clean",
-        "Write the pairs of tokenised text that both have words, and not too many, to "
-        "PREFIX.SRC and PREFIX.TGT. Sentences themselves stay as they are, but for U+2581, which "
-        f"would stop syncattn-bpe: it becomes {REPLACEMENT}.",
+        "Write the pairs of tokenised text whose sides both have words, and not too many, to "
+        "PREFIX.SRC and PREFIX.TGT. The sentences do not change, except that U+2581, which would "
+        f"stop syncattn-bpe, becomes {REPLACEMENT}.",
         example="syncattn-clean --languages en de --input all/train --output words/train \\\n"
         "--max-words 100 --ratio 2",
     )
     parser.add_argument(
-        "--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="ends of the names"
+        "--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="suffixes of the files"
     )
     parser.add_argument(
-        "--input", type=Path, required=True, metavar="PREFIX", help="the text, before .SRC and .TGT"
+        "--input", type=Path, required=True, metavar="PREFIX", help="read PREFIX.SRC and PREFIX.TGT"
     )
     parser.add_argument(
         "--output", type=Path, required=True, metavar="PREFIX", help="the pairs that are kept"
@@ -110,13 +110,13 @@ def _parser() -> argparse.ArgumentParser:
         type=_ratio,
         metavar="R",
         help="keep a pair if its longer side has at most R times the words of the other "
-        "(default: whatever their lengths)",
+        "(default: any ratio)",
     )
     parser.add_argument(
         "--every",
         type=positive,
         metavar="N",
-        help="of the pairs that are kept, write every Nth to --held-out instead, for validation",
+        help="of the pairs that are kept, write every N-th to --held-out instead, for validation",
     )
     parser.add_argument(
         "--last",
@@ -128,8 +128,8 @@ def _parser() -> argparse.ArgumentParser:
         "--exclude",
         type=Path,
         metavar="PREFIX",
-        help="leave out pairs of which a side is a sentence of PREFIX.SRC or PREFIX.TGT, whatever "
-        "the spaces and capitals: those of a test set",
+        help="leave out pairs with a side that is a sentence of PREFIX.SRC or PREFIX.TGT, a test "
+        "set, ignoring spaces and capitals",
     )
     parser.add_argument(
         "--held-out", type=Path, metavar="PREFIX", help="the pairs of --every or --last"

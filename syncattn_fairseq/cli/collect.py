@@ -1,4 +1,4 @@
-"""``syncattn-collect``: parallel text out of archives, one sentence per line."""
+"""``syncattn-collect``: extract parallel text from archives, one sentence per line."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def _text(value: str) -> tuple[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-collect",
-        "Write parallel text that is in archives to PREFIX.SRC and PREFIX.TGT, one "
-        "sentence per line and pair by pair, in the order of the arguments.",
+        "Extract parallel text from archives to PREFIX.SRC and PREFIX.TGT, one sentence per line "
+        "and pair by pair, in the order of the arguments.",
         example="syncattn-collect 'plain=news.tgz!news.{language}' --archives download \\\n"
         "--languages en de --output all/train",
     )
@@ -70,10 +70,10 @@ def _parser() -> argparse.ArgumentParser:
         nargs=2,
         required=True,
         metavar=("SRC", "TGT"),
-        help="the languages, as names of files have them",
+        help="the languages, as in the names of the files",
     )
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="PREFIX", help="text to write, see above"
+        "--output", type=Path, required=True, metavar="PREFIX", help="write PREFIX.SRC, PREFIX.TGT"
     )
     parser.add_argument(
         "--first", type=positive, metavar="N", help="stop after N pairs (default: write all)"
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--keep-empty",
         action="store_true",
-        help="write pairs with two empty sides as well: of heads, where there are no parses",
+        help="also write pairs with two empty sides: in files of heads, sentences without parses",
     )
     return parser
 

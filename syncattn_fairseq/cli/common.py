@@ -1,7 +1,7 @@
-"""What the commands share: how they fail, and arguments.
+"""What the commands share: their errors and common arguments.
 
-A command starts in a tenth of a second: its module imports what its arguments need, and the
-functions that do the work import what they work with.
+A command starts in a tenth of a second: its module imports only what its arguments need, and the
+functions that do the work import the rest.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
 
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
-    """Make the entry point of a command: bad input is one line on standard error and status 1.
+    """Make a command's entry point: bad input gives one line on standard error and status 1.
 
-    So is the user's interruption. Where nobody reads the output any more, the command just ends.
-    Warnings of other people's libraries are not shown, unless Python is told to (``-W``).
+    An interruption gives one line and status 130. If the reader of the output has gone, the command
+    just ends. Warnings of other libraries are hidden unless Python is told to show them (``-W``).
     """
 
     @functools.wraps(run)
@@ -56,7 +56,7 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Fills paragraphs one by one, and leaves an example as it is."""
+    """Fills paragraphs one by one, and leaves the example unchanged."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         fill = super()._fill_text
@@ -72,8 +72,8 @@ def new_parser(
     Args:
         name: of the command.
         description: what it does.
-        example: of a call, the last lines of the help.
-        epilog: what the help says before it.
+        example: a call, shown at the end of the help.
+        epilog: shown before it.
     """
     parser = argparse.ArgumentParser(prog=name, **_texts(description, example, epilog))
     add_version(parser)
@@ -81,13 +81,13 @@ def new_parser(
 
 
 def add_command(commands: Any, name: str, about: str, example: str) -> argparse.ArgumentParser:
-    """Add a command of a command.
+    """Add a subcommand.
 
     Args:
-        commands: what ``add_subparsers`` has returned.
-        name: of the command.
-        about: what it does; of several sentences, the first is in the list of commands.
-        example: of a call.
+        commands: the result of ``add_subparsers``.
+        name: of the subcommand.
+        about: what it does; the list of commands shows the first sentence.
+        example: a call.
     """
     first = about.partition(". ")[0].rstrip(".")
     help = first[0].lower() + first[1:]
@@ -105,13 +105,13 @@ def _texts(description: str, example: str, epilog: str = "") -> dict[str, Any]:
 
 
 def add_version(parser: argparse.ArgumentParser) -> None:
-    """Let a command say its version."""
+    """Add ``--version``."""
     version = f"%(prog)s {__version__}"
     parser.add_argument("--version", action="version", version=version)
 
 
 def publish(numbers: Any, table: str, json_file: str | None) -> None:
-    """Print a table; also write its numbers as JSON if a file is named, or print them for ``-``."""
+    """Print a table, and write its numbers to a JSON file if given; for ``-``, print only those."""
     document = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
     if json_file == "-":
         sys.stdout.write(document)
@@ -124,15 +124,15 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
 
 
 def check_outputs(*outputs: str | Path | None) -> None:
-    """Refuse to write two things into one file; None is not written.
+    """Refuse to write two outputs to one file; None stands for no output.
 
     Raises:
-        DataError: naming the file.
+        DataError: two outputs have the same file.
     """
     files = [os.path.realpath(path) for path in outputs if path is not None and path != "-"]
     for path in files:
         if files.count(path) > 1 and not path.startswith("/dev/"):
-            raise DataError(f"{path}: is to be written twice; give each output a name of its own")
+            raise DataError(f"{path}: two outputs have this name; give each a name of its own")
 
 
 def add_texts(parser: argparse.ArgumentParser) -> None:
@@ -150,14 +150,14 @@ def add_texts(parser: argparse.ArgumentParser) -> None:
 
 
 def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:
-    """Write what ``lines`` makes of each input; a file appears whole or not at all.
+    """Rewrite each input with ``lines``; a file appears whole or not at all.
 
     Args:
-        args: holds what `add_texts` has added.
-        lines: from a file, or 0 for standard input, to lines with their ends.
+        args: with the arguments of `add_texts`.
+        lines: yields the new lines, with line ends, of a file, or of standard input for 0.
 
     Raises:
-        DataError: there are not as many outputs as inputs.
+        DataError: the numbers of inputs and outputs differ.
     """
     inputs = args.input or [0]
     if args.output is None:
@@ -182,7 +182,7 @@ def fraction(value: str) -> float:
 
 
 def positive(value: str) -> int:
-    """Read a whole number from 1, of nine digits at most."""
+    """Read a whole number, at least 1, of at most nine digits."""
     try:
         number = read_whole(value)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""``syncattn-corpus``: write the embedded English-German corpus with its gold structure."""
+"""``syncattn-corpus``: write the built-in English-German corpus with its gold structure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .common import command, new_parser, positive
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    # In this order a test set stays the same when more training data is asked for.
+    # In this order the test set stays the same for any amount of training data.
     sizes = {"test": args.test, "valid": args.valid, "train": args.train}
     write_corpus(args.directory, sizes, args.seed)
 
@@ -27,7 +27,7 @@ def _parser() -> argparse.ArgumentParser:
         "and labels, word alignments, phrase structure and CoNLL-U.",
         example="syncattn-corpus words --train 20000 --seed 1",
     )
-    parser.add_argument("directory", type=Path, help="where to write; made if it is not there")
+    parser.add_argument("directory", type=Path, help="where to write; made if it does not exist")
     for split, size in (("train", 20000), ("valid", 500), ("test", 500)):
         parser.add_argument(
             f"--{split}", type=positive, default=size, metavar="N", help=f"pairs (default: {size})"

@@ -1,4 +1,4 @@
-"""``syncattn-draw``: what a model's heads say of one sentence, as a figure for a paper."""
+"""``syncattn-draw``: draw what a model's heads find in one sentence, as a figure for a paper."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = {
     "attention": "the matrices E, C, D and C E C^T of DBSA and SyncAttn",
     "alignment": "the links of the cross-attention in a grid",
     "distances": "the syntactic distances of LPSI, their trees and the gates",
-    "parents": "the weights that PASCAL makes of the gold parse; needs no model",
+    "parents": "the weights that PASCAL computes from the gold parse; needs no model",
     "tree-distances": "the edges between words that SDAtt counts in the gold parse; needs no model",
 }
 
@@ -29,7 +29,7 @@ KINDS = {
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    from ..report import charts  # with what the extra viz brings
+    from ..report import charts  # needs the extra viz
 
     if args.output.suffix.lower().removeprefix(".") not in charts.FORMATS:
         raise DataError(f"{args.output}: pictures are .svg, .png or .pdf; choose one")
@@ -77,10 +77,10 @@ def _example(args: argparse.Namespace) -> Example:
 
 
 def load_model(args: argparse.Namespace) -> Model:
-    """Load the model that the arguments of `add_model` name.
+    """Load the model given by the arguments of `add_model`.
 
     Raises:
-        DataError: none is named, or it cannot be loaded.
+        DataError: no model is given, or it cannot be loaded.
     """
     import syncattn_fairseq
 
@@ -90,19 +90,19 @@ def load_model(args: argparse.Namespace) -> Model:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say which model is used."""
+    """Add the arguments that say which model to use."""
     parser.add_argument(
-        "--path", metavar="CHECKPOINT", help="the model; or the folder of an export"
+        "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
     )
     parser.add_argument(
-        "--data", metavar="FOLDER", help="its dictionaries; default: as in training"
+        "--data", metavar="FOLDER", help="its dictionaries; default: where training had them"
     )
     parser.add_argument(
         "--subwords",
         nargs="+",
         type=Path,
         metavar="MODEL",
-        help="of sentencepiece or subword-nmt; two of them where source and target have their own",
+        help="of sentencepiece or subword-nmt; two if source and target have their own",
     )
     parser.add_argument(
         "--source-parser", metavar="NAME", help="for models that read parses, such as stanza:en"
@@ -112,7 +112,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-draw",
-        "Draw one sentence. In blue: predicted; in orange: wrong, where gold tells.",
+        "Draw one sentence. Blue: predicted; orange: wrong, if there is gold to compare with.",
         example='syncattn-draw parses "the old man saw it" --output parses.svg \\\n'
         "--path checkpoints/checkpoint_best.pt --data data-bin --subwords bpe.model",
         epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
@@ -123,13 +123,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--gold",
         metavar="PREFIX",
-        help="in place of a sentence: a test set, PREFIX.en and PREFIX.de, with what gold there is "
-        "beside it: PREFIX.heads.en, PREFIX.labels.en, PREFIX.trees.en, PREFIX.align",
+        help="in place of a sentence: a test set, PREFIX.en and PREFIX.de, with its gold if there "
+        "is any: PREFIX.heads.en, PREFIX.labels.en, PREFIX.trees.en, PREFIX.align",
     )
-    parser.add_argument("--number", type=positive, default=1, help="its sentence, from 1")
+    parser.add_argument("--number", type=positive, default=1, help="which sentence, from 1")
     parser.add_argument("-s", "--source-lang", default="en", help="default: en")
     parser.add_argument("-t", "--target-lang", default="de", help="default: de")
-    parser.add_argument("--layer", type=positive, help="of alignment or distances, from 1")
+    parser.add_argument("--layer", type=positive, help="for alignment or distances, from 1")
     add_model(parser)
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE", help="picture: .svg, .png or .pdf"

@@ -1,4 +1,4 @@
-"""``syncattn-export``: a trained model as a plain Transformer, for other programs."""
+"""``syncattn-export``: write a trained model as a plain Transformer, for other programs."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def _parser() -> argparse.ArgumentParser:
         "--format",
         required=True,
         choices=["fairseq", "ctranslate2", "transformers"],
-        help="the program that it is for",
+        help="the program to export for",
     )
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder to make")
     parser.add_argument(
         "--quantization",
         metavar="TYPE",
-        help="ctranslate2: what weights are stored as, such as int8 or float16 (float32)",
+        help="ctranslate2: the type of the weights, such as int8 or float16 (float32)",
     )
     parser.add_argument(
         "--subwords",
         nargs="+",
         metavar="FILE",
-        help="the subword model, of sentencepiece or subword-nmt, to copy along; two where source "
+        help="the subword model, of sentencepiece or subword-nmt, to copy as well; two if source "
         "and target have their own",
     )
     return parser

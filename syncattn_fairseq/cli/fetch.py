@@ -1,4 +1,4 @@
-"""``syncattn-fetch``: a file from the web, whole and verified or not at all."""
+"""``syncattn-fetch``: download a file, whole and verified or not at all."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .common import command, new_parser, positive
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-fetch",
-        "Download a file unless it is there. An interrupted download goes on where it "
-        f"stopped. Mirrors, as base URLs in the environment variable {MIRRORS}, are asked first "
-        "for BASE/HOST/PATH of the URL. Where no checksum is given, that of the first download is "
-        f"noted in DIR/{SUMS}, and later ones are compared with it.",
+        "Download a file unless it is there already. An interrupted download continues where it "
+        f"stopped. Mirrors, base URLs in the environment variable {MIRRORS}, are asked first, for "
+        "BASE/HOST/PATH of the URL. If no checksum is given, that of the first download is "
+        f"recorded in DIR/{SUMS}, and later downloads are compared with it.",
         example="syncattn-fetch https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
     parser.add_argument(
         "source", metavar="URL", help="where it is (with --licence: the name of the file)"
     )
-    parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="where to")
-    parser.add_argument("--name", metavar="FILE", help="its name there; default: that of the URL")
+    parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="where to put")
+    parser.add_argument("--name", metavar="FILE", help="its name there; default: as in the URL")
     parser.add_argument("--sha256", type=_sha256, metavar="HEX", help="its checksum")
     parser.add_argument("--md5", type=_md5, metavar="HEX", help="its MD5 sum")
     parser.add_argument("--size", type=positive, metavar="BYTES", help="how many bytes it has")
     parser.add_argument(
         "--licence",
         metavar="TEXT",
-        help="it cannot be downloaded: check that it is there, else say how to get it",
+        help="for a file that cannot be downloaded: check that it is there, or say how to get it",
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""``syncattn-multitask``: translation and parsing mixed into one corpus, told apart by a tag."""
+"""``syncattn-multitask``: mix translation and parsing into one corpus, told apart by a tag."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     mixing = add_command(
-        commands, "mix", "Write as many parses as translations, to train on.", example=MIX
+        commands, "mix", "Write a training corpus, half translations, half parses.", example=MIX
     )
     mixing.add_argument("--source", type=Path, required=True, metavar="FILE", help="in subwords")
     mixing.add_argument("--target", type=Path, required=True, metavar="FILE", help="in subwords")
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         "--heads",
         type=Path,
         metavar="FILE",
-        help="instead: their dependency heads, 1-based, 0 = root; an empty line is no parse",
+        help="or their dependency heads, 1-based, 0 = root; an empty line is no parse",
     )
     mixing.add_argument(
         "--labels", type=Path, metavar="FILE", help="with --heads: one label per word"
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     mixing.add_argument("--words", action="store_true", help="keep the words in the parses")
     mixing.add_argument(
-        "--seed", type=int, default=1, help="of the order, and of parses drawn again (default: 1)"
+        "--seed", type=int, default=1, help="for the order, and for repeated parses (default: 1)"
     )
     mixing.add_argument(
         "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
@@ -75,8 +75,8 @@ def _parser() -> argparse.ArgumentParser:
         "--on-bad-parse",
         choices=POLICIES,
         default="stop",
-        help="what a parse that is not a tree over its sentence's words does: stop before "
-        "anything is written, or be dropped (default: stop)",
+        help="if a parse is not a tree over its sentence's words: stop before anything is written, "
+        "or drop the parse (default: stop)",
     )
     tagging = add_command(
         commands,

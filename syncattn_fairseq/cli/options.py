@@ -1,4 +1,4 @@
-"""``syncattn-options``: the options that the plugin adds to fairseq's."""
+"""``syncattn-options``: show the options that the plugin adds to fairseq's."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .common import command, new_parser
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    logging.getLogger("fairseq").setLevel(logging.WARNING)  # it advertises what is not installed
-    from .plugin_options import format_architectures, format_options  # fairseq, which takes seconds
+    logging.getLogger("fairseq").setLevel(logging.WARNING)  # it advertises missing packages
+    from .plugin_options import format_architectures, format_options  # imports fairseq: seconds
 
     if args.user_dir:
         from fairseq.utils import import_user_module
@@ -29,20 +29,20 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-options",
         "Show the options that this plugin adds to those of fairseq-train, fairseq-generate and "
-        "fairseq-interactive, whose own --help does not show them.",
+        "fairseq-interactive; their own --help does not show them.",
         example="syncattn-options transformer_syncattn",
     )
     parser.add_argument(
         "architecture",
         nargs="?",
         metavar="ARCH",
-        help="show its options, with its defaults; without a name, list all architectures",
+        help="show the options and defaults of this architecture (default: list them all)",
     )
     parser.add_argument(
         "--user-dir",
         type=Path,
         metavar="DIR",
-        help="a plugin of your own, whose kinds of heads and losses are shown too",
+        help="a plugin of your own: show its kinds of heads and losses, too",
     )
     return parser
 

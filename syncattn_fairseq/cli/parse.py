@@ -1,4 +1,4 @@
-"""``syncattn-parse``: dependency heads, labels and CoNLL-U of a text of any size."""
+"""``syncattn-parse``: parse a text of any size into dependency heads, labels and CoNLL-U."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _of_options(args: argparse.Namespace) -> ParserSource:
 
 def _parser_name(value: str) -> str:
     if value.partition(":")[0] not in PARSERS:
-        raise argparse.ArgumentTypeError(f"{value!r} is none of {', '.join(PARSERS)}")
+        raise argparse.ArgumentTypeError(f"{value!r} is not one of {', '.join(PARSERS)}")
     return value
 
 
@@ -87,20 +87,21 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-parse",
         "Parse a text of one sentence per line, with white space between words. The "
-        "output has a line for each line of the text, 1-based heads with 0 for the root, in its "
-        "order. It is empty where there is no parse: for blank lines, more than --max-words words, "
-        "control characters in words, and sentences on which the parser fails. The last line "
-        "printed says how many and why.",
+        "output has one line for each line of the text, in the same order: 1-based heads, 0 for "
+        "the root. The line is empty if there is no parse: for blank lines, more than --max-words "
+        "words, control characters in words, and sentences on which the parser fails. The last "
+        "line printed says how many and why.",
         example="syncattn-parse --lang de --input words/train.de --output words/train.heads.de \\\n"
         "--labels words/train.labels.de --workers 8",
-        epilog="The text is parsed in shards. Finished ones are kept in OUTPUT.shards and not "
-        "parsed again when the command is run again, unless the text, the parser's files, versions "
-        "or options are others. At the end the folder is removed, and OUTPUT.manifest.json says "
-        "what the output was made from; the same command then finds nothing to do.",
+        epilog="The text is parsed in shards. Finished ones are kept in OUTPUT.shards, and a "
+        "second run of the command does not parse them again, unless the text or the parser's "
+        "files, versions or options have changed. At the end the folder is removed, and "
+        "OUTPUT.manifest.json says what the output was made from; the same command then finds "
+        "nothing to do.",
     )
     parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="the text")
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="the heads of its words"
+        "--output", type=Path, required=True, metavar="FILE", help="write the heads of its words"
     )
     parser.add_argument(
         "--labels", type=Path, metavar="FILE", help="write the relations to the heads as well"
@@ -109,20 +110,20 @@ def _parser() -> argparse.ArgumentParser:
         "--conllu",
         type=Path,
         metavar="FILE",
-        help="write all that the parser says as CoNLL-U; sentences without a parse are left out, "
-        "sent_id is the number of the line",
+        help="write everything that the parser finds as CoNLL-U; sentences without a parse are "
+        "left out, sent_id is the number of the line",
     )
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="also files that this command has not made, or that were changed since",
+        help="replace even files that this command did not make, or that were changed since",
     )
     parser.add_argument(
         "--max-words",
         type=positive,
         default=MAX_WORDS,
         metavar="N",
-        help="longer sentences are not parsed; 1,000 words take Stanza 10 s and 3 GB (default: "
+        help="do not parse longer sentences; 1,000 words take Stanza 10 s and 3 GB (default: "
         f"{MAX_WORDS})",
     )
     parser.add_argument(
@@ -130,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         type=fraction,
         default=MIN_PARSED,
         metavar="SHARE",
-        help="write nothing where a smaller share of the sentences has a parse (default: "
+        help="write nothing if a smaller share of the sentences has a parse (default: "
         f"{MIN_PARSED})",
     )
     group = parser.add_argument_group("the parser")
@@ -145,12 +146,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     for source in PARSERS.values():
         source.add_options(group)
-    group.add_argument("--format", choices=FORMATS, help="what --command or --parsed is written in")
+    group.add_argument("--format", choices=FORMATS, help="of the output of --command, or --parsed")
     group.add_argument(
         "--parsed",
         type=Path,
         metavar="FILE",
-        help="instead of a parser: what one has written for this text already",
+        help="instead of running a parser, read what one wrote for this text",
     )
     group = parser.add_argument_group("shards")
     group.add_argument(
@@ -163,8 +164,8 @@ def _parser() -> argparse.ArgumentParser:
         "--workers",
         type=positive,
         metavar="N",
-        help="how many are parsed at the same time, in processes of one thread each; best as many "
-        "as there are cores, or a few for each GPU (default: 1; of Slurm, all shards)",
+        help="how many to parse at the same time, in processes of one thread each; best as many "
+        "as there are cores, or a few for each GPU (default: 1; with Slurm, all shards)",
     )
     group.add_argument(
         "--executor",

@@ -1,4 +1,4 @@
-"""What the plugin adds to fairseq's options, in groups, with the defaults of an architecture."""
+"""List the plugin's options in groups, with the defaults of an architecture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..models.rnn_config import SyntaxRNNConfig
 from ..modules import PARTS
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig
 
-#: Its options are all that fairseq needs to be told of such a model.
+#: The recurrent model, whose options are all in this plugin.
 RNN = "syntax_rnn"
 MODELS = ("syntax_transformer", RNN)
 CRITERION = "label_smoothed_cross_entropy_with_syntax"
@@ -32,9 +32,9 @@ class Group:
     """Options that belong together.
 
     Attributes:
-        owner: what takes them: a model of `MODELS`, the criterion or the task.
+        owner: a model of `MODELS`, the criterion or the task.
         title: what they are about.
-        fields: of a dataclass, one for each option.
+        fields: the dataclass field of each option.
     """
 
     owner: str
@@ -53,7 +53,7 @@ def list_groups() -> list[Group]:
         *(Group(CRITERION, _summarise(t.Options), _fields(t.Options)) for t in TERMS.values()),
         Group(
             TASK,
-            "Parses of the text, and what is printed of them",
+            "Parses of the text, and what to print of them",
             [f for f in _fields(TranslationWithSyntaxConfig) if f.name not in inherited],
         ),
     ]
@@ -76,7 +76,7 @@ def _summarise(thing: type) -> str:
 
 
 def flag(field: Any) -> str:
-    """Return an option as the command line has it."""
+    """Return an option as written on the command line."""
     return "--" + field.name.replace("_", "-")
 
 
@@ -84,12 +84,12 @@ def format_options(architecture: str) -> str:
     """Format the options of an architecture for a terminal.
 
     Raises:
-        DataError: there is none of that name.
+        DataError: no architecture has that name.
     """
     model = ARCH_MODEL_NAME_REGISTRY.get(architecture)
     if model not in MODELS:
         raise DataError(
-            f"{architecture}: no architecture of this plugin; syncattn-options without a name "
+            f"{architecture}: not an architecture of this plugin; syncattn-options without a name "
             "lists them"
         )
     defaults = argparse.Namespace()
@@ -105,7 +105,7 @@ def format_options(architecture: str) -> str:
 
 
 def _format_owner(title: str, groups: list[Group], defaults: argparse.Namespace) -> str:
-    # argparse knows how wide the terminal is.
+    # argparse fits the text to the terminal.
     parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False)
     for group in groups:
         section = parser.add_argument_group(group.title)
@@ -115,7 +115,7 @@ def _format_owner(title: str, groups: list[Group], defaults: argparse.Namespace)
 
 
 def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
-    """Return what argparse is told about an option."""
+    """Return the arguments of ``add_argument`` for an option."""
     about = field.metadata["help"].replace("%", "%%")
     if field.type is bool:
         return {"action": "store_true", "help": about}
@@ -131,7 +131,7 @@ def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
 
 
 def list_architectures() -> Iterator[tuple[str, str]]:
-    """Yield our architectures without those of other sizes, and what each adds."""
+    """Yield our architectures, each in one size only, with what each adds."""
     for name, system in SYSTEMS.items():
         yield name, _summarise(system)  # type: ignore[arg-type]
     for name, model in ARCH_MODEL_NAME_REGISTRY.items():

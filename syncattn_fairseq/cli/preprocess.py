@@ -1,4 +1,4 @@
-"""``syncattn-preprocess``: ``fairseq-preprocess`` with heads and labels in the same call."""
+"""``syncattn-preprocess``: ``fairseq-preprocess`` that also binarises heads and labels."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .common import command, fraction, new_parser
 SPLITS = ("train", "valid", "test")
 
 DESCRIPTION = """\
-Binarise texts as fairseq-preprocess does, and their heads and labels beside them. All options of
-fairseq-preprocess are options here too (fairseq-preprocess --help): -s, -t, --trainpref,
---validpref, --testpref, --destdir, --joined-dictionary, --srcdict, --workers and so on.
+Binarise texts as fairseq-preprocess does, together with their heads and labels. All options of
+fairseq-preprocess work here too (fairseq-preprocess --help): -s, -t, --trainpref, --validpref,
+--testpref, --destdir, --joined-dictionary, --srcdict, --workers and so on.
 """
 
 EXAMPLE = """\
@@ -33,45 +33,45 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             f"--{split}heads",
             metavar="FP",
             help=f"prefix{several} of the files FP.heads.LANG with the heads of the words and "
-            f"FP.labels.LANG with their labels (default: the value of --{split}pref); a text "
-            "FP.LANG beside them is compared with the text in subwords",
+            f"FP.labels.LANG with their labels (default: the value of --{split}pref); if there is "
+            "a text FP.LANG, it is compared with the text in subwords",
         )
     for side, language in (("src", "source"), ("tgt", "target")):
         group.add_argument(
             f"--{side}labeldict",
             metavar="FP",
-            help=f"reuse given dictionary of {language} labels (default: make it from those of "
-            "the training text)",
+            help=f"reuse this dictionary of {language} labels (default: make one from the labels "
+            "of the training text)",
         )
     group.add_argument(
         "--subwords",
         choices=("auto", *SCHEMES),
         default="auto",
-        help="how subwords are marked: a final @@, an initial U+2581, or words are whole "
-        "(default: as in what is in --destdir already, else by what the text contains)",
+        help="how subwords are marked: by a final @@, by an initial U+2581, or not at all "
+        "(default: as for the data already in --destdir, else detected in the text)",
     )
     group.add_argument(
         "--on-bad-parse",
         choices=POLICIES,
         default="stop",
-        help="what heads that are not a tree over their sentence's words, or labels that are not "
-        "one for each, do: stop before anything is written, or be dropped and the sentence kept "
-        "without (default: stop)",
+        help="if heads are not a tree over their sentence's words, or labels are not one per word: "
+        "stop before anything is written, or drop them and keep the sentence without (default: "
+        "stop)",
     )
     group.add_argument(
         "--min-parsed",
         type=fraction,
         default=MIN_PARSED,
         metavar="SHARE",
-        help="stop where a smaller share of the sentences has heads, or labels, that fit them "
+        help="stop if a smaller share of the sentences has heads, or labels, that fit them "
         f"(default: {MIN_PARSED})",
     )
     group.add_argument(
         "--add",
         nargs="+",
         metavar="KIND.LANG",
-        help="only these heads or labels, as heads.en or labels.en, for texts that --destdir has "
-        "binarised already; everything else there stays as it is",
+        help="binarise only these heads or labels, such as heads.en or labels.en, for texts that "
+        "are already binarised in --destdir; nothing else there changes",
     )
 
 
@@ -79,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if {"-h", "--help", "--version"} & set(words):  # without the seconds that fairseq takes
+    if {"-h", "--help", "--version"} & set(words):  # importing fairseq would take seconds
         parser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)
         add_options(parser)
         parser.parse_args(words)

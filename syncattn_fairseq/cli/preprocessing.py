@@ -1,4 +1,4 @@
-"""What ``syncattn-preprocess`` does: texts by ``fairseq-preprocess``, and their parses."""
+"""The work of ``syncattn-preprocess``: binarise texts with ``fairseq-preprocess``, and parses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Part:
     words: Path | None
 
     def values(self, kind: Annotation) -> Path:
-        """Return where the heads or labels are if there are any."""
+        """Return the path of the heads or labels, which may not exist."""
         return Path(f"{self.prefix}.{kind.name}.{self.language}")
 
 
@@ -93,14 +93,14 @@ def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
 
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
-    """Tell how subwords are marked in these texts."""
+    """Detect how subwords are marked in these texts."""
     found = {"subword_nmt": False, "sentencepiece": False}
     for path in paths:
         for line in read_lines(path):
             found["subword_nmt"] |= "@@ " in line
             found["sentencepiece"] |= "▁" in line
     if all(found.values()):
-        raise DataError(f"{paths[0]}: both '@@ ' and U+2581 in the text; say which with --subwords")
+        raise DataError(f"{paths[0]}: text has both '@@ ' and U+2581; choose one with --subwords")
     return next((scheme for scheme, seen in found.items() if seen), "none")
 
 
@@ -110,20 +110,20 @@ def _check(
     """Check everything that can be checked before anything is written.
 
     Returns:
-        what there is to binarise, each language's dictionary of labels if it has labels, and how
-        its subwords are marked.
+        What to binarise, the label dictionary of each language that has labels, and how each
+        language's subwords are marked.
     """
     found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
     if args.add:
         found = [(p, kind) for p, kind in found if f"{kind.name}.{p.language}" in args.add]
         missing = {*args.add} - {f"{kind.name}.{part.language}" for part, kind in found}
         if missing:
-            raise DataError(f"--add {min(missing)}: there is no such file; see --trainheads")
+            raise DataError(f"--add {min(missing)}: no such file; see --trainheads")
     if not found:
         places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
             f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}; "
-            "text without parses is binarised by fairseq-preprocess"
+            "for text without parses, use fairseq-preprocess"
         )
     dictionaries = _load_given_dictionaries(args, [part for part, kind in found if kind is LABELS])
     for split in dict.fromkeys(part.split for part in parts):
@@ -152,7 +152,7 @@ def _check(
             args.on_bad_parse,
             args.min_parsed,
         )
-        if kind is LABELS and part.language not in dictionaries:  # these are the training text's
+        if kind is LABELS and part.language not in dictionaries:  # labels of the training text
             tally: Counter[str] = Counter()
             source.check(tally)
             dictionaries[part.language] = build_dictionary(tally)
@@ -165,20 +165,20 @@ def _check(
 def _load_given_dictionaries(
     args: argparse.Namespace, labelled: Sequence[Part]
 ) -> dict[str, Dictionary]:
-    """Load the dictionaries of labels that are given, and see that the others can be made."""
+    """Load the label dictionaries that are given, and check that the others can be made."""
     dictionaries = {}
     for option, language in ("srclabeldict", args.source_lang), ("tgtlabeldict", args.target_lang):
         given = getattr(args, option)
         first = next((part for part in labelled if part.language == language), None)
         made = locate_dictionary(args.destdir, language)
         if given and first is None:
-            raise DataError(f"--{option}: there are no labels of {language}")
+            raise DataError(f"--{option}: found no labels for {language}")
         if given:
             dictionaries[language] = load_dictionary(Path(given))
         elif first and first.split != "train":
             raise DataError(
-                f"{first.values(LABELS)}: no dictionary for these labels; give it with "
-                f"--{option}, or the training text's labels with --trainpref or --trainheads"
+                f"{first.values(LABELS)}: these labels need a dictionary; give it with --{option}, "
+                "or give the training text's labels with --trainpref or --trainheads"
             )
         elif first and made.exists() and not args.add:
             raise DataError(
@@ -189,10 +189,10 @@ def _load_given_dictionaries(
 
 
 def preprocess_texts(argv: Sequence[str]) -> None:
-    """Binarise the texts and parses that a command line names.
+    """Binarise the texts and parses given on a command line.
 
     Raises:
-        DataError: something is wrong with them; nothing has been written.
+        DataError: something is wrong with them, and nothing was written.
     """
     args = _parser().parse_args(argv)
     if args.dict_only:
@@ -247,6 +247,6 @@ def _refuse_dictionaries(args: argparse.Namespace) -> None:
 
 
 def _dataset(args: argparse.Namespace, part: Part, kind: Annotation | None = None) -> Path:
-    """Return where a text, or its heads or labels, are binarised, without suffix."""
+    """Return the path, without suffix, of a binarised text, or of its heads or labels."""
     prefix = f"{part.split}.{kind.name}" if kind else part.split
     return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))

@@ -1,4 +1,4 @@
-"""``syncattn-recipe``: published runs, from public archives to a table of systems and seeds."""
+"""``syncattn-recipe``: repeat published runs, from public archives to a table of scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .common import command, new_parser, positive
 if TYPE_CHECKING:
     from ..recipes.launch import Machines
 
-#: A parser needs 1 or 2 GB.
+#: Each parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
 PLUGIN = Path(syncattn_fairseq.__file__).parent
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _is_setting(word: str) -> bool:
-    """Return whether a word is, or should be, ``SECTION.OPTION=VALUE``; a system has a colon."""
+    """Return whether a word is meant as ``SECTION.OPTION=VALUE``, and not for one system."""
     return "=" in word.partition(":")[0]
 
 
@@ -78,7 +78,7 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
         return
 
     display = Display()
-    # Without a GPU models are small, and most of the time of many a command would be its start.
+    # Without a GPU models are small, and many commands would spend most of their time starting up.
     forks = Forks(KEEP_MEMORY) if machines.cpu and machines.slurm is None else None
     with Processes(forks) as processes:
         runner = Runner(
@@ -142,13 +142,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-recipe",
         "Prepare a corpus; train, decode and score systems on it, each with one or "
-        "more seeds; print a table of their scores. What commands print is kept beside what they "
-        "make; what is done is skipped on the next run, and a training goes on where it was.",
+        "more seeds; print a table of their scores. The output of commands is kept beside the "
+        "files that they make. The next run skips finished stages, and continues an interrupted "
+        "training.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
         epilog="Stages: download, collect, tokenise, clean, subwords, parse, binarise; for each "
-        "system and seed train, decode, score. The environment variable PARSE_OPTIONS holds more "
-        "options of syncattn-parse, STANZA_DIR its models, SYNCATTN_MIRROR places to download "
-        "from.",
+        "system and seed train, decode, score. Environment variables: PARSE_OPTIONS holds more "
+        "options for syncattn-parse, STANZA_DIR is the folder of its models, SYNCATTN_MIRROR names "
+        "mirrors to download from.",
     )
     parser.add_argument("corpus", metavar="CORPUS", help="a folder of --configs")
     parser.add_argument(
@@ -156,31 +157,31 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         metavar="SYSTEM|@GROUP|SECTION.OPTION=VALUE",
         help="systems to train, by the names of their configs; groups of them, @all or one that "
-        "the corpus names; and settings to change in all systems. SYSTEM:SECTION.OPTION=VALUE "
-        "changes a setting of this one, which has a row of its own. Without a system the corpus "
-        "is prepared only",
+        "the corpus defines; and settings to change in all systems. SYSTEM:SECTION.OPTION=VALUE "
+        "changes a setting of one system, which gets a row of its own. Without a system, only "
+        "prepare the corpus",
     )
     parser.add_argument(
-        "--seeds", nargs="+", type=_seed, metavar="N", help="of each system (default: its config's)"
+        "--seeds", nargs="+", type=_seed, metavar="N", help="of each system (default: the config's)"
     )
     parser.add_argument(
         "--jobs",
         type=positive,
         default=1,
         metavar="N",
-        help="how many trainings at a time (default: 1)",
+        help="how many trainings to run at a time (default: 1)",
     )
     parser.add_argument(
-        "--from", dest="first", metavar="STAGE", help="do this and later ones again"
+        "--from", dest="first", metavar="STAGE", help="redo this stage and later ones"
     )
     parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
-    parser.add_argument("--dry-run", action="store_true", help="print the commands alone")
+    parser.add_argument("--dry-run", action="store_true", help="only print the commands")
     parser.add_argument(
         "--configs",
         type=Path,
         default=PLUGIN / "configs",
         metavar="DIR",
-        help="where the configs are (default: our own)",
+        help="where the configs are (default: those of this package)",
     )
     parser.add_argument(
         "--work",
@@ -200,33 +201,35 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--table", action="store_true", help="print the table of these results; run nothing"
     )
-    group.add_argument("--markdown", action="store_true", help="print tables as Markdown has them")
+    group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     group.add_argument(
         "--baseline",
         metavar="SYSTEM",
-        help="what systems are compared with (default: the baseline of their paper)",
+        help="the system to compare with (default: the baseline of each system's paper)",
     )
-    group = parser.add_argument_group("training", "The batch is that of the config on any number.")
+    group = parser.add_argument_group(
+        "training", "The batch is the config's, whatever the number of GPUs."
+    )
     group.add_argument(
         "--processes",
         type=positive,
         metavar="N",
-        help="on each machine, one for each GPU (default: the GPUs of this machine, divided by "
-        "--jobs, or 1)",
+        help="processes on each machine, one for each GPU (default: the GPUs of this machine, "
+        "divided by --jobs, or 1)",
     )
-    group.add_argument("--nodes", type=positive, default=1, metavar="N", help="machines of Slurm")
+    group.add_argument("--nodes", type=positive, default=1, metavar="N", help="Slurm machines")
     group.add_argument("--cpu", action="store_true", help="train without GPUs")
     group.add_argument(
         "--valid-bleu",
         action="store_true",
-        help="measure BLEU on the validation set as well, of greedy search",
+        help="also measure BLEU on the validation set, with greedy search",
     )
     group.add_argument(
         "--slurm",
         nargs="*",
         metavar="OPTION[=VALUE]",
-        help="train and decode as jobs of Slurm and wait for them; long options of sbatch, such as "
-        "partition=gpu time=7-0 (default: 4 hours; a job that needs longer goes on in another)",
+        help="train and decode in Slurm jobs and wait for them; long options of sbatch, such as "
+        "partition=gpu time=7-0 (default: 4 hours; a longer training continues in another job)",
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""``syncattn-report``: systems side by side on one test set, as one HTML file."""
+"""``syncattn-report``: show systems side by side on one test set, in one HTML file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    # Opened here, since they take their seconds and need the extra viz.
+    # Imported here, since they take seconds and need the extra viz.
     from tqdm import tqdm
 
     from ..evaluation.scoring import score_systems
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     logs = {}
     for name, path in args.log:
         if name not in outputs or name in logs:
-            raise DataError(f"--log {name}: give one log at most for each --system, by its name")
+            raise DataError(f"--log {name}: give at most one log for each --system, by its name")
         logs[name] = read_training_log(path)
     models = _models(args, list(outputs))
     asked = measures(args)
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
-    """Load the models whose attention is shown, by the number of their system."""
+    """Load the models whose attention to show, by the number of their system."""
     import syncattn_fairseq
 
     models = {}
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs=2,
         default=[],
         metavar=("NAME", "FILE"),
-        help="what fairseq-train printed for the system of that name, for curves of its losses",
+        help="what fairseq-train printed for this system, to draw curves of its losses",
     )
     parser.add_argument(
         "--attention",
@@ -103,20 +103,20 @@ def _parser() -> argparse.ArgumentParser:
         nargs=2,
         default=[],
         metavar=("NAME", "CHECKPOINT"),
-        help="the model of the system of that name: shows its attention to sources and references",
+        help="this system's model, to show its attention to sources and references",
     )
     parser.add_argument(
         "--matrices",
         type=positive,
         default=100,
         metavar="N",
-        help="of how many sentences, the first ones (default: 100)",
+        help="show attention for the first N sentences (default: 100)",
     )
     parser.add_argument(
-        "--data", metavar="FOLDER", help="dictionaries of these models; default: as in training"
+        "--data", metavar="FOLDER", help="their dictionaries; default: where training had them"
     )
     parser.add_argument(
-        "--subword-model", nargs="+", metavar="FILE", help="of these models, bpe.model for instance"
+        "--subword-model", nargs="+", metavar="FILE", help="of these models, such as bpe.model"
     )
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""``syncattn-score``: scores of translations, parses and alignments, and their significance."""
+"""``syncattn-score``: score translations, parses and alignments, and test their significance."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def quieten() -> None:
-    """Keep sacreBLEU from talking: importing fairseq makes every logger do so."""
+    """Silence sacreBLEU: importing fairseq makes every logger talk."""
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
 
 
 def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
-    """Read what the arguments of `add_arguments` name.
+    """Read the files given by the arguments of `add_arguments`.
 
     Raises:
-        DataError: a file cannot be understood, or a system is named twice.
+        DataError: a file cannot be read, or a system is named twice.
     """
     from ..evaluation.scoring import Gold, Output
     from ..evaluation.translation import check_tokenizer, read_references
@@ -81,7 +81,7 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
 
 
 def measures(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what `score_systems` is asked for."""
+    """Return the keyword arguments of `score_systems`."""
     return {
         "scheme": args.subwords,
         "moses_language": args.detokenize,
@@ -107,7 +107,7 @@ def _write_text(args: argparse.Namespace, outputs: Mapping[str, Output]) -> None
 
 
 def _gold_heads(path: str) -> list[list[int] | None]:
-    """Read heads, which need not be trees."""
+    """Read heads, which need not form trees."""
     found = list(read_heads(path))
     for number, heads in enumerate(found, 1):
         if heads and not 0 <= min(heads) <= max(heads) <= len(heads):
@@ -173,9 +173,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source-heads", help="gold heads of the source, for UAS")
     parser.add_argument("--target-heads", help="gold heads of the references, for UAS")
     parser.add_argument("--source-labels", help="their labels, for UAS by label (JSON, report)")
-    parser.add_argument("--target-labels", help="likewise of the references")
-    parser.add_argument("--source-trees", help="gold phrase structure, for trees of distances")
-    parser.add_argument("--target-trees", help="likewise of the references")
+    parser.add_argument("--target-labels", help="the same for the references")
+    parser.add_argument("--source-trees", help="gold phrase structure, to score induced trees")
+    parser.add_argument("--target-trees", help="the same for the references")
     parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
     parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
     parser.add_argument(
@@ -198,34 +198,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline",
         metavar="NAME",
-        help="test whether the other systems' BLEU differs from that of this one by chance",
+        help="test whether the other systems' BLEU differs from this one's by chance",
     )
     parser.add_argument(
-        "--by-length", action="store_true", help="BLEU by the number of words in the source, too"
+        "--by-length", action="store_true", help="also BLEU by the number of words in the source"
     )
     parser.add_argument(
         "--source",
-        help="words of the source, for --by-length; default: those of the S- lines of the first "
-        "output that has them, joined from its subwords; may be .gz",
+        help="words of the source, for --by-length; default: the S- lines of the first output that "
+        "has them, with subwords joined; may be .gz",
     )
     parser.add_argument(
         "--compound-split",
         metavar="LANGUAGE",
-        help="add BLEU as papers on WMT14 English-German report it: of the words of the Moses "
+        help="add BLEU as papers on WMT14 English-German report it: on the words of the Moses "
         "tokenizer, with A-B as three words",
     )
     parser.add_argument(
         "--words-by",
         metavar="COMMAND",
-        help="remove the spaces of translations and references and cut both into words by this, "
-        "such as 'kytea -notags -out tok'; goes with --tokenize none",
+        help="remove the spaces of translations and references, and cut both into words with this "
+        "command, such as 'kytea -notags -out tok'; goes with --tokenize none",
     )
     parser.add_argument(
         "--parts",
         type=_parts,
         metavar="NAME:N,...",
-        help="the references are these test sets, one after the other, of so many sentences: BLEU "
-        "of each, and the mean of these",
+        help="the references are several test sets in a row, of so many sentences: also BLEU of "
+        "each, and its mean",
     )
 
 

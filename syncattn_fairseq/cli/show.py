@@ -1,4 +1,4 @@
-"""``syncattn-show``: translations, parses, alignments and trees of sentences, in a terminal."""
+"""``syncattn-show``: show translations, parses, alignments and trees in a terminal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _examples(args: argparse.Namespace) -> list[Example]:
 
 
 def _show(model: Model, example: Example, layer: int | None) -> str:
-    """Write all that the model shows; with gold, of the reference in place of its translation."""
+    """Show everything the model finds; with gold, for the reference, not for its translation."""
     from ..report import terminal
 
     text = [example.source.text]
@@ -101,7 +101,7 @@ def _conllu(model: Model, example: Example) -> str:
 
 
 def _shown(ask: Callable[[], T]) -> T | None:
-    """Return what a model shows of a kind, None if it shows nothing of that kind."""
+    """Return the result of ``ask``, None if the model cannot show this."""
     try:
         return ask()
     except DataError:
@@ -111,8 +111,8 @@ def _shown(ask: Callable[[], T]) -> T | None:
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-show",
-        "Translate sentences, and show whatever the model shows of them: the parses "
-        "of both sides as arcs, the links between them, and the trees that it induces.",
+        "Translate sentences, and show what the model finds in them: the parses of both sides as "
+        "arcs, the links between them, and the trees that it induces.",
         example='syncattn-show "the old man saw it" --path checkpoints/checkpoint_best.pt \\\n'
         "--data data-bin --subwords bpe.model",
     )
@@ -123,15 +123,15 @@ def _parser() -> argparse.ArgumentParser:
         "--gold",
         metavar="PREFIX",
         help="in place of sentences: a test set, PREFIX.en and PREFIX.de, whose references are "
-        "analysed; errors are marked where PREFIX.heads.en and PREFIX.heads.de are there",
+        "analysed; errors are marked if there is a PREFIX.heads.en or PREFIX.heads.de",
     )
     parser.add_argument(
-        "--number", type=positive, nargs="+", default=[1], help="its sentences, from 1"
+        "--number", type=positive, nargs="+", default=[1], help="which sentences, from 1"
     )
     parser.add_argument("-s", "--source-lang", default="en", help="default: en")
     parser.add_argument("-t", "--target-lang", default="de", help="default: de")
-    parser.add_argument("--layer", type=positive, help="of alignment and trees, from 1")
-    parser.add_argument("--conllu", action="store_true", help="print the parses in CoNLL-U alone")
+    parser.add_argument("--layer", type=positive, help="for alignment and trees, from 1")
+    parser.add_argument("--conllu", action="store_true", help="print only the parses, in CoNLL-U")
     add_model(parser)
     return parser
 

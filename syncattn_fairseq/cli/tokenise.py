@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     prefixes = sacremoses.corpus.NonbreakingPrefixes()
     if args.lang not in {*prefixes.available_langs, *prefixes.available_langs.values()}:
         print(
-            f"note: Moses knows no abbreviations of {args.lang}; those of English are taken",
+            f"note: Moses has no abbreviations for {args.lang}; using the English ones",
             file=sys.stderr,
         )
     tokenise = partial(
@@ -46,7 +46,7 @@ def _tokenise(args: argparse.Namespace, tokenizer: Any, normalizer: Any, text: s
     """Return the words of a line, with the line's end."""
     text = normalizer.normalize(text) if args.normalise else text
     if not args.words:
-        # Its splits at hyphens are marked as @-@, which its detokeniser knows.
+        # It marks splits at hyphens as @-@, which its detokeniser undoes.
         text = tokenizer.tokenize(
             text, aggressive_dash_splits=args.aggressive, escape=False, return_str=True
         )
@@ -57,19 +57,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-tokenise",
         "Cut text into words as the Moses tokenizer does (sacremoses), with a space "
-        "between them. Characters stay as they are: & does not become &amp;.",
+        "between them. Characters do not change: & does not become &amp;.",
         example="syncattn-tokenise --lang en --input raw/test.en --output words/test.en",
     )
     parser.add_argument("--lang", required=True, metavar="LANGUAGE", help="such as en")
     parser.add_argument(
-        "--normalise", action="store_true", help="first make quotes, dashes and the like alike"
+        "--normalise", action="store_true", help="first unify quotes, dashes and the like"
     )
     parser.add_argument(
         "--aggressive", action="store_true", help="split words at hyphens, as in well @-@ known"
     )
     parser.add_argument("--lowercase", action="store_true", help="put the words in lower case")
     parser.add_argument(
-        "--words", action="store_true", help="the text is in words already: leave them whole"
+        "--words", action="store_true", help="the text is already cut into words: keep them"
     )
     parser.add_argument(
         "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"

@@ -1,4 +1,4 @@
-"""``syncattn-translate``: plain text in, translations out, with parses and alignments if wanted."""
+"""``syncattn-translate``: translate plain text, and print parses or alignments if asked to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .common import command, new_parser, positive
 if TYPE_CHECKING:
     from ..inference import Model
 
-#: Lines that are read and sorted by length together.
+#: Lines to read and sort by length at a time.
 _LINES = 2000
 
 
@@ -56,8 +56,8 @@ def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Ite
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-translate",
-        "Translate lines of plain text, cut into words as the training's was, and "
-        "print one line for each.",
+        "Translate lines of plain text, cut into words as the training text was, and print one "
+        "line for each.",
         example="syncattn-translate --path checkpoints/checkpoint_best.pt --data-bin data-bin \\\n"
         "--subwords bpe.model < words/test.en",
     )
@@ -69,20 +69,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data-bin",
         metavar="DIR",
-        help="the binarised corpus, for its dictionaries (where the checkpoint is, or where its "
-        "training had them)",
+        help="the binarised corpus, for its dictionaries (default: beside the checkpoint, or where "
+        "its training had them)",
     )
     parser.add_argument(
         "--subwords",
         nargs="+",
         metavar="FILE",
-        help="the subword model, of sentencepiece or subword-nmt; two where source and target have "
-        "their own (what was exported with the model)",
+        help="the subword model, of sentencepiece or subword-nmt; two if source and target have "
+        "their own (default: the one exported with the model)",
     )
     parser.add_argument(
         "--source-parser",
         metavar="PARSER",
-        help="for models that read the source's parse: what parses it, such as stanza:en",
+        help="the parser for models that read the source's parse, such as stanza:en",
     )
     parser.add_argument(
         "--input", default=0, metavar="FILE", help="text to translate (standard input)"
@@ -110,19 +110,19 @@ def _parser() -> argparse.ArgumentParser:
     more.add_argument(
         "--alignments",
         action="store_true",
-        help="behind each translation, after a tab, print its links to words of the source",
+        help="after each translation and a tab, print its links to words of the source",
     )
     parser.add_argument(
         "--alignment-layer",
         type=positive,
         metavar="N",
-        help="the decoder layer that aligns, from 1 (the one that the model aligns with)",
+        help="the decoder layer to align with, from 1 (default: the model's own)",
     )
     parser.add_argument(
         "--alignment-head",
         type=positive,
         metavar="N",
-        help="its one head that aligns, from 1 (the mean of its heads)",
+        help="its head to align with, from 1 (default: the mean of its heads)",
     )
     return parser
 

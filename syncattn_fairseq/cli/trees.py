@@ -1,4 +1,4 @@
-"""``syncattn-trees``: trees from syntactic distances, and bracketing scores of trees."""
+"""``syncattn-trees``: make trees from syntactic distances, and score the brackets of trees."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --outp
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-trees",
-        "Make trees of syntactic distances, and compare trees with gold trees.",
+        "Make trees from syntactic distances, and compare trees with gold trees.",
         example=INDUCE,
     )
     commands = parser.add_subparsers(dest="command", required=True)
     inducing = add_command(
         commands,
         "induce",
-        "Make binary trees of the syntactic distances that a model has printed. It has printed "
-        "them with fairseq-generate --score-reference --print-distances, without --remove-bpe.",
+        "Make binary trees from the syntactic distances that a model printed with fairseq-generate "
+        "--score-reference --print-distances, without --remove-bpe.",
         example=INDUCE,
     )
-    inducing.add_argument("--decoded", required=True, metavar="FILE", help="what it printed")
+    inducing.add_argument("--decoded", required=True, metavar="FILE", help="the printed output")
     inducing.add_argument(
         "--side", choices=SIDES, default="hypothesis", help="whose trees (default: hypothesis)"
     )
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     inducing.add_argument(
         "--text",
         metavar="FILE",
-        help="words of that side, one sentence per line, to restore those unknown to the model",
+        help="words of that side, one sentence per line, to restore words unknown to the model",
     )
     inducing.add_argument(
         "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
@@ -61,8 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     scoring = add_command(
         commands,
         "score",
-        "Compare trees with gold trees, without labels. Each file has one tree per "
-        "line in the brackets of the Penn Treebank. Every bracket has a label, be it a dummy, and "
+        "Compare trees with gold trees, without labels. Each file has one tree per line in the "
+        "brackets of the Penn Treebank. Every bracket has a label, even if it is a dummy, and "
         "every word is in a bracket of its own: (X (X the) (X man)).",
         example="syncattn-trees score --gold words/test.trees.de --system LPSI trees.de",
     )
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     scoring.add_argument(
         "--debinarise",
         action="store_true",
-        help="leave out the brackets of the gold trees that binarisation made, whose labels begin "
+        help="remove the brackets of the gold trees that binarisation added, whose labels begin "
         "with @; their children stay",
     )
     scoring.add_argument(
@@ -155,14 +155,14 @@ def _format_table(
     counted = baselines["random"]
     notes = [
         f"evalb: all brackets of {counted.evalb.sentences} sentences ({counted.evalb.words} words) "
-        "together, those of the whole sentence and of one word too; with punctuation",
+        "together, including whole sentences and single words; with punctuation",
         f"sentence F1: mean over the {len(counted.sentence.brackets)} sentences of two words or "
         "more; spans of several words but not of all, each once; without punctuation",
-        "both without labels and parts of speech",
+        "both: without labels and parts of speech",
         f"random: every split drawn uniformly, seed {seed}",
     ]
     if counted.left_out:
-        notes.append(f"{counted.left_out} sentences left out, which have no gold tree")
+        notes.append(f"{counted.left_out} sentences without a gold tree left out")
     return "\n".join([format_table(rows), "", *notes])
 
 

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy with syntactic losses beside it."""
+"""Label-smoothed cross-entropy with additional syntactic losses."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ NAME = "label_smoothed_cross_entropy_with_syntax"
 
 
 def make_config() -> type[FairseqDataclass]:
-    """Make the criterion's options: fairseq's, and those of all terms that are registered.
+    """Make the criterion's options: fairseq's, and those of all registered terms.
 
-    A loss of which the model has no heads is left out, whatever its weight.
+    A loss is left out if the model lacks the heads for it, whatever its weight.
     """
     bases = (LabelSmoothedCrossEntropyCriterionConfig, *(term.Options for term in TERMS.values()))
     return make_dataclass("SyntaxCriterionConfig", [], bases=bases)
@@ -39,9 +39,9 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
     .. math:: L = L_t + λ_dep L_dep + λ_sync L_sync
 
-    What is logged as ``loss`` is `L_t` alone, so that the best checkpoint is the one that
-    translates best unless ``--best-checkpoint-metric`` asks otherwise; the objective is logged as
-    ``total_loss``, and each part under its own name.
+    Only `L_t` is logged as ``loss``, so that the best checkpoint is the one that translates best
+    unless ``--best-checkpoint-metric`` says otherwise; the objective is logged as ``total_loss``,
+    and each part under its own name.
 
     Args:
         task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy: fairseq's.
@@ -62,7 +62,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def build_criterion(cls, cfg: Any, task: Any) -> LabelSmoothedCrossEntropyWithSyntax:
-        """Build the criterion with a term for each that is registered."""
+        """Build the criterion with all registered terms."""
         return cls(
             task,
             cfg.sentence_avg,
@@ -81,7 +81,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             The objective, summed; the sample size to divide it by; and what to log.
 
         Raises:
-            ValueError: a dependency loss is to be trained on data without heads.
+            ValueError: a dependency loss is trained on data without heads.
         """
         net_output = model(**sample["net_input"])
         loss, nll_loss = self.compute_loss(model, net_output, sample, reduce=reduce)
@@ -122,7 +122,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
 
 def _take_up_options() -> None:
-    """Let fairseq and hydra know the options of a term that was registered after the criterion."""
+    """Tell fairseq and hydra the options of a term that was registered after the criterion."""
     config = make_config()
     setattr(LabelSmoothedCrossEntropyWithSyntax, "__dataclass", config)  # noqa: B010  (fairseq's)
     CRITERION_DATACLASS_REGISTRY[NAME] = config

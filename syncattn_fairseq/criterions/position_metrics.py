@@ -1,4 +1,4 @@
-"""Watches the source positions that a model predicts (SDAtt Eq. 5): do they follow the target?"""
+"""Log whether the source positions that a model predicts (SDAtt Eq. 5) follow the target."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import torch
 from fairseq.logging import metrics
 from torch import Tensor
 
-#: Under which the sums of a batch are logged.
+#: The name under which the sums of a batch are logged.
 SUMS = "position_sums"
 
 
 def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> dict[str, Tensor]:
-    """Return what :func:`reduce_positions` needs of a batch, on the device.
+    """Return the sums that :func:`reduce_positions` needs from a batch, on the device.
 
-    It is nothing where no positions are predicted.
+    Empty if no positions are predicted.
 
     Args:
-        extra: what the model returned; ``positions``, p, ``(B, T)``, between 0 and J - 1.
+        extra: what the model returned; ``positions`` is p, ``(B, T)``, between 0 and J - 1.
         sample: the batch.
         pad: index of padding in the target.
     """
@@ -27,8 +27,8 @@ def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> di
     position, counted = extra["positions"], sample["target"].ne(pad)
     last = (sample["net_input"]["src_lengths"].unsqueeze(1) - 1).to(position)
     steps = counted.cumsum(1) - 1
-    # Both as parts of their sentence, about its middle: words of long sentences stand farther back
-    # in source and target alike, and that is no merit of the model.
+    # Both relative to the sentence's length, centred: in long sentences, words stand farther back
+    # in source and target alike, and the model deserves no credit for that.
     x = position / last.clamp_min(1) - 0.5
     y = steps / steps[:, -1:].clamp_min(1) - 0.5
     saturated = (position - last / 2).abs() > last / 2 - 0.5
@@ -37,13 +37,13 @@ def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> di
 
 
 def reduce_positions(logs: list[dict[str, Any]]) -> None:
-    """Hand to fairseq what the batches logged, over all workers.
+    """Pass what the batches logged to fairseq, over all workers.
 
-    Logged are ``saturated_positions``, the percentage of states that expect the first or the last
-    token, less than half a token from the end, where the sigmoid is flat; and
-    ``position_correlation`` of the part of the source before p with the part of the target before
-    the state. Of a model that translates word by word about two positions in a sentence are
-    saturated; if nearly all are, the predictor is stuck.
+    ``saturated_positions`` is the percentage of states whose p is less than half a token from
+    either end of the source, where the sigmoid is flat. ``position_correlation`` is between the
+    share of the source before p and the share of the target before the state. A model that
+    translates word by word has about two saturated positions in a sentence; if nearly all are, the
+    predictor is stuck.
     """
     if any(SUMS in log for log in logs):
         metrics.log_scalar_sum(f"_{SUMS}", sum(log.get(SUMS, 0) for log in logs))

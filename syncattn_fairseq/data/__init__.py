@@ -1,1 +1,1 @@
-"""Parses as data: on disk, over subwords, in batches."""
+"""Parses as data: on disk, on subwords, in batches."""

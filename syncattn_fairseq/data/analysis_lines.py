@@ -1,14 +1,14 @@
-"""The lines that decoding prints beside fairseq's own: parses, distances and links.
+"""The lines that decoding prints besides fairseq's own: parses, distances and links.
 
 ::
 
-    X-12  source      subword     1 1 1      the subword that each attends to most, from 0
-    X-12  source      word        2 0        the same between words, from 1, 0 = root
+    X-12  source      subword     1 1 1      the subword that each one attends to most, from 0
+    X-12  source      word        2 0        the same for words, from 1, 0 = root
     X-12  hypothesis  subword     0 0 1
     X-12  hypothesis  word        0 1
     X-12  source      distance-1  0.2 -0.1   syntactic distances of layer 1, mean over heads
     L-12  6           0-0 1-0                links of decoder layer 6, source-target, from 0
-    L-12  6.3         0-0 1-0                those of its third head alone
+    L-12  6.3         0-0 1-0                links of its third head alone
 
 Columns are separated by tabs; 12 is the number of the sentence.
 """
@@ -32,7 +32,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class HeadsOf:
-    """Whose heads a line holds: the positions that the ``unit`` of a ``side`` attend to."""
+    """Whose heads a line holds: the positions that each ``unit`` of a ``side`` attends to."""
 
     kind: ClassVar = "X"
     side: str
@@ -56,9 +56,9 @@ class DistancesOf:
 
 @dataclass(frozen=True, order=True)
 class LinksOf:
-    """Whose links a line holds: a decoder layer's, from 1, or one head's of it, from 1.
+    """Whose links a line holds: those of a decoder layer, or of one of its heads, both from 1.
 
-    Head 0 stands for the mean of all.
+    Head 0 stands for the mean of all heads.
     """
 
     kind: ClassVar = "L"
@@ -103,10 +103,10 @@ def write_line(sentence: int, topic: Topic, values: Iterable[Any]) -> str:
 
 
 def read_line(line: str) -> AnalysisLine | None:
-    """Read what `write_line` has written; return None for any other line.
+    """Read a line of `write_line`; return None for any other line.
 
     Raises:
-        ValueError: the values are not what the line says that they are.
+        ValueError: the values are of the wrong kind.
     """
     match = _LINE.fullmatch(line)
     if not match:
@@ -126,7 +126,7 @@ def read_links(text: str) -> list[tuple[int, int]]:
     """Read links as fairseq prints them: ``0-0 1-0``, source and target, from 0.
 
     Raises:
-        ValueError: they are none.
+        ValueError: the text is something else.
     """
     try:
         pairs = (token.split("-") for token in _tokens(text))
@@ -143,5 +143,5 @@ def _read_numbers(text: str, read: Callable[[str], Any], name: str) -> list[Any]
 
 
 def _tokens(text: str) -> list[str]:
-    """Cut at spaces alone: a tab begins another column, which there is not."""
+    """Split at spaces only: a tab would start another column, which is an error."""
     return [token for token in text.split(" ") if token]

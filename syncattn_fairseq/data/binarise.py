@@ -1,4 +1,4 @@
-"""Heads and labels beside a text, checked against it and written as fairseq's datasets."""
+"""Check the heads and labels of a text against it, and write them as fairseq datasets."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from .text_blocks import TextBlock
 from .words import join_subwords, without_mark
 
 Lines = tuple[str, str, str]
-"""One sentence: its subwords, what is known of its words, and its words, each as a line."""
+"""One sentence, as three lines: its subwords, its heads or labels, and its words."""
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """What a file says of every word of a text.
+    """A kind of information about every word of a text.
 
     Args:
-        name: of its values, as in the names of files.
-        of_line: returns the values on a line, one per word; given also the path and the number of
-            the line, for its errors.
-        of_lines: returns those on many lines, one after the other, and how many each has.
-        check: raises `BadParse` for the values of a sentence that do not go together.
-        are_sound: tells for many sentences at once where `check` finds nothing wrong; given what
-            ``of_lines`` returns.
+        name: of the values, as in file names.
+        of_line: returns the values on a line, one per word; also takes the path and the line
+            number, for its errors.
+        of_lines: returns the values on many lines, one after the other, and how many each has.
+        check: raises `BadParse` if the values of a sentence do not fit together.
+        are_sound: returns, for many sentences at once, where `check` finds nothing wrong; takes the
+            result of ``of_lines``.
     """
 
     name: str
@@ -61,7 +61,7 @@ LABELS = Annotation(
 
 @dataclass
 class TextCounts:
-    """What one file held."""
+    """The contents of one file, counted."""
 
     sentences: int = 0
     words: int = 0
@@ -87,7 +87,7 @@ class Block:
 
     Args:
         text: their subwords.
-        has_parse: (sentences,) whether anything is known of a sentence's words.
+        has_parse: (sentences,) whether a sentence has heads or labels.
         values: (words of sentences that have a parse,) their heads or labels.
     """
 
@@ -102,13 +102,13 @@ class AnnotatedText:
 
     Args:
         text: subwords, one sentence per line.
-        annotation: what is known of the words.
+        annotation: heads or labels.
         values: heads or labels of the words, one sentence per line.
         scheme: how the text's subwords are written; see `find_word_starts`.
-        words: the text before it was cut into subwords, to be compared with it; or None.
-        on_bad_parse: ``stop``, or ``drop`` the heads or labels of a sentence that they do not fit,
-            and keep the sentence without.
-        min_parsed: the smallest share of sentences that must have what fits them.
+        words: the text before it was cut into subwords, to compare with; or None.
+        on_bad_parse: ``stop`` if heads or labels do not fit their sentence, or ``drop`` them and
+            keep the sentence without.
+        min_parsed: the smallest share of sentences whose heads or labels must fit them.
     """
 
     text: Path
@@ -123,10 +123,10 @@ class AnnotatedText:
         """Read everything once and write nothing.
 
         Args:
-            tally: is brought up to date with how often there is each value.
+            tally: counts each value.
 
         Raises:
-            DataError: naming file and line of the first fault.
+            DataError: for the first fault, with file and line.
         """
         count_lines(self.text, self.values, *([self.words] if self.words else []))
         counts = TextCounts()
@@ -141,17 +141,17 @@ class AnnotatedText:
     def marks(
         self, counts: TextCounts, dictionary: Dictionary | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield one mark per subword, and the number of subwords of each sentence, by the block.
+        """Yield one mark per subword, and the number of subwords of each sentence, block by block.
 
-        A word's first subword has its head or the index of its label, or ``NO_HEAD``; its others
-        ``CONTINUATION``.
+        A word's first subword has its head or the index of its label, or ``NO_HEAD``; the others
+        have ``CONTINUATION``.
 
         Args:
-            counts: is brought up to date with every block.
+            counts: updated with every block.
             dictionary: of the labels; heads have none.
 
         Raises:
-            DataError: naming file and line of the first fault.
+            DataError: for the first fault, with file and line.
         """
         for block in self._blocks(counts):
             values = block.values
@@ -167,7 +167,7 @@ class AnnotatedText:
             yield marks, text.subwords
 
     def _blocks(self, counts: TextCounts) -> Iterator[Block]:
-        """Yield the sentences, with what is known of their words if it fits them."""
+        """Yield the sentences, with their heads or labels if these fit."""
         words = read_lines(self.words) if self.words else repeat("")
         lines = zip(read_lines(self.text), read_lines(self.values), words, strict=False)
         with tqdm(desc=self.values.name, unit=" sentences", disable=None) as progress:
@@ -181,7 +181,7 @@ class AnnotatedText:
         values, sizes = self.annotation.of_lines(annotations)
         has_parse = sizes > 0
         counts.without_parse += int((~has_parse & (text.words > 0)).sum())
-        # Sentence by sentence, only those are checked that may not fit: it takes much longer.
+        # Only sentences that may not fit are checked one by one, which takes much longer.
         fits = (sizes == text.words) & self.annotation.are_sound(values, sizes)
         if self.words:
             fits &= _has_words(text, words)
@@ -219,9 +219,8 @@ class AnnotatedText:
     def _check_words(self, joined: list[str], plain: str) -> None:
         if joined == plain.split():
             return
-        # fairseq loses white space inside a word (U+3000, say), and sentencepiece's own default is
-        # to normalise, and syncattn-bpe replaces U+2581: none means that the parse is of other
-        # words.
+        # fairseq loses white space inside a word (U+3000, say), sentencepiece normalises by
+        # default, and syncattn-bpe replaces U+2581: none of this means that the words differ.
         joined = [normalize("NFKC", without_mark(word)) for word in joined]
         words = [
             "".join(normalize("NFKC", without_mark(word)).split())
@@ -241,7 +240,7 @@ class AnnotatedText:
 
 
 def _cut_blocks(lines: Iterable[Lines], characters: int = 2**17) -> Iterator[list[Lines]]:
-    """Cut a corpus into blocks of about so many characters of text."""
+    """Cut a corpus into blocks of about this many characters of text."""
     block: list[Lines] = []
     left = characters
     for line in lines:
@@ -255,7 +254,7 @@ def _cut_blocks(lines: Iterable[Lines], characters: int = 2**17) -> Iterator[lis
 
 
 def _has_words(text: TextBlock, lines: Sequence[str]) -> np.ndarray:
-    """Tell for each line whether the words of the text are for certain those of the line."""
+    """Return for each line whether it certainly has the words of the text."""
     plain = TextBlock(lines, "none")
     pairs = zip(text.joined(), plain.joined(), strict=True)
     same = [ours == theirs and "▁" not in ours for ours, theirs in pairs]
@@ -272,19 +271,19 @@ def binarise(
 
     Args:
         source: the text with its heads or labels.
-        text_dataset: path, without suffix, of the text as fairseq has binarised it.
+        text_dataset: path, without suffix, of the text that fairseq binarised.
         destination: path, without suffix, of the dataset to write; it appears whole or not at all.
         dictionary: of the labels; heads have none.
 
     Raises:
-        DataError: for a fault in the input, or a text dataset that was not made from this text.
+        DataError: the input has a fault, or the text dataset was not made from this text.
     """
     counts = TextCounts()
     with open(index_file_path(str(text_dataset)), "rb") as index:
         sizes = SizesReader(index)
         if sizes.sentences != count_lines(source.text, source.values):
             raise DataError(
-                f"{text_dataset}: {sizes.sentences} sentences were binarised from {source.text}"
+                f"{text_dataset}: {sizes.sentences} sentences, not as many as {source.text} has now"
             )
 
         def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -1,7 +1,7 @@
-"""Parses that are none: the controls of parent-scaled attention.
+"""Fake parses: the controls of parent-scaled attention.
 
-Each depends on the sentence alone, through a seed that is made of it, so that a sentence has the
-same control in every epoch, in every batch and at decoding time.
+Their seed is computed from the sentence alone, so that a sentence has the same control in every
+epoch, in every batch and at decoding time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
         generator: of random numbers.
 
     Returns:
-        ``(n,)`` marks. The heads are no tree any more.
+        ``(n,)`` marks. The heads no longer form a tree.
     """
     return _change_heads(marks, lambda heads: heads[generator.permutation(len(heads))])
 
@@ -31,7 +31,7 @@ def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
 def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
     """Replace the tree by a random one.
 
-    Words are attached one by one, in random order, each to a word that is there already (a random
+    Words are attached one by one, in random order, each to a word attached before (a random
     recursive tree).
 
     Args:
@@ -54,7 +54,7 @@ def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
 
 
 def _change_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
-    """Change the heads of the words; a sentence without parse stays without."""
+    """Change the heads of the words; a sentence without a parse does not change."""
     starts = marks != CONTINUATION
     if not len(marks) or bool((marks[starts] < 0).any()):
         return marks

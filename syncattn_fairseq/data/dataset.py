@@ -31,16 +31,16 @@ class SyntaxPairDataset(BaseWrapperDataset):
     """fairseq's sentence pairs, with parent indices of subwords.
 
     Batches gain ``src_parents`` (B, S) and ``tgt_parents`` (B, T) for the losses: columns of
-    ``src_tokens`` and of ``target``, -1 = none, as the end of sentence and padding have none. What
-    the encoder reads (:mod:`.fields`) goes into ``net_input``.
+    ``src_tokens`` and of ``target``, -1 = no parent, as for the end of sentence and padding. The
+    encoder's input (:mod:`.fields`) goes into ``net_input``.
 
     Args:
         pairs: the sentence pairs; without targets if they are only to be translated.
         src_heads: one integer tensor of marks (:mod:`.subwords`) per source sentence, or None.
         tgt_heads: the same for the target.
-        src_labels: the same with the index of a label in the place of a head, or None.
-        fields: what the model wants.
-        gold: also hand ``src_parents`` to the encoder, in ``net_input``.
+        src_labels: the same with the index of a label in place of a head, or None.
+        fields: what the model needs.
+        gold: also pass ``src_parents`` to the encoder, in ``net_input``.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         item = dict(self.dataset[index])
         for side, heads in self.heads.items():
             if heads is not None:
-                # The last token of the text is the end of sentence; truncation may have cut more.
+                # The text's last token is the end of sentence; truncation may have cut off more.
                 item[f"{side}_marks"] = heads[index][: len(item[side]) - 1]
         if self.src_labels is not None:
             item["source_labels"] = self.src_labels[index][: len(item["source"]) - 1]
@@ -127,17 +127,17 @@ class SyntaxPairDataset(BaseWrapperDataset):
 
 
 def _marks_of(field: SourceField) -> str:
-    """Return the name under which a sentence pair holds the marks of a field."""
+    """Return the key of a field's marks in a sentence pair."""
     if field.of == "labels":
         return "source_labels"
     return "source_marks" if field.control == "parse" else f"{field.control}_marks"
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
-    """Lay sentences' marks out as their tokens are, end of sentence and padding without a mark.
+    """Lay out the marks of sentences like their tokens; the end of sentence and padding get none.
 
     Args:
-        marks: one ``(n,)`` tensor per sentence, whose tokens are n and the end of sentence.
+        marks: one ``(n,)`` tensor per sentence, which has n tokens and the end of sentence.
         width: of the padded tokens.
         left: padding is on the left.
 
@@ -153,7 +153,7 @@ def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
 
 
 def _find_positions(wanted: Tensor, ids: Tensor) -> list[int]:
-    """Return where in ``ids``, which are unique, each of ``wanted`` stands."""
+    """Return the position of each of ``wanted`` in ``ids``, which are unique."""
     in_order, positions = ids.sort()
     found: list[int] = positions[torch.searchsorted(in_order, wanted)].tolist()
     return found
@@ -182,7 +182,7 @@ def load_marks(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the heads or labels that lie beside a binarised text, as fairseq loads the text.
+    """Load the heads or labels stored beside a binarised text, as fairseq loads the text.
 
     Args:
         kind: ``heads`` or ``labels``.
@@ -190,15 +190,15 @@ def load_marks(
         split: ``train``, ``valid``, ...
         source: source language.
         target: target language.
-        language: the side wanted, one of the two.
-        combine: also load ``train1``, ``train2``, ...; parts without any are unparsed.
+        language: the side to load, one of the two.
+        combine: also load ``train1``, ``train2``, ...; parts without marks are unparsed.
         upsample_primary: how often the first part counts.
 
     Returns:
         A memory-mapped dataset of marks, or None if no sentence of any part has a parse.
 
     Raises:
-        DataError: they are not those of the text.
+        DataError: they do not belong to the text.
     """
     parts: list[Any] = []
     found = False

@@ -1,4 +1,4 @@
-"""What models ask of the data about the source's parse."""
+"""Let models ask for information about the source's parse."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..base.errors import DataError
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, spread_over_subwords
 from .tree_distances import measure_tree_distances
 
-#: From marks of a batch, its tokens, and their dictionary; see :attr:`SourceField.collate`.
+#: Takes the marks of a batch, its tokens, and their dictionary; see :attr:`SourceField.collate`.
 Collate = Callable[[Tensor, Tensor, Any], Tensor]
 
 
 @dataclass(frozen=True)
 class SourceField:
-    """A tensor that is made of the source's parse and handed to the encoder in ``net_input``.
+    """A tensor made from the source's parse, which the encoder gets in ``net_input``.
 
     Attributes:
         name: its name there.
-        collate: makes it of marks ``(B, S)`` (:mod:`.subwords`), the batch's tokens ``(B, S)`` and
-            the source's dictionary.
+        collate: makes it from marks ``(B, S)`` (:mod:`.subwords`), the batch's tokens ``(B, S)``
+            and the source's dictionary.
         of: what the marks are: ``heads``, or ``labels`` for indices of dependency labels.
-        control: whose heads they are: those of the parse, or of a control (:mod:`.controls`).
+        control: whose heads: those of the ``parse``, or of a control (:mod:`.controls`).
     """
 
     name: str
@@ -37,10 +37,10 @@ class SourceField:
 
 @dataclass(frozen=True)
 class SourceFields:
-    """What a model wants in its batches; the wishes of an ensemble are united by ``|``.
+    """What a model needs in its batches; ``|`` combines the needs of an ensemble's models.
 
     Attributes:
-        rules: by which its dependency heads are trained (:func:`.subwords.find_parents`).
+        rules: for training its dependency heads (:func:`.subwords.find_parents`).
         fields: what its encoder reads.
     """
 
@@ -48,15 +48,15 @@ class SourceFields:
     fields: frozenset[SourceField] = frozenset()
 
     def __or__(self, other: SourceFields) -> SourceFields:
-        """Unite two wishes."""
+        """Combine the needs of two models."""
         return SourceFields(self.rules | other.rules, self.fields | other.fields)
 
     def reads(self, kind: str) -> bool:
-        """Say whether decoding needs the source's ``heads``, or its ``labels``."""
+        """Return whether decoding needs the source's ``heads``, or its ``labels``."""
         return any(field.of == kind for field in self.fields)
 
     def choose_rule(self) -> str:
-        """Return the rule by which dependency heads are trained; of several, the first by name."""
+        """Return the rule for training dependency heads; of several, the first by name."""
         return min(self.rules, default="chain")
 
     def list_by_name(self) -> list[SourceField]:
@@ -69,7 +69,7 @@ class SourceFields:
         for one, other in zip(fields, fields[1:], strict=False):
             if one.name == other.name:
                 raise DataError(
-                    f"the ensemble's models are given different {one.name} ({one.control}, "
+                    f"the ensemble's models need different {one.name} ({one.control}, "
                     f"{other.control}); decode with models of one kind"
                 )
         return fields
@@ -81,9 +81,9 @@ NOTHING = SourceFields()
 def ask_for_parents(control: str = "parse") -> SourceField:
     """Ask for ``src_parent_positions``: where the parent of each token stands.
 
-    ``(B, S)`` columns in float64 (fairseq halves float32, and bfloat16 cannot count): the middle of
-    the parent word, maybe between two columns; NaN = no parent. The end of a sentence that has a
-    parse is its own parent.
+    ``(B, S)`` columns, the middle of the parent word, maybe between two columns; NaN = no parent.
+    In float64, since fairseq would halve float32, and bfloat16 is too coarse. The end of a sentence
+    that has a parse is its own parent.
 
     Args:
         control: whose parents: ``parse``, ``shuffled`` or ``random``.
@@ -101,7 +101,7 @@ def _collate_positions(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor
 def _collate_labels(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
     labels = spread_over_subwords(marks)
     labels[labels == NO_HEAD] = dictionary.unk()
-    # fairseq's dictionaries agree about the indices of what is not in a text.
+    # The special symbols have the same indices in all of fairseq's dictionaries.
     return torch.where(labels == NO_TOKEN, tokens, labels)
 
 
@@ -109,8 +109,8 @@ def _collate_tree_distances(marks: Tensor, tokens: Tensor, dictionary: Any) -> T
     return measure_tree_distances(marks, tokens.eq(dictionary.eos()))
 
 
-#: ``src_labels``: ``(B, S)`` indices of dependency labels, of tokens where there is no word.
+#: ``src_labels``: ``(B, S)`` indices of dependency labels, or of tokens that are not words.
 LABELS = SourceField("src_labels", _collate_labels, of="labels")
 
-#: ``src_tree_distances``: ``(B, S, S)`` edges between the words of each two tokens, int16.
+#: ``src_tree_distances``: ``(B, S, S)`` edges between the words of any two tokens, int16.
 TREE_DISTANCES = SourceField("src_tree_distances", _collate_tree_distances)

@@ -1,4 +1,4 @@
-"""The dictionary of dependency labels: one file beside the binarised text, as fairseq has them."""
+"""The dictionary of dependency labels: a fairseq dictionary beside the binarised text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..base.files import replacing
 
 
 def locate_dictionary(folder: Path | str, language: str) -> Path:
-    """Return the place of a language's label dictionary in the folder of a binarised corpus."""
+    """Return the path of a language's label dictionary in the folder of a binarised corpus."""
     return Path(folder) / f"dict.labels.{language}.txt"
 
 
 def build_dictionary(tally: Counter[str]) -> Dictionary:
-    """Make the dictionary of labels that have been counted, the most frequent first."""
+    """Make a dictionary of counted labels, the most frequent first."""
     dictionary = Dictionary()
     for label, count in tally.items():
         dictionary.add_symbol(label, count)
@@ -29,7 +29,7 @@ def load_dictionary(path: Path) -> Dictionary:
     """Read a dictionary.
 
     Raises:
-        DataError: the file is not a dictionary of fairseq's.
+        DataError: the file is not a fairseq dictionary.
     """
     dictionary = Dictionary()
     try:

@@ -1,10 +1,10 @@
-"""fairseq's memory-mapped datasets, read and written a block of sentences at a time.
+"""Read and write fairseq's memory-mapped datasets, a block of sentences at a time.
 
 fairseq's own classes hold the size and the address of every sentence in memory; these need no more
-for a large corpus than for a small one.
+memory for a large corpus than for a small one.
 
-An index file is a header, the number of sentences (int64), how many entries each has (int32), and
-at which byte of the data file each begins (int64).
+An index file holds a header, the number of sentences (int64), how many entries each has (int32),
+and at which byte of the data file each begins (int64).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SizesReader:
         return np.fromfile(self._index, np.int32, sentences)
 
     def largest(self, block: int = 2**16) -> int:
-        """Return the size of the longest sentence, and go back to the first."""
+        """Return the size of the longest sentence, and go back to the first sentence."""
         starts = range(0, self.sentences, block)
         sizes = [self.read(min(block, self.sentences - start)).max() for start in starts]
         self._index.seek(_SIZES_AT)
@@ -50,7 +50,7 @@ class SizesReader:
 
 
 def has_entry(dataset: str, least: int) -> bool:
-    """Say whether any entry of a dataset is so large; nothing after the first one is read.
+    """Return whether any entry of a dataset is at least this large; stop reading at the first.
 
     Args:
         dataset: path without suffix.
@@ -76,14 +76,14 @@ def write_dataset(
         dataset: path without suffix.
         sentences: number of sentences.
         dtype: of the entries.
-        blocks: of each block of sentences, the entries of one sentence after the other,
-            (entries,), and how many each has, (sentences,).
+        blocks: for each block of sentences, their entries one after the other, (entries,), and
+            how many each has, (sentences,).
     """
     index_path, data_path = index_file_path(str(dataset)), data_file_path(str(dataset))
-    # The index comes last: a dataset without it does not exist for fairseq.
+    # The index appears last: without it, the dataset does not exist for fairseq.
     with replacing(Path(index_path)) as index_name, replacing(Path(data_path)) as data_name:
         with MMapIndexedDataset.Index.writer(str(index_name), dtype):
-            pass  # that was the header
+            pass  # this wrote the header
         with index_name.open("r+b") as index, data_name.open("wb") as data:
             index.seek(_COUNT_AT)
             index.write(np.int64(sentences).tobytes())

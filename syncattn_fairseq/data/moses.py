@@ -1,4 +1,4 @@
-"""The Moses tokenizer, which is an extra."""
+"""The Moses tokenizer, an optional dependency."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 from ..base.errors import DataError
 
-#: Languages of our recipes that Moses has no rules for: it treats them as English, rightly so.
+#: Languages of our recipes without rules in Moses: treating them as English, as it does, is right.
 AS_ENGLISH = ("tr",)
 
 
 def load_sacremoses() -> Any:
-    """Return the module that has the Moses tokenizer.
+    """Import sacremoses, which has the Moses tokenizer.
 
     Raises:
-        DataError: it is not installed.
+        DataError: sacremoses is not installed.
     """
     try:
         import sacremoses
@@ -26,7 +26,7 @@ def load_sacremoses() -> Any:
 
 
 def check_language(language: str) -> None:
-    """Check that a language is one for the Moses tokenizer: sacremoses takes English for others.
+    """Check that the Moses tokenizer knows a language: sacremoses would silently use English.
 
     Raises:
         DataError: it does not, or sacremoses is not installed.

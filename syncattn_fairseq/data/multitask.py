@@ -31,7 +31,7 @@ TRANSLATE, PARSE = "<TR>", "<PA>"
 
 @dataclass
 class MixCounts:
-    """What a mix is made of."""
+    """The contents of a mix, counted."""
 
     sentences: int = 0
     parsed: int = 0
@@ -41,7 +41,7 @@ class MixCounts:
         without = self.sentences - self.parsed - self.dropped.total()
         line = (
             f"{self.sentences} translations and as many parses, {self.sentences - self.parsed} of "
-            f"them drawn again; {without} sentences without parse, {self.dropped.total()} parses "
+            f"them repeated; {without} sentences without parse, {self.dropped.total()} parses "
             "dropped"
         )
         why = ", ".join(f"{count} {reason}" for reason, count in self.dropped.most_common())
@@ -50,14 +50,14 @@ class MixCounts:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The words of a sentence, and of each word its subwords with spaces between them."""
+    """The words of a sentence, and the subwords of each word, separated by spaces."""
 
     words: list[str]
     pieces: list[str]
 
 
 Lineariser: TypeAlias = Callable[[Sentence, bool], "list[str] | None"]
-"""From a sentence, and whether its words are wanted, to its parse if there is one."""
+"""Takes a sentence, and whether to keep its words; returns its linearised parse if it has one."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class ParsedSource:
         scheme: how the text's subwords are written; see `find_word_starts`.
         parses: one for each line.
         with_words: keep the subwords of the words in the parses.
-        on_bad_parse: ``stop``, or ``drop`` a parse that does not suit its sentence.
+        on_bad_parse: ``stop`` if a parse does not fit its sentence, or ``drop`` the parse.
     """
 
     text: Path
@@ -149,10 +149,10 @@ class ParsedSource:
         """Yield each sentence with its linearised parse, or None if it has none.
 
         Args:
-            counts: is brought up to date with every sentence.
+            counts: updated with every sentence.
 
         Raises:
-            DataError: naming file and line of the first fault.
+            DataError: for the first fault, with file and line.
         """
         lines = tqdm(read_lines(self.text), unit=" sentences", disable=None)
         for text, parse in zip(lines, self.parses, strict=True):
@@ -177,24 +177,24 @@ class ParsedSource:
 
 
 def tag(sentence: str, task: str) -> str:
-    """Say in the first token of the source what the target is: ``TRANSLATE`` or ``PARSE``."""
+    """Put the task before the source, as its first token: ``TRANSLATE`` or ``PARSE``."""
     return f"{task} {sentence}"
 
 
 def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: int = 1) -> MixCounts:
     """Write as many translations as parses, in random order; both files appear whole or not at all.
 
-    Every sentence is translated once. Where some have no parse, the parses of others are drawn
-    again, none of them more than once more often than another.
+    Every sentence is translated once. If some have no parse, parses of others are repeated, as
+    evenly as possible.
 
     Args:
         source: one side, with its parses.
         target: the other side.
         outputs: where to write the source and the target of the mix.
-        seed: of the order and of what is drawn again.
+        seed: for the order and for the choice of parses to repeat.
 
     Raises:
-        DataError: naming file and line of the first fault in the input.
+        DataError: for the first fault in the input, with file and line.
     """
     count_lines(source.text, target, *source.parses.files)
     counts = MixCounts()

@@ -1,4 +1,4 @@
-"""Many lines of heads or labels at once: what :mod:`.parses` does for one sentence."""
+"""Read many lines of heads or labels at once, as :mod:`.parses` does for one sentence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..base.numbers import read_whole
 def parse_heads_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the heads on many lines, (words of all lines,), and how many each has, (lines,).
 
-    A line that holds something else, or numbers of astronomical size, counts as one head of -1,
-    which is no tree: `.parses.parse_heads` tells what is wrong.
+    A line that holds anything else, or astronomically large numbers, counts as one head of -1,
+    which is not a tree; `.parses.parse_heads` says what is wrong.
     """
     sizes = np.array([len(line.split()) for line in lines], np.int64)
     text = "\n".join(lines)
@@ -38,7 +38,7 @@ def parse_labels_of_lines(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]
 
 
 def are_trees(heads: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Tell for many sentences at once where `.parses.check_tree` finds nothing wrong.
+    """Return, for many sentences at once, where `.parses.check_tree` finds nothing wrong.
 
     Args:
         heads: (words of all sentences,) heads of one sentence after the other.
@@ -51,8 +51,8 @@ def are_trees(heads: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     before = np.repeat(sizes.cumsum() - sizes, sizes)
     in_range = (heads >= 0) & (heads <= sizes[sentence])
     is_root = heads == 0
-    # Words are counted through from 1; 0 is above every root, and above itself. Each round doubles
-    # the number of steps that are taken upwards.
+    # Words are numbered from 1 across sentences; 0 is above every root, and above itself. Each
+    # round doubles the number of steps upwards.
     above = np.append(0, np.where(in_range & ~is_root, before + heads, 0))
     for _ in range(int(sizes.max(initial=0)).bit_length()):
         above = above[above]

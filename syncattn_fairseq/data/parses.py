@@ -1,4 +1,4 @@
-"""Word-level dependency heads and labels: reading them, and checking that heads are a tree."""
+"""Read word-level dependency heads and labels, and check that heads form a tree."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..base.files import read_lines
 from ..base.numbers import read_whole
 
 POLICIES = ("stop", "drop")
-"""What a parse that does not fit its sentence may do."""
+"""What to do about a parse that does not fit its sentence."""
 
 
 def read_heads(path: Path | str) -> Iterator[list[int] | None]:
     """Yield the heads of each sentence: 1-based, 0 = root; None for an empty line, no parse.
 
     Raises:
-        DataError: naming the line that holds something else than integers.
+        DataError: a line, named in the error, holds anything other than integers.
     """
     for number, line in enumerate(read_lines(path), 1):
         yield parse_heads(line, path, number) or None
@@ -27,7 +27,7 @@ def read_labels(path: Path | str) -> Iterator[list[str] | None]:
     """Yield the dependency labels of each sentence, one per word; None for an empty line, no parse.
 
     Raises:
-        DataError: naming the line that is not UTF-8.
+        DataError: a line, named in the error, is not UTF-8.
     """
     for line in read_lines(path):
         yield line.split() or None
@@ -37,7 +37,7 @@ def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
     """Return the heads on a line.
 
     Raises:
-        DataError: naming path and number of a line that holds something else than integers.
+        DataError: the line holds anything other than integers; the error names path and number.
     """
     try:
         return [read_whole(head) for head in line.split()]
@@ -49,33 +49,33 @@ def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
 
 
 MIN_PARSED = 0.1
-"""The smallest share of sentences with a parse that is taken for what the user wants."""
+"""The smallest share of sentences with a parse that does not look like a mistake."""
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Check that enough sentences have a parse that can be used.
+    """Check that enough sentences have a usable parse.
 
     Args:
         where: the file of the parses.
-        parsed: sentences with one.
-        sentences: all that have words.
+        parsed: number of sentences with a usable parse.
+        sentences: number of sentences that have words.
         least: the smallest share.
 
     Raises:
-        DataError: there are fewer.
+        DataError: the share is smaller.
     """
     if parsed < least * sentences:
         raise DataError(
-            f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; is "
-            "it of this text? if it is, set --min-parsed"
+            f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; was "
+            "it made from this text? if it was, set --min-parsed"
         )
 
 
 def check_tree(heads: Sequence[int]) -> None:
-    """Check that the heads of one sentence form one tree, in linear time.
+    """Check in linear time that the heads of one sentence form one tree.
 
     Raises:
-        BadParse: for a head out of range, no root, several roots, or a cycle.
+        BadParse: there is a head out of range, no root, several roots, or a cycle.
     """
     size = len(heads)
     for head in heads:
@@ -84,9 +84,9 @@ def check_tree(heads: Sequence[int]) -> None:
     roots = heads.count(0)
     if roots != 1:
         raise BadParse(
-            "several roots" if roots else "no root", f"{roots} words have head 0, exactly one must"
+            "several roots" if roots else "no root", f"{roots} words have head 0, not exactly one"
         )
-    walked = [0] * (size + 1)  # the walk that first came by each word
+    walked = [0] * (size + 1)  # the walk that first reached each word
     for walk in range(1, size + 1):
         word = walk
         while word and not walked[word]:

@@ -1,7 +1,7 @@
-"""Subwords by sentencepiece, set so that words and their parses stay together.
+"""Cut words into subwords with sentencepiece, configured so that words and parses stay together.
 
-Nothing is normalised, every word becomes one run of pieces of which the first begins with U+2581,
-and the pieces of a word join to exactly that word, also where the model does not know a character.
+Nothing is normalised. Every word becomes a run of pieces, the first of which begins with U+2581,
+and they join to exactly that word, even if the model does not know a character.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ MODEL_TYPES = ("bpe", "unigram", "char")
 
 
 def learn_pieces(paths: Iterable[Path | str], vocab_size: int, model_type: str = "bpe") -> bytes:
-    """Learn a sentencepiece model, the same one from the same text every time.
+    """Learn a sentencepiece model; the same text always gives the same model.
 
     Args:
         paths: tokenised texts.
-        vocab_size: number of pieces, <unk>, <s> and </s> among them.
+        vocab_size: number of pieces, including <unk>, <s> and </s>.
         model_type: ``bpe``, ``unigram`` or ``char``.
 
     Returns:
         The content of the ``.model`` file.
 
     Raises:
-        DataError: for text that is not UTF-8, or a vocabulary size that does not suit the text.
+        DataError: the text is not UTF-8, or too small or large for the vocabulary size.
     """
     paths = list(paths)
 
     def sentences() -> Iterator[str]:
         return map(_cuttable, chain.from_iterable(map(read_lines, paths)))
 
-    # Read once before sentencepiece does: it would wrap the errors of a bad line in its own.
+    # Read everything once before sentencepiece does: it would hide our errors of a bad line.
     if not sum(map(len, sentences())):
         raise DataError("no words to learn from: every line of the input is empty")
     model = io.BytesIO()
@@ -66,7 +66,7 @@ def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str)
     """Return the pieces of a sentence, words separated by spaces; U+2581 in it becomes ``_``.
 
     Args:
-        processor: of `open_pieces`.
+        processor: from `open_pieces`.
         sentence: the words.
     """
     pieces: list[str] = processor.encode(_cuttable(sentence), out_type=str)
@@ -77,7 +77,7 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
     """Load a ``.model`` file.
 
     Raises:
-        DataError: when the file is no sentencepiece model.
+        DataError: the file is not a sentencepiece model.
     """
     processor = sentencepiece.SentencePieceProcessor()
     try:
@@ -90,5 +90,5 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
 
 
 def _cuttable(line: str) -> str:
-    """Return words as sentencepiece keeps them: one space between them, none with U+2581."""
+    """Return words as sentencepiece keeps them: separated by one space, and without U+2581."""
     return " ".join(word for word in without_mark(line).split(" ") if word)

@@ -1,4 +1,4 @@
-"""How the subwords of a binarised corpus are marked: stored beside it, since its text is gone."""
+"""Store how the subwords of a binarised corpus are marked, since its text is not kept."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NAME = "subwords.json"
 def stored_schemes(folder: Path | str) -> dict[str, str]:
     """Return the scheme of each language of a binarised corpus, see `.words.find_word_starts`.
 
-    It is empty where the corpus was binarised by something else than `syncattn-preprocess`.
+    Empty if the corpus was not binarised by `syncattn-preprocess`.
 
     Raises:
-        DataError: the file holds something else.
+        DataError: the file is damaged.
     """
     path = Path(folder) / _NAME
     try:

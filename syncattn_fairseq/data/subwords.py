@@ -1,9 +1,9 @@
-"""From the heads of words to the parents of subwords. (Which subwords make a word: `.words`.)
+"""Turn the heads of words into the parents of subwords. (`.words` says where words begin.)
 
 Rules for a parent (w a word, h its head word; positions are 0-based):
 
 ========== =============================================== ===================== ================
-rule       parent of a subword of w                        of the root's         system
+rule       parent of a subword of w                        if w is the root      system
 ========== =============================================== ===================== ================
 ``chain``  the next subword; of the last one, the first    the next; the last    DBSA, SyncAttn
            subword of h                                    one: itself
@@ -44,11 +44,11 @@ def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
 
     Returns:
         (B, T) columns of ``marks``: int64 with -1 = no parent for ``chain`` and ``first``, float32
-        with NaN = no parent for ``middle``. A head beyond the row's last word (a truncated
-        sentence) gives no parent; the last word that is present ends where the row's tokens end.
+        with NaN = no parent for ``middle``. A head beyond the row's last word (in a truncated
+        sentence) gives no parent; the row's last word ends where its tokens end.
 
     Raises:
-        ValueError: for an unknown rule.
+        ValueError: the rule is unknown.
     """
     check_choice("rule", rule, RULES)
     marks = marks.long()
@@ -58,8 +58,8 @@ def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
     continues = marks == CONTINUATION
     unfinished = torch.nn.functional.pad(continues, (0, 1))[:, 1:]
 
-    # Columns of word k are kept in slot k. Slot 0 takes the columns of no interest; the last slot
-    # stays empty, and heads far beyond the row's words are sent there.
+    # Slot k holds columns of word k. Slot 0 takes the columns that do not matter; the last slot
+    # stays empty, for heads far beyond the row's words.
     words = starts.cumsum(dim=1)
     tokens = (starts | continues) & (words > 0)
     slots = marks.new_full((batch, length + 2), -1)
@@ -83,7 +83,7 @@ def spread_over_subwords(marks: Tensor) -> Tensor:
     """Give every subword the mark of its word's first one.
 
     Args:
-        marks: ``(B, T)``, as above.
+        marks: ``(B, T)``, as in `find_parents`.
 
     Returns:
         ``(B, T)`` without ``CONTINUATION``.
@@ -118,8 +118,8 @@ def subword_parents(
         One 0-based subword position per subword; floats, maybe x.5, for ``middle``.
 
     Raises:
-        ValueError: for a head out of range, a length below 1, lists of unequal length or an
-            unknown rule.
+        ValueError: a head is out of range, a length is below 1, the lists differ in length, or the
+            rule is unknown.
     """
     if len(heads) != len(lengths):
         raise ValueError(f"{len(heads)} heads but {len(lengths)} words")
@@ -138,10 +138,10 @@ def subword_parents(
 
 
 def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Heads of words from the parents of subwords, undoing the rule ``chain``.
+    """Find the heads of words from the parents of subwords, undoing the rule ``chain``.
 
-    Under that rule only a word's final subword points out of the word: the word that it points
-    into is the head, and a word that points into itself is the root.
+    Under that rule only a word's last subword points out of the word: it points into the head, or,
+    if the word is the root, into the word itself.
 
     Args:
         parents: 0-based position of the parent of each subword.
@@ -151,7 +151,7 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
         One 1-based head per word, 0 for the root.
 
     Raises:
-        DataError: the two disagree about the length, or a parent lies outside the sentence.
+        DataError: the two differ in length, or a parent lies outside the sentence.
     """
     word_of = [word for word, length in enumerate(lengths) for _ in range(length)]
     if len(parents) != len(word_of):

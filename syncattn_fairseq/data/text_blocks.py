@@ -1,6 +1,6 @@
-"""Many lines of text at once: their subwords and words as positions in one array of characters.
+"""Find the subwords and words of many lines at once, as positions in one array of characters.
 
-`.words` defines, for one sentence, what is computed here for a block of them without a loop.
+This computes, for a block of sentences without a loop, what `.words` defines for one sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from .words import SCHEMES, check_choice
 
-#: Whether a character is white space for `str.split`; the last entry stands for all that follow.
+#: Whether `str.split` treats a character as white space; the last entry stands for all after it.
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 _SPACE, _NEWLINE, _AT, _WORD_BEGINS = (ord(character) for character in " \n@▁")
 
@@ -28,7 +28,7 @@ class TextBlock:
         subwords: (lines,) number of subwords of each line.
 
     Raises:
-        ValueError: for an unknown scheme.
+        ValueError: the scheme is unknown.
     """
 
     def __init__(self, lines: Sequence[str], scheme: str) -> None:
@@ -38,10 +38,10 @@ class TextBlock:
         self._characters = np.frombuffer(text.encode("utf-32-le"), "<u4")
         self._is_space = np.take(_IS_SPACE, self._characters, mode="clip")
         edges = np.flatnonzero(self._is_space[1:] != self._is_space[:-1])
-        # Of each subword: the positions of its first and its last character.
+        # For each subword: the positions of its first and its last character.
         self._first, self._last = edges[::2] + 1, edges[1::2]
         newlines = np.flatnonzero(self._characters == _NEWLINE)
-        # Of each line: its first subword, and the one after its last.
+        # For each line: its first subword, and the one after its last.
         bounds = np.searchsorted(self._first, newlines)
         self._begins, self._ends = bounds[:-1], bounds[1:]
         self.subwords = self._ends - self._begins
@@ -57,7 +57,7 @@ class TextBlock:
             starts = self._begins_word.copy()
             lone = starts & (self._first == self._last)
             starts[1:] &= ~lone[:-1]
-            # No word follows those at the end of a line.
+            # Lone marks at the end of a line have no word after them.
             others = np.where(lone, len(lone), np.arange(len(lone)))
             next_other = np.minimum.accumulate(others[::-1])[::-1]
             starts &= next_other < np.repeat(self._ends, self.subwords)
@@ -71,10 +71,9 @@ class TextBlock:
         return before[self._ends] - before[self._begins]
 
     def joined(self) -> list[str]:
-        """Return the words of each line, one space between them.
+        """Return the words of each line, separated by one space.
 
-        They are those of `.words.join_subwords`, but for any U+2581 that does not begin a
-        subword, which stays.
+        As `.words.join_subwords`, but a U+2581 that does not begin a subword stays.
         """
         keep = ~self._is_space
         if self._scheme == "subword_nmt":
@@ -93,11 +92,11 @@ class TextBlock:
 
     @cached_property
     def _goes_on(self) -> np.ndarray:
-        """Of each subword: does it end in ``@@``? (What stands before a lone ``@`` is a space.)"""
+        """For each subword: does it end in ``@@``? (Before a lone ``@`` there is a space.)"""
         last, before = self._characters[self._last], self._characters[self._last - 1]
         return (last == _AT) & (before == _AT)
 
     @cached_property
     def _begins_word(self) -> np.ndarray:
-        """Of each subword: does it begin with U+2581?"""
+        """For each subword: does it begin with U+2581?"""
         return self._characters[self._first] == _WORD_BEGINS

@@ -1,4 +1,4 @@
-"""How far apart subwords are in the dependency tree of their words."""
+"""Measure how far apart subwords are in the dependency tree of their words."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
 def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
     """Turn the marks of a batch into trees over its columns.
 
-    The end of a sentence hangs from the root, as a full stop does. What begins no word, padding and
-    words without a parent hang from nothing: they are their own parents.
+    The end of a sentence hangs from the root, as a full stop does. Padding, subwords that do not
+    begin a word, and words without a parent hang from nothing: they are their own parents.
 
     Args:
         marks: ``(B, S)``, see :mod:`.subwords`.
@@ -35,7 +35,7 @@ def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
     """Spread the distances of words over their subwords.
 
     Subwords of one word are 0 apart. The end of a sentence hangs from the root, as a full stop
-    does. In a sentence without parse all are 0 apart, so that none is nearer than another.
+    does. In a sentence without a parse all are 0 apart, so that none is nearer than another.
 
     Args:
         marks: ``(B, S)``, see :mod:`.subwords`.

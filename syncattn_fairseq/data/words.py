@@ -1,4 +1,4 @@
-"""Which subwords make a word, told by how subwords are marked."""
+"""Find which subwords make a word, from the way subwords are marked."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterable, Sequence
 from itertools import compress, count, pairwise
 
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
-#: Begins the first piece of a word for sentencepiece, so that no word may hold it.
+#: Begins the first piece of a word in sentencepiece, so no word may contain it.
 MARK, REPLACEMENT = "\u2581", "_"
 
 
 def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
-    """Tell for each subword whether it is the first of its word.
+    """Return for each subword whether it is the first of its word.
 
     Args:
         tokens: the subwords of one sentence.
         scheme: how subwords are written, as in fairseq's ``--post-process``: ``subword_nmt``
             (``@@`` at the end: the word goes on), ``sentencepiece`` (U+2581 at the start: a word
             begins; a lone U+2581 belongs to the word that follows; fairseq's ``characters`` are
-            written like this too) or ``none`` (a token is a word).
+            written like this, too) or ``none`` (a token is a word).
 
     Raises:
-        ValueError: for an unknown scheme.
+        ValueError: the scheme is unknown.
     """
     check_choice("scheme", scheme, SCHEMES)
     if scheme == "none" or not tokens:
@@ -33,7 +33,7 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
     if "▁" in tokens:
         for index in range(1, len(tokens)):
             starts[index] &= tokens[index - 1] != "▁"
-        for index in range(len(tokens) - 1, 0, -1):  # no word follows: it ends the word before
+        for index in range(len(tokens) - 1, 0, -1):  # no word follows: they end the word before
             if tokens[index] != "▁":
                 break
             starts[index] = False
@@ -47,7 +47,7 @@ def count_subwords(tokens: Sequence[str], scheme: str) -> list[int]:
 
 
 def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
-    """Undo the subwords: return the words of one sentence; see `find_word_starts`."""
+    """Join the subwords of one sentence into words; see `find_word_starts`."""
     starts = find_word_starts(tokens, scheme)
     if scheme == "subword_nmt":
         tokens = [token.removesuffix("@@") for token in tokens]
@@ -57,7 +57,7 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
 
 
 def detect_scheme(texts: Iterable[str]) -> str:
-    """Tell how subwords are marked: ``sentencepiece``, ``subword_nmt``, or ``none`` at all."""
+    """Detect how subwords are marked: ``sentencepiece``, ``subword_nmt``, or ``none``."""
     for text in texts:
         for token in text.split():
             if token.startswith("▁"):
@@ -68,11 +68,11 @@ def detect_scheme(texts: Iterable[str]) -> str:
 
 
 def without_mark(sentence: str) -> str:
-    """Return a sentence with U+2581 replaced: words that a sentencepiece model can cut."""
+    """Replace U+2581 in a sentence, so that a sentencepiece model can cut its words."""
     return sentence.replace(MARK, REPLACEMENT)
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise ``ValueError`` for a value that is none of the choices."""
+    """Raise ``ValueError`` if the value is not one of the choices."""
     if value not in choices:
         raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")

@@ -1,4 +1,4 @@
-"""Word alignments: gold files, links of subwords turned into links of words, and AER."""
+"""Word alignments: read and write them, turn links of subwords into links of words, compute AER."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """Alignment quality over a corpus, each a fraction."""
+    """Alignment quality over a corpus, in fractions."""
 
     aer: float
     precision: float
@@ -32,11 +32,11 @@ def alignment_error_rate(
     possible: Sequence[AbstractSet[Link]],
     hypothesis: Sequence[AbstractSet[Link]],
 ) -> AlignmentScore:
-    """AER, precision and recall of Och and Ney (2003), counted over the whole corpus.
+    """Compute AER, precision and recall (Och and Ney, 2003) over the whole corpus.
 
-    With A the hypothesis, S the sure and P the possible links, of which the sure ones are always a
-    part: AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), precision = |A & P| / |A|, recall =
-    |A & S| / |S|. An empty denominator means that no error could be made: AER is then 0, precision
+    With A the hypothesis, S the sure and P the possible links, which include the sure ones:
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), precision = |A & P| / |A|, recall =
+    |A & S| / |S|. An empty denominator means that no error is possible: AER is then 0, precision
     and recall are 1.
 
     Args:
@@ -45,7 +45,7 @@ def alignment_error_rate(
         hypothesis: one set of predicted links per sentence.
 
     Raises:
-        DataError: the three do not have the same number of sentences.
+        DataError: the numbers of sentences differ.
     """
     if not len(sure) == len(possible) == len(hypothesis):
         raise DataError(
@@ -66,7 +66,7 @@ def alignment_error_rate(
 def link_words(
     links: Iterable[Link], source_lengths: Sequence[int], target_lengths: Sequence[int]
 ) -> set[Link]:
-    """Two words are linked when any of their subwords are.
+    """Link two words if any of their subwords are linked.
 
     Args:
         links: pairs of 0-based subword positions.
@@ -90,15 +90,16 @@ def link_words(
 def read_alignments(
     path: str | Path, one_based: bool = False
 ) -> tuple[list[set[Link]], list[set[Link]]]:
-    """Sure and possible links of a file in the Pharaoh or the talp format.
+    """Read sure and possible links from a file in the Pharaoh or the talp format.
 
-    A line holds the links of one sentence, source-target: ``i-j`` is sure. What is only possible is
-    ``i?j`` in a Pharaoh file, which as a rule counts from 0, and ``ipj`` in a talp file, which as a
-    rule counts from 1, such as the German-English gold alignments of Vilar et al. (IWSLT 2006).
+    A line holds the links of one sentence, source-target: ``i-j`` is sure. A link that is only
+    possible is ``i?j`` in a Pharaoh file, which usually counts from 0, and ``ipj`` in a talp file,
+    which usually counts from 1, like the German-English gold alignments of Vilar et al. (IWSLT
+    2006).
 
     Args:
         path: the file.
-        one_based: it counts from 1.
+        one_based: whether the file counts from 1.
 
     Returns:
         One set of 0-based sure links and one of (only) possible links for each line.
@@ -125,7 +126,7 @@ def read_alignments(
 
 
 def is_pharaoh(path: str | Path) -> bool:
-    """Whether a file holds links and no text, to judge by its first line that is not empty."""
+    """Return whether a file holds links rather than text, judging by its first non-empty line."""
     first = next((line for line in read_lines(path) if line.strip()), "")
     tokens = first.split()
     return bool(tokens) and all(_LINK.fullmatch(token) for token in tokens)

@@ -1,4 +1,4 @@
-"""The attachment score of dependency heads."""
+"""Score the attachment of dependency heads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Heads: TypeAlias = Sequence[int]
 
 @dataclass(frozen=True)
 class AttachmentScore:
-    """Words with the right head, words that were counted, and words that have a gold head."""
+    """Numbers of words with the right head, of counted words, and of words with a gold head."""
 
     correct: int
     counted: int
@@ -22,12 +22,12 @@ class AttachmentScore:
 
     @property
     def uas(self) -> float:
-        """Unlabelled attachment score as a fraction; 0 when nothing was counted."""
+        """Unlabelled attachment score as a fraction; 0 if no word was counted."""
         return self.correct / self.counted if self.counted else 0.0
 
     @property
     def coverage(self) -> float:
-        """The fraction of the words with a gold head that was counted."""
+        """Share of the words with a gold head that were counted."""
         return self.counted / self.total if self.total else 0.0
 
 
@@ -38,12 +38,12 @@ def score_attachment(
 
     Args:
         predicted: heads of each sentence.
-        gold: gold heads of each sentence; None (or nothing) where there is no parse.
+        gold: gold heads of each sentence; None (or empty) without a parse.
         left_only: count only the words whose gold head is the root or stands to their left. A
             causal decoder cannot attend to a head that it has yet to produce.
 
     Raises:
-        DataError: sentences or words do not match in number.
+        DataError: the numbers of sentences or words differ.
     """
     if len(predicted) != len(gold):
         raise DataError(f"heads of {len(predicted)} sentences, gold heads of {len(gold)}")

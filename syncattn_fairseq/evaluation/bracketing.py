@@ -1,19 +1,19 @@
 """Unlabelled bracketing scores of trees, in two conventions that differ by up to 20 points.
 
-In both, a bracket is the span of a constituent: parts of speech are none, nor is what
-`parse_tree` takes off, such as a ``ROOT`` around the tree.
+In both, a bracket is the span of a constituent. Parts of speech do not count, nor do brackets that
+`parse_tree` removes, such as a ``ROOT`` around the tree.
 
 **evalb** (Sekine and Collins): the brackets of all sentences are counted together. The whole
-sentence counts, so do brackets over one word, and a span counts as often as it occurs (unary
+sentence counts, brackets over one word count, and a span counts as often as it occurs (unary
 chains). Punctuation stays, as in evalb without a parameter file: ``COLLINS.prm`` deletes it by the
-tags of the Penn Treebank, which other treebanks do not have and induced trees not at all.
+tags of the Penn Treebank, which other treebanks and induced trees do not have.
 
-**Sentence F1**, the standard of unsupervised parsing (Shen et al., 2018; Kim et al., 2019): the
-F1 of each sentence, then the mean. Punctuation is taken out of both trees first; then spans of one
+**Sentence F1**, the standard in unsupervised parsing (Shen et al., 2018; Kim et al., 2019): the
+F1 of each sentence, then the mean. First, punctuation is removed from both trees; then spans of one
 word and of the whole sentence are left out, and each span counts once. Sentences of fewer than two
-words are skipped. Where no gold span is left, recall is 1, and precision too if none is predicted
-(Shen et al.'s script). Punctuation is told by the words of the gold tree, not by their tags, so
-that any tag set will do, see `is_punctuation`.
+words are skipped. If no gold span is left, recall is 1, and so is precision if none is predicted
+(as in Shen et al.'s script). Punctuation is recognised by the words of the gold tree, not by their
+tags, so any tag set will do; see `is_punctuation`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Brackets:
 
     @property
     def precision(self) -> float:
-        """A fraction; where nothing is predicted, 1 if nothing is gold either, else 0."""
+        """A fraction; if nothing is predicted, 1 without gold brackets and 0 with some."""
         return self.matched / self.predicted if self.predicted else float(not self.gold)
 
     @property
     def recall(self) -> float:
-        """A fraction; 1 where nothing is gold."""
+        """A fraction; 1 without gold brackets."""
         return self.matched / self.gold if self.gold else 1.0
 
     @property
@@ -66,14 +66,14 @@ class EvalbScore:
     brackets: Brackets
     sentences: int
     words: int
-    """Punctuation too."""
+    """Including punctuation."""
     complete: int
-    """Sentences whose brackets are all found, and no others."""
+    """Sentences with exactly the gold brackets."""
     crossing: int
     """Predicted brackets that overlap with a gold one, without either being inside the other."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All numbers, and those that follow from them."""
+        """Return all numbers, and rates computed from them."""
         return {
             **_list_rates(self.brackets),
             **vars(self.brackets),
@@ -86,7 +86,7 @@ class EvalbScore:
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """Means over sentences, as fractions; 0 where there is no sentence to count."""
+    """Means over sentences, as fractions; 0 if no sentence counts."""
 
     brackets: tuple[Brackets, ...]
     """Of each sentence that counts."""
@@ -112,7 +112,7 @@ class SentenceScore:
         return sum(map(value, self.brackets)) / len(self.brackets) if self.brackets else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """All numbers but those of each sentence."""
+        """Return all numbers except those of single sentences."""
         return {**_list_rates(self), "sentences": len(self.brackets), "too_short": self.too_short}
 
 
@@ -123,10 +123,10 @@ class BracketingScore:
     evalb: EvalbScore
     sentence: SentenceScore
     left_out: int
-    """Sentences without gold tree."""
+    """Sentences without a gold tree."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "evalb": self.evalb.as_dict(),
             "sentence": self.sentence.as_dict(),
@@ -143,15 +143,15 @@ def score_trees(
 ) -> BracketingScore:
     """Compare predicted trees with gold trees over a corpus.
 
-    Only the numbers of words must agree, not the words: a system may write ``<unk>``.
+    The trees need the same number of words, not the same words: a system may write ``<unk>``.
 
     Args:
-        predicted: one tree per sentence, None only where there is no gold tree.
+        predicted: one tree per sentence, None only if there is no gold tree.
         gold: one tree per sentence; None leaves the sentence out.
         name: the file of the predicted trees, for errors.
 
     Raises:
-        DataError: sentences or words do not match in number.
+        DataError: the numbers of sentences or words differ.
     """
     if len(predicted) != len(gold):
         raise DataError(
@@ -199,7 +199,7 @@ def score_trees(
 
 
 def find_constituents(tree: Tree) -> list[Span]:
-    """Return the span of every bracket that holds more than a single bare word."""
+    """Return the span of every bracket that holds more than one bare word."""
     spans: list[Span] = []
     words = 0
     agenda: list[Tree | str | int] = [tree]  # a number: close the bracket that begins there
@@ -235,7 +235,7 @@ def count_crossing(predicted: Sequence[Span], gold: Sequence[Span]) -> int:
 
 
 def select_proper_spans(spans: Sequence[Span], kept: Sequence[bool]) -> set[Span]:
-    """Take words out; of what is left, return the spans of several words but not of all.
+    """Remove words; then return the spans of several words, but not of all.
 
     Args:
         spans: over all words.
@@ -247,11 +247,11 @@ def select_proper_spans(spans: Sequence[Span], kept: Sequence[bool]) -> set[Span
 
 
 def is_punctuation(word: str) -> bool:
-    """Whether a word is nothing but punctuation.
+    """Return whether a word is nothing but punctuation.
 
-    That is what Unicode calls punctuation (``.``, ``--``, ``。``, also as ``-LRB-`` and two
-    backquotes) and the single backquote, but not signs that are read aloud and that treebanks
-    tag as words (``%``, ``&``). Unicode's symbols are words: ``$``, ``+``, ``|``, ``||``.
+    That is everything that Unicode calls punctuation (``.``, ``--``, ``。``, also ``-LRB-`` and two
+    backquotes) and the single backquote, except signs that are read aloud and that treebanks tag
+    as words (``%``, ``&``). Unicode's symbols are words: ``$``, ``+``, ``|``, ``||``.
     """
     return all(
         character == "`" or (category(character)[0] == "P" and character not in _READ_ALOUD)

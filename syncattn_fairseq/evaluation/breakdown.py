@@ -1,4 +1,4 @@
-"""Where parsers err: attachment by the label of a word, and by how far away its head is."""
+"""Show where parsers err: attachment by the label of a word, and by the distance to its head."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..base.errors import DataError
 from .attachment import AttachmentScore, Heads
 
 DISTANCES = ("root", "1", "2", "3-4", "5-9", "10+")
-"""Words from a word to its gold head, to either side."""
+"""Distance in words from a word to its gold head, on either side."""
 _FIRST = (1, 2, 3, 5, 10)
 
 
@@ -31,12 +31,12 @@ def attachment_by_label(
 
     Args:
         predicted: heads of each sentence.
-        gold: gold heads of each sentence; None where there is no parse.
-        labels: gold labels of each sentence; only asked for where there are gold heads.
+        gold: gold heads of each sentence; None without a parse.
+        labels: gold labels of each sentence; only used if there are gold heads.
         left_only: count only the words whose gold head is the root or stands to their left.
 
     Raises:
-        DataError: sentences or words do not match in number.
+        DataError: the numbers of sentences or words differ.
     """
     if len(labels) != len(gold):
         raise DataError(f"labels of {len(labels)} sentences, gold heads of {len(gold)}")

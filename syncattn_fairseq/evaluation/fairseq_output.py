@@ -1,4 +1,4 @@
-"""What ``fairseq-generate`` and ``fairseq-interactive`` print, put back into the corpus's order."""
+"""Read the output of ``fairseq-generate`` and ``fairseq-interactive``, in the corpus's order."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")
 
 @dataclass(frozen=True)
 class DecodedSentence:
-    """One sentence of a decoder's output; None where nothing was printed."""
+    """One sentence of a decoder's output; None for lines that were not printed."""
 
     hypothesis: str
     """H- line: the tokens, as subwords unless fairseq was told to join them."""
     translation: str
-    """D- line, the hypothesis after fairseq's own post-processing; without one the H- line."""
+    """D- line, the hypothesis after fairseq's own post-processing; otherwise the H- line."""
     source: str = ""
     """S- line: the tokens, like those of the hypothesis."""
     source_heads: list[int] | None = None
@@ -32,19 +32,19 @@ class DecodedSentence:
     links: set[Link] | None = None
     """A- line: source and target positions of linked subwords, 0-based."""
     layer_links: dict[LinksOf, set[Link]] = field(default_factory=dict)
-    """L- lines: the same for decoder layers, or single heads of them."""
+    """L- lines: the same for decoder layers, or for single heads."""
     source_distances: dict[int, list[float]] = field(default_factory=dict)
     """X- lines: syntactic distances of the source's subwords, for each gated layer, from 1."""
     hypothesis_distances: dict[int, list[float]] = field(default_factory=dict)
 
 
 def read_decoded(path: str | Path) -> list[DecodedSentence]:
-    """Read a decoder's output; of an n-best list the first hypothesis of each sentence.
+    """Read a decoder's output; from an n-best list, the first hypothesis of each sentence.
 
-    A file without a single H- line is taken as plain text, one translation per line.
+    A file without any H- line is taken as plain text, one translation per line.
 
     Raises:
-        DataError: a sentence is missing or comes twice, or a line cannot be understood.
+        DataError: a sentence is missing or appears twice, or a line cannot be read.
     """
     lines = list(read_lines(path))
     fields: dict[int, dict[str | Topic, Any]] = {}
@@ -62,8 +62,7 @@ def read_decoded(path: str | Path) -> list[DecodedSentence]:
             known[kind] = value
         elif kind == "S" or latest[kind] != sentence:
             raise DataError(
-                f"{path}:{number}: sentence {sentence} comes a second time; the file must hold "
-                "one output"
+                f"{path}:{number}: sentence {sentence} appears twice; the file must hold one output"
             )
         latest[kind] = sentence
     if "H" not in latest:
@@ -72,7 +71,7 @@ def read_decoded(path: str | Path) -> list[DecodedSentence]:
         if "H" not in fields.get(sentence, {}):
             raise DataError(
                 f"{path}: sentence {sentence} has no H- line; decode with "
-                "--required-batch-size-multiple 1, or fairseq drops the end of the last batch"
+                "--required-batch-size-multiple 1, or fairseq drops part of the last batch"
             )
     return [_make_sentence(fields[sentence]) for sentence in range(len(fields))]
 
@@ -96,7 +95,7 @@ def _make_sentence(known: Mapping[str | Topic, Any]) -> DecodedSentence:
 
 
 def _read_line(line: str) -> tuple[int, str | Topic, Any] | None:
-    """Return the sentence that a line is of, what it says, and that; None if it is of no kind."""
+    """Return the sentence, the kind and the value of a line; None for any other line."""
     if ours := read_line(line):
         return ours
     match = _LINE.match(line)

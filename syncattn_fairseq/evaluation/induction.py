@@ -1,4 +1,4 @@
-"""Trees over words, from the syntactic distances that a decoder printed of subwords (LPSI)."""
+"""Build trees over words from the syntactic distances of subwords that a decoder printed (LPSI)."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ def induce_tree(
     layer: int | None = None,
     words: Sequence[str] | None = None,
 ) -> Tree | None:
-    """Split a sentence again and again where the distance is largest.
+    """Build a tree by splitting a sentence repeatedly where the distance is largest.
 
-    The gap before a word is the gap before its first subword; gaps inside words play no role.
+    The gap before a word is the gap before its first subword; gaps inside words do not matter.
 
     Args:
-        sentence: what was printed with ``--print-distances``, in subwords.
+        sentence: printed with ``--print-distances``, in subwords.
         side: ``source`` or ``hypothesis``.
         scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
         layer: whose distances, from 1; None: the highest that has any.
-        words: the words as they are, to restore what is unknown to the model; None: those that the
-            subwords make.
+        words: the original words, to restore those unknown to the model; None: join the subwords.
 
     Returns:
-        None for an empty sentence, and where an unknown subword hides the words.
+        None for an empty sentence, or if an unknown subword hides the words.
 
     Raises:
-        DataError: there are no such distances, or words are not those of the sentence.
+        DataError: there are no such distances, or the words are not those of the sentence.
     """
     text = getattr(sentence, side).split()
     by_layer: dict[int, list[float]] = getattr(sentence, f"{side}_distances")
@@ -45,7 +44,7 @@ def induce_tree(
         raise DataError(f"no distances of the {side}; decode with --print-distances")
     if layer is not None and layer not in by_layer:
         known = ", ".join(map(str, by_layer))
-        raise DataError(f"no distances of layer {layer}; there are those of {known}")
+        raise DataError(f"no distances of layer {layer}; choose one of {known}")
     distances = by_layer[max(by_layer) if layer is None else layer]
     if len(distances) != len(text):
         raise DataError(

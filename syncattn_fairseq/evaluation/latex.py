@@ -1,4 +1,4 @@
-"""A table for a paper: rows for systems, in LaTeX with the rules of ``booktabs``."""
+"""Write a table for a paper, one row per system, in LaTeX with ``booktabs``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SPECIAL = str.maketrans(
 
 
 def latex_table(scores: Mapping[str, SystemScore]) -> str:
-    """Write all systems, with a dagger where BLEU differs from the baseline's (p < 0.05).
+    """Write all systems, with a dagger if BLEU differs from the baseline's (p < 0.05).
 
-    Columns that no system has are left out. A comment holds the signatures.
+    Empty columns are left out. A comment holds the signatures.
     """
     columns = {
         "BLEU": [f"{s.bleu.score:.2f}{_dagger(s)}" for s in scores.values()],

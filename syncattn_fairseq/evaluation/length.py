@@ -1,4 +1,4 @@
-"""BLEU of short and of long sentences, by the number of words in the source."""
+"""Compute BLEU of short and of long sentences, by the number of words in the source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .fairseq_output import DecodedSentence
 from .translation import undo_subwords
 
 BUCKETS = ("1-10", "11-20", "21-30", "31-40", "41-50", "51+")
-"""Words of the source; an empty one is among the shortest."""
+"""Words of the source; an empty sentence counts as the shortest."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def score_by_length(
     lengths: Sequence[int],
     tokenize: str = "13a",
 ) -> dict[str, BucketScore]:
-    """Corpus BLEU of each of the `BUCKETS` that has sentences, from short to long.
+    """Compute corpus BLEU of each of the `BUCKETS` that has sentences, from short to long.
 
     Args:
         translations: detokenised text.
@@ -49,7 +49,7 @@ def score_by_length(
     members: list[list[int]] = [[] for _ in BUCKETS]
     for index, length in enumerate(lengths):
         members[min(max(length - 1, 0) // 10, len(BUCKETS) - 1)].append(index)
-    metric = BLEU(tokenize=tokenize, force=True)  # which keeps it from repeating its warnings
+    metric = BLEU(tokenize=tokenize, force=True)  # so that it does not repeat its warnings
     return {
         bucket: BucketScore(
             len(indices),
@@ -65,9 +65,9 @@ def score_by_length(
 def count_source_words(
     outputs: Iterable[Sequence[DecodedSentence]], scheme: str | None = None
 ) -> list[int]:
-    """Words of each source sentence, by the first output that has S- lines, without subwords.
+    """Count the words of each source sentence in the first output that has S- lines.
 
-    Where an unknown subword hides the end of a word, two words count as one.
+    If an unknown subword hides the end of a word, two words count as one.
 
     Raises:
         DataError: no output has S- lines.
@@ -77,4 +77,4 @@ def count_source_words(
         if any(sources):
             words = undo_subwords(sources, scheme or detect_scheme(sources))
             return [len(text.split()) for text in words]
-    raise DataError("no output has S- lines, which tell the length of the source; give --source")
+    raise DataError("no output has S- lines, which give the length of the source; give --source")

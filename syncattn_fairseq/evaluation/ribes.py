@@ -1,8 +1,8 @@
 """RIBES (Isozaki et al., EMNLP 2010): how well a translation keeps the reference's word order.
 
 The word alignment, the brevity penalty and the cases of few aligned words follow version 1.03 of
-the authors' script, which came after the paper. The script lowercases unless told not to; here
-words are compared as they are.
+the authors' script, which is newer than the paper. By default the script lowercases; here the case
+of words matters.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ BETA = 0.10
 
 
 def score_sentence(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
-    """NKT x P1^ALPHA x BP^BETA of one tokenised sentence, from 0 to 1.
+    """Compute NKT x P1^ALPHA x BP^BETA of one tokenised sentence, from 0 to 1.
 
     NKT is the normalised Kendall's tau of the aligned words, P1 their share of the hypothesis and
     BP = min(1, exp(1 - reference length / hypothesis length)). With fewer than two aligned words
-    there is no order and the score is 0; but a reference of one word needs only that one. An
-    empty hypothesis or reference gives 0. A sentence in which no n-gram tells some repeated word
-    from its copies stays below 1 even when it equals the reference.
+    there is no order and the score is 0, except that a reference of one word needs only that one.
+    An empty hypothesis or reference gives 0. If no n-gram distinguishes a repeated word from its
+    copies, a sentence scores below 1 even if it equals the reference.
     """
     if not hypothesis:
         return 0.0
@@ -37,17 +37,17 @@ def score_sentence(hypothesis: Sequence[str], reference: Sequence[str]) -> float
 
 
 def compute_kendall_tau(ranks: Sequence[int]) -> float:
-    """Share of the pairs that ascend, (tau + 1) / 2 if no rank comes twice; 0 without any pair."""
+    """Return the share of ascending pairs, (tau + 1) / 2 if all ranks differ; 0 without pairs."""
     if len(ranks) < 2:
         return 0.0
     return sum(a < b for a, b in combinations(ranks, 2)) / math.comb(len(ranks), 2)
 
 
 def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
-    """Positions in the reference of the hypothesis words that are aligned, in their order.
+    """Return the reference positions of the aligned hypothesis words, in hypothesis order.
 
-    A word that occurs once on either side is aligned. For others ever longer n-grams that end in
-    the word, and then those that begin with it, are tried until one occurs once on either side.
+    A word that occurs once on each side is aligned. For other words, longer and longer n-grams
+    that end or begin with the word are tried until one occurs once on each side.
     """
     here, there = _find_positions(hypothesis), _find_positions(reference)
     ranks: list[int] = []
@@ -78,7 +78,7 @@ def _find_counterparts(
 ) -> Iterator[int | None]:
     """Yield a word's position in the reference for 0, 1, 2... words of context on one side.
 
-    None while the n-gram is not unique on either side. `here` and `there` are the positions of the
+    None while the n-gram is not unique on both sides. `here` and `there` are the positions of the
     word, which the context narrows down.
     """
     offset = 0

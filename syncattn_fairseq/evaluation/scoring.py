@@ -1,4 +1,4 @@
-"""All measures of systems: their translations, and their syntax and alignments where printed."""
+"""Compute all measures of systems: translations, and syntax and alignments if printed."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Output:
     """What a system printed, one entry per sentence."""
 
     beam: Sequence[DecodedSentence]
-    """Of beam search: its translations are scored and, without `forced`, its source's parses."""
+    """Output of beam search: the translations are scored and, without `forced`, source parses."""
     forced: Sequence[DecodedSentence] | None = None
-    """Of decoding that was forced to give the references: its parses of both sides and its
+    """Output of decoding forced to produce the references: the parses of both sides and the
     alignments are scored."""
 
 
 @dataclass(frozen=True)
 class Gold:
-    """What a system is measured against, one entry per sentence; None where there is no gold."""
+    """What a system is measured against, one entry per sentence; None without gold."""
 
     references: Sequence[str]
     source_heads: Sequence[Heads | None] | None = None
@@ -69,7 +69,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class AttachmentDetail:
-    """Attachment in parts of the words of one side."""
+    """Attachment on one side, by classes of words."""
 
     by_distance: dict[str, AttachmentScore]
     by_label: dict[str, AttachmentScore] | None
@@ -78,7 +78,7 @@ class AttachmentDetail:
 
 @dataclass(frozen=True)
 class SystemScore:
-    """The measures of one system; None where something was not printed or has no gold."""
+    """The measures of one system; None if something was not printed or has no gold."""
 
     sentences: int
     bleu: TranslationScore
@@ -92,23 +92,23 @@ class SystemScore:
     significance: Significance | None = None
     """None without a baseline."""
     bleu_by_length: dict[str, BucketScore] | None = None
-    """None where it was not asked for."""
+    """None if not asked for."""
     compound_split_bleu: TranslationScore | None = None
-    """None where it was not asked for."""
+    """None if not asked for."""
     bleu_by_part: dict[str, float] | None = None
-    """None where it was not asked for."""
+    """None if not asked for."""
     source_detail: AttachmentDetail | None = None
-    """None where there is no attachment."""
+    """None without attachment."""
     target_detail: AttachmentDetail | None = None
     layer_alignment: dict[str, AlignmentScore] = field(default_factory=dict)
-    """Of each decoder layer, or head of it (``2.3``), that printed its links."""
+    """Of each decoder layer, or single head (``2.3``), that printed its links."""
     source_brackets: dict[int, BracketingScore] = field(default_factory=dict)
-    """Of the trees that each gated layer induces."""
+    """Scores of the trees that each gated layer induces."""
     target_brackets: dict[int, BracketingScore] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """All numbers, ready for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
-        bare = replace(self, source_brackets={}, target_brackets={})  # of thousands of sentences
+        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
+        bare = replace(self, source_brackets={}, target_brackets={})  # they hold every sentence
         numbers = asdict(bare)
         for side in ("source", "target"):
             attachment: AttachmentScore | None = getattr(self, f"{side}_attachment")
@@ -142,26 +142,26 @@ def score_systems(
     parts: Mapping[str, int] | None = None,
     warn: Callable[[str], None] = lambda message: None,
 ) -> dict[str, SystemScore]:
-    """Measure systems by their names.
+    """Measure systems.
 
     Args:
-        outputs: of each system.
+        outputs: of each system, by its name.
         gold: what to compare with.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: find out.
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: detect it.
         moses_language: undo the Moses tokenizer of this language in the translations.
         tokenize: sacreBLEU's tokenizer.
         baseline: the system that the others' BLEU is tested against.
-        by_length: measure BLEU by the length of the source, too; where gold has no source its
-            words are those of the first output that has S- lines.
-        compound_split: measure compound-split BLEU as well, in the words of the Moses tokenizer of
+        by_length: also measure BLEU by the length of the source; if gold has no source, its words
+            come from the first output that has S- lines.
+        compound_split: also measure compound-split BLEU, on the words of the Moses tokenizer of
             this language.
         words: a command that cuts translations and references into words, after their spaces are
             removed (`words_by`).
-        parts: names and sizes of the test sets that the references are, for BLEU of each.
-        warn: is told why scores may not be what they seem.
+        parts: names and sizes of the test sets that make up the references, for BLEU of each.
+        warn: called with a reason why scores may mislead.
 
     Raises:
-        DataError: sentences, words or subwords do not match in number, no system is the baseline,
+        DataError: the numbers of sentences, words or subwords differ, no system is the baseline,
             or the length of the source is unknown.
     """
     lengths = _count_source_words(outputs, gold, scheme) if by_length else None
@@ -178,7 +178,7 @@ def score_systems(
             if tokenised and looks_tokenised(texts[name]) is False:
                 warn(
                     f"system {name}: its text is not tokenised, but the references look as if they "
-                    "were, which costs BLEU; give the references as they were before tokenisation"
+                    "were, which costs BLEU; give the references without tokenisation"
                 )
             scores[name] = _score_system(output, texts[name], gold, scheme, tokenize)
             if lengths is not None:
@@ -207,7 +207,7 @@ def _count_source_words(outputs: Mapping[str, Output], gold: Gold, scheme: str |
 def plain_text(
     decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
 ) -> list[str]:
-    """Return the translations without subwords, and without the Moses tokenizer's doings."""
+    """Return the translations with subwords joined and the Moses tokenizer undone."""
     texts = [sentence.translation for sentence in decoded]
     texts = undo_subwords(texts, scheme or detect_scheme(texts))
     return detokenize_moses(texts, moses_language) if moses_language else texts
@@ -276,7 +276,7 @@ def _comparable(
     scheme: str,
     left_out: set[int],
 ) -> _Parses | None:
-    """Pair predicted with gold heads, None where the words are hidden; None if there are none."""
+    """Pair predicted with gold heads, None if the words are hidden; None if there are none."""
     if gold is None:
         return None
     _check_number(decoded, gold, "gold parses")

@@ -1,4 +1,4 @@
-"""Whether BLEU differs from a baseline's by more than chance, by sacreBLEU's paired tests."""
+"""Test whether BLEU differs from a baseline's by more than chance, as sacreBLEU does."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _SAMPLES, _SEED = 1000, 12345
 
 @dataclass(frozen=True)
 class Significance:
-    """BLEU of one system beside that of the baseline; p is None for the baseline itself."""
+    """BLEU of one system compared with the baseline's; p is None for the baseline itself."""
 
     baseline: str
     confidence: float
-    """Half the width of the 95 % interval of BLEU that bootstrap resampling gives."""
+    """Half the width of the 95 % interval of BLEU, by bootstrap resampling."""
     p_bootstrap: float | None
     """Of paired bootstrap resampling (Koehn 2004)."""
     p_randomisation: float | None
     """Of paired approximate randomisation (Riezler and Maxwell 2005)."""
     signature: str
-    """SacreBLEU's, with the samples of bootstrap (bs) and randomisation (ar) and the seed."""
+    """sacreBLEU's, with the samples of bootstrap (bs) and randomisation (ar) and the seed."""
 
 
 def compare_with_baseline(
@@ -38,14 +38,14 @@ def compare_with_baseline(
     references: Sequence[str],
     tokenize: str = "13a",
 ) -> dict[str, Significance]:
-    """Test each system's BLEU against that of the baseline.
+    """Test each system's BLEU against the baseline's.
 
-    The numbers of samples are sacreBLEU's defaults. So is the seed, which is fixed: the same
-    translations give the same result, unless the variable SACREBLEU_SEED says otherwise.
+    The numbers of samples are sacreBLEU's defaults. So is the fixed seed: the same translations
+    give the same result, unless the environment variable SACREBLEU_SEED is set.
 
     Args:
-        translations: detokenised text of each system, the baseline included.
-        baseline: its name.
+        translations: detokenised text of each system, including the baseline.
+        baseline: the baseline's name.
         references: as many as each system has translations.
         tokenize: sacreBLEU's tokenizer.
 
@@ -77,22 +77,22 @@ def _test_pairs(
     references: Sequence[str],
     tokenize: str,
 ) -> tuple[Signature, list[Result]]:
-    # force: sacreBLEU has warned about tokenised text when it computed the score.
+    # force: sacreBLEU already warned about tokenised text when it computed the score.
     metrics = {"BLEU": BLEU(tokenize=tokenize, force=True)}
     signatures, results = PairedTest(systems, metrics, [references], kind)()
     return signatures["BLEU"], [x for x in results["BLEU"] if isinstance(x, Result)]
 
 
 def _correct_p_value(result: Result, baseline: float) -> float | None:
-    # SacreBLEU counts only samples that differ by more than the systems do. So it finds systems
-    # that do not differ at all, in no sample, to be different with the smallest p that there is.
+    # sacreBLEU counts only samples that differ by more than the systems do. So it gives systems
+    # that do not differ in any sample the smallest possible p.
     return 1.0 if result.p_value and result.score == baseline else result.p_value
 
 
 def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
-    """Return the p of Welch's t-test, whether two samples of seeds have different means.
+    """Return the p of Welch's t-test of whether two samples of seeds have different means.
 
-    None where a sample has fewer than two, or where nothing varies.
+    None if a sample has fewer than two values, or if nothing varies.
     """
     if min(len(values), len(baseline)) < 2 or len({*values}) == len({*baseline}) == 1:
         return None
@@ -107,23 +107,23 @@ def pooled_bootstrap(
     references: Sequence[str],
     tokenize: str = "13a",
 ) -> tuple[float, float]:
-    """Test the BLEU of a system's outputs with all seeds against those of the baseline.
+    """Test the BLEU of a system's outputs with all seeds against the baseline's.
 
-    Paired bootstrap resampling (Koehn 2004) of sentences, each with the outputs of all seeds, which
-    are no independent sentences. Samples and p are sacreBLEU's; with one seed so is
-    the result.
+    Paired bootstrap resampling (Koehn 2004) of sentences. The outputs of all seeds for a sentence
+    are drawn together, since they are not independent. Samples and p are computed as in sacreBLEU;
+    with one seed, so is the result.
 
     Args:
         system: translations with each seed.
-        baseline: the same of the baseline, perhaps with other seeds.
+        baseline: the same for the baseline, perhaps with other seeds.
         references: as many as each has translations.
         tokenize: sacreBLEU's tokenizer.
 
     Returns:
-        the difference of BLEU to the baseline, and p.
+        The difference of BLEU to the baseline, and p.
 
     Raises:
-        DataError: an output has another number of sentences than the references.
+        DataError: the numbers of sentences of an output and the references differ.
     """
     metric: Any = BLEU(tokenize=tokenize, force=True)
 
@@ -132,7 +132,7 @@ def pooled_bootstrap(
             if len(output) != len(references):
                 raise DataError(f"{len(output)} translations, but {len(references)} references")
         found = [metric._extract_corpus_statistics(o, [references]) for o in outputs]
-        return np.asarray(found).mean(axis=0)  # of as many sentences, however many seeds
+        return np.asarray(found).mean(axis=0)  # counts as one output, however many seeds
 
     def bleu(totals: np.ndarray) -> float:
         return float(metric._compute_score_from_stats(totals.tolist()).score)

@@ -1,8 +1,8 @@
-"""Two alignments of the same sentence, one of each translation direction, made into one.
+"""Combine two alignments of a sentence, one from each translation direction, into one.
 
-Koehn et al. (IWSLT 2005) begin with the links that both directions have and grow them by
-neighbouring links that one of them has. Which neighbour may be added has been read in two ways,
-and papers seldom say which one they used:
+Koehn et al. (IWSLT 2005) start with the links that both directions have, and add neighbouring links
+that one of them has. There are two readings of which neighbours may be added, and papers seldom say
+which one they used:
 
 ========= =================================== ==================================================
 variant   a neighbour is added if             exactly as in
@@ -14,17 +14,17 @@ variant   a neighbour is added if             exactly as in
 ========= =================================== ==================================================
 
 A link may take a word from the next one, so the result depends on the order. Moses visits links by
-target position, then by source position, Lilt the other way round, and each takes the neighbours of
-a link in an order of its own. A link that is added behind the current one is visited in the same
-pass, and passes are repeated until one adds nothing. (Lilt's script takes neighbours as Python
-keeps a set of them; this is the order of Python 3.8 and later.)
+target position, then by source position, Lilt the other way round, and each has its own order for
+the neighbours of a link. A link added after the current one is visited in the same pass, and passes
+are repeated until one adds nothing. (Lilt's script takes the neighbours in the order of a Python
+set; this is the order in Python 3.8 and later.)
 
-The third tool in use, fast_align's ``atools``, asks the same of a link as Moses. But it goes
-through the links that are not there yet, by source and then target position, and adds each that has
-a neighbour by now. In a few links per thousand it comes to another result; it is not offered here.
+A third tool, fast_align's ``atools``, has the same condition as Moses. But it goes through the
+missing links, by source and then target position, and adds each one that has a neighbour by now.
+The results differ in a few links per thousand; it is not offered here.
 
-Links are (source, target), 0-based. `forward` is what a model of source to target says, as a rule
-one source word for each target word, `backward` what a model of target to source says.
+Links are (source, target), 0-based. `forward` comes from a source-to-target model, usually with one
+source word for each target word, `backward` from a target-to-source model.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Variant:
     """How links grow.
 
     Args:
-        enough: whether the words of a neighbour may be linked, of which are unaligned (source, and
-            target).
-        order: sorts the links.
+        enough: whether a neighbour may be added, given whether its source and its target word are
+            unaligned.
+        order: sort key of the links.
         steps: to the neighbours, in source and target position.
     """
 
@@ -74,7 +74,7 @@ def unite(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
 
 
 def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str) -> set[Link]:
-    """Grow the intersection by neighbouring links of the union, diagonal neighbours included.
+    """Grow the intersection by neighbouring links of the union, including diagonal neighbours.
 
     Args:
         forward: links of one sentence.
@@ -82,7 +82,7 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
         variant: ``moses`` or ``lilt`` (see the module's table).
 
     Raises:
-        KeyError: for an unknown variant.
+        KeyError: the variant is unknown.
     """
     how = VARIANTS[variant]
     candidates = unite(forward, backward)
@@ -110,13 +110,13 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
 def add_final(
     links: AbstractSet[Link], forward: AbstractSet[Link], backward: AbstractSet[Link]
 ) -> set[Link]:
-    """Add the links of which both words are unaligned, first forward's, then backward's.
+    """Add the links whose words are both unaligned, first forward's, then backward's.
 
-    Of two links that share a word the one nearer to the beginning is taken, and so it makes no
-    difference whether one goes by source or by target positions.
+    Of two links that share a word, the one nearer to the start wins, so it makes no difference
+    whether links are sorted by source or by target position.
 
     Args:
-        links: what there is already.
+        links: the links so far.
         forward: links of one direction.
         backward: links of the other.
     """
@@ -146,4 +146,4 @@ SYMMETRISATIONS: Mapping[str, Callable[[AbstractSet[Link], AbstractSet[Link]], s
         for variant in VARIANTS
     },
 }
-"""All ways by name, each a function of the forward and the backward links of one sentence."""
+"""All methods by name, each a function of the forward and the backward links of one sentence."""

@@ -1,4 +1,4 @@
-"""Plain-text tables of scores."""
+"""Format tables of scores as plain text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def format_scores(scores: Mapping[str, SystemScore]) -> str:
-    """Tables of all that was measured, each followed by notes that say how."""
+    """Format tables of everything that was measured, each followed by notes that say how."""
     tables = [
         _format_main_table(scores),
         _part_table(scores),
@@ -22,7 +22,7 @@ def format_scores(scores: Mapping[str, SystemScore]) -> str:
 
 
 def format_table(rows: Sequence[Sequence[str]]) -> str:
-    """Align the columns of equally long rows: the first to the left, the others to the right."""
+    """Align the columns of a table: the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -34,7 +34,7 @@ def format_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows, the first of which has the names of the columns, as Markdown has tables."""
+    """Format rows as a Markdown table; the first row has the names of the columns."""
     head, *rest = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join([head, "|" + "---|" * len(rows[0]), *rest])
 
@@ -78,7 +78,7 @@ def _part_table(scores: Mapping[str, SystemScore]) -> str:
         return ""
     rows = [["system", *next(iter(parts.values()))]]
     rows += [[name, *(f"{score:.2f}" for score in found.values())] for name, found in parts.items()]
-    return _add_notes(rows, ["BLEU of each test set, and the mean of these"])
+    return _add_notes(rows, ["BLEU of each test set, and its mean"])
 
 
 def _format_compound_table(scores: Mapping[str, SystemScore]) -> str:

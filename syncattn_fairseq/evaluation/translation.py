@@ -1,4 +1,4 @@
-"""BLEU, chrF and RIBES of translations, and the way from subwords to plain text."""
+"""Compute BLEU, chrF and RIBES of translations, and turn subwords into plain text."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class TranslationScore:
 def score_bleu(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> TranslationScore:
-    """BLEU (Papineni et al. 2002) of detokenised text; `tokenize` names sacreBLEU's tokenizer."""
-    # Text that is scored as tokenised as it is has tokenised full stops, and no warning is due.
+    """Compute BLEU (Papineni et al. 2002) of detokenised text, with a tokenizer of sacreBLEU."""
+    # With "none", text is meant to have tokenised full stops: no need to warn about them.
     return _score(BLEU(tokenize=tokenize, force=tokenize == "none"), hypotheses, references)
 
 
 def check_tokenizer(tokenize: str) -> None:
-    """Check that one of sacreBLEU's tokenizers is there: some need other programs.
+    """Check that one of sacreBLEU's tokenizers works: some need other packages.
 
     Raises:
-        DataError: it is not.
+        DataError: it does not.
     """
     try:
         BLEU(tokenize=tokenize)
@@ -51,11 +51,11 @@ def check_tokenizer(tokenize: str) -> None:
 def score_compound_split_bleu(
     hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> TranslationScore:
-    """BLEU that papers on WMT14 English-German report, of Moses's words with compounds split.
+    """Compute the BLEU of papers on WMT14 English-German: Moses's words with compounds split.
 
     Both sides are tokenised by the Moses tokenizer, and then ``A-B`` counts as the three words
     ``A``, ``-`` and ``B``, as in the script of tensor2tensor that Vaswani et al. (2017) used. It is
-    some tenths of a point higher than sacreBLEU's, with which it must not be compared.
+    some tenths of a point higher than sacreBLEU's; do not compare the two.
 
     Args:
         hypotheses, references: plain text.
@@ -79,14 +79,14 @@ def score_compound_split_bleu(
 
 
 def score_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
-    """Character n-gram F-score chrF2 (Popovic 2015) of detokenised text."""
+    """Compute the character n-gram F-score chrF2 (Popovic 2015) of detokenised text."""
     return _score(CHRF(), hypotheses, references)
 
 
 def score_ribes(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> TranslationScore:
-    """RIBES (Isozaki et al. 2010), the mean over sentences; `tokenize` names the tokenizer."""
+    """Compute RIBES (Isozaki et al. 2010), the mean over sentences."""
     _check_numbers(hypotheses, references)
     tokenizer = BLEU(tokenize=tokenize).tokenizer
     total = sum(
@@ -100,7 +100,7 @@ def score_ribes(
 
 
 def undo_subwords(texts: Sequence[str], scheme: str) -> list[str]:
-    """Join subwords into words. Text without any subword mark stays as it is."""
+    """Join subwords into words. Text without any subword mark does not change."""
     if "none" in (scheme, detect_scheme(texts)):
         return list(texts)
     return [" ".join(join_subwords(text.split(), scheme)) for text in texts]
@@ -118,16 +118,16 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
 
 
 def words_by(command: str, texts: Sequence[str]) -> list[str]:
-    """Cut texts into words anew: their spaces are removed, and a command cuts them.
+    """Remove the spaces of texts, and let a command cut them into words again.
 
-    It makes scores of languages without spaces comparable whose systems have words of their own.
+    For languages without spaces, this makes systems with different words comparable.
 
     Args:
-        command: a program and its arguments, from lines to lines, such as KyTea's.
+        command: a program and its arguments that turns lines into lines, such as KyTea.
         texts: one sentence each.
 
     Raises:
-        DataError: the command is not there, fails, or does not give a line for each.
+        DataError: the command is missing, fails, or does not print a line for each text.
     """
     program = shlex.split(command)
     joined = "".join("".join(text.split()) + "\n" for text in texts)
@@ -148,15 +148,15 @@ def bleu_by_part(
     parts: Mapping[str, int],
     tokenize: str = "13a",
 ) -> dict[str, float]:
-    """BLEU of each of several test sets that follow one another, and ``mean``, that of these.
+    """Compute BLEU of each of several consecutive test sets, and its ``mean``.
 
     Args:
         hypotheses, references: of all sets.
-        parts: how many sentences each has, by its name.
-        tokenize: names sacreBLEU's tokenizer.
+        parts: the number of sentences of each set, by its name.
+        tokenize: sacreBLEU's tokenizer.
 
     Raises:
-        DataError: these are not as many sentences as there are.
+        DataError: the parts do not add up to the number of sentences.
     """
     if sum(parts.values()) != len(references):
         raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(references)} are here")
@@ -170,10 +170,10 @@ def bleu_by_part(
 
 
 def looks_tokenised(texts: Iterable[str]) -> bool | None:
-    """Whether full stops and commas stand alone more often than at the end of a word.
+    """Return whether full stops and commas stand alone more often than at the end of a word.
 
     Returns:
-        None where they do neither more often than the other.
+        None if both are equally frequent.
     """
     alone = attached = 0
     for text in texts:
@@ -185,7 +185,7 @@ def looks_tokenised(texts: Iterable[str]) -> bool | None:
 
 
 def read_references(path: str | Path) -> list[str]:
-    """Lines of a UTF-8 text file, which may be gzipped (``*.gz``)."""
+    """Read the lines of a UTF-8 text file, which may be gzipped (``*.gz``)."""
     return list((read_gzipped_lines if str(path).endswith(".gz") else read_lines)(path))
 
 

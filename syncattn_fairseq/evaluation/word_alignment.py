@@ -1,4 +1,4 @@
-"""Alignments of words, from what a decoder printed of subwords."""
+"""Align words, using the links of subwords that a decoder printed."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class WordAlignment:
 
     links: set[Link]
     words: tuple[int, int] | None = None
-    """Of the source, and of the target; None if nobody has said."""
+    """Of the source, and of the target; None if unknown."""
 
     def reversed(self) -> WordAlignment:
         """Swap source and target."""
         return WordAlignment({(i, j) for j, i in self.links}, self.words and self.words[::-1])
 
     def check_gold(self, gold: Iterable[Link]) -> None:
-        """Raise `DataError` for a gold link that lies outside the sentence."""
+        """Raise `DataError` if a gold link lies outside the sentence."""
         if outside := self._find_outside(gold):
             raise DataError(f"gold {outside}; a file that counts from 1 needs --one-based")
 
     def check_same_sentence(self, other: WordAlignment) -> None:
-        """Raise `DataError` if another alignment cannot be of the same sentence."""
+        """Raise `DataError` if another alignment cannot belong to the same sentence."""
         if self.words and other.words and self.words != other.words:
             raise DataError(f"{other.words} source and target words, but {self.words}")
         if outside := self._find_outside(other.links):
@@ -62,17 +62,17 @@ def align_words(
     Args:
         sentence: what was printed, in subwords.
         scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
-        source_words: number of words of the source, if it is known.
-        target_words: the same of the target.
+        source_words: number of words of the source, if known.
+        target_words: the same for the target.
 
     Returns:
-        None where an unknown subword hides where words begin.
+        None if an unknown subword hides where words begin.
 
     Raises:
         DataError: there are no links, or a link lies outside the sentence.
     """
     if sentence.links is None:
-        raise DataError("it has no A- line; decode with --score-reference --print-alignment")
+        raise DataError("there is no A- line; decode with --score-reference --print-alignment")
     source = count_subwords(sentence.source.split(), scheme)
     target = count_subwords(sentence.hypothesis.split(), scheme)
     if hides_words(sentence.source, len(source), scheme, source_words) or hides_words(
@@ -83,13 +83,13 @@ def align_words(
 
 
 def hides_words(text: str, words: int, scheme: str, true_words: int | None = None) -> bool:
-    """Whether fairseq printed an unknown subword whose mark, now lost, told where a word ends.
+    """Return whether fairseq printed an unknown subword, which may hide where a word ends.
 
     Args:
         text: subwords of one sentence.
         words: how many words they seem to be.
         scheme: how subwords are marked.
-        true_words: how many words there are, if it is known.
+        true_words: how many words there are, if known.
     """
     if _UNKNOWN not in text:
         return False
@@ -102,17 +102,18 @@ def read_word_alignments(
     """Read the alignments that a decoder printed, or those of a Pharaoh file (``0-0 1-2``).
 
     Args:
-        path: its output, in subwords; or links of words, source-target and from 0, a line for each
-            sentence, as fast_align writes them in both directions.
-        scheme: how subwords are marked; None: find out.
-        backward: the decoder translates from what we call target to what we call source.
+        path: the decoder's output, in subwords; or links of words, source-target and from 0, a line
+            for each sentence, as fast_align writes them in both directions.
+        scheme: how subwords are marked; None: detect it.
+        backward: the decoder translates from our target to our source.
 
     Returns:
-        One per sentence, None where an unknown subword hides where words begin. Those of
-        ``--print-layer-alignments`` come by layer and head, that of ``--print-alignment`` as None.
+        One per sentence, None if an unknown subword hides where words begin. The alignments of
+        ``--print-layer-alignments`` are listed by layer and head, that of ``--print-alignment``
+        under None.
 
     Raises:
-        DataError: the file cannot be understood, or a sentence has no links.
+        DataError: the file cannot be read, or a sentence has no links.
     """
     if is_pharaoh(path):
         sure, possible = read_alignments(path)
@@ -144,13 +145,13 @@ def select_common_sentences(
     """Keep the sentences that have an alignment in every output.
 
     Args:
-        outputs: at least one, by what to call it in errors.
+        outputs: at least one, by its name in errors.
 
     Returns:
         For each sentence, counted from 0, its alignment in each output.
 
     Raises:
-        DataError: the outputs are not of the same sentences, or nothing is left.
+        DataError: the outputs have different sentences, or nothing is left.
     """
     (first, wanted), *_ = outputs.items()
     for name, found in outputs.items():
@@ -159,7 +160,7 @@ def select_common_sentences(
     common: dict[int, list[WordAlignment]] = {}
     for index, row in enumerate(zip(*outputs.values(), strict=True)):
         known = {name: alignment for name, alignment in zip(outputs, row, strict=True) if alignment}
-        # One that knows the words, if there is one, is what the others are held against.
+        # Compare with an output that knows the number of words, if there is one.
         model = next((name for name, found in known.items() if found.words), first)
         for name, alignment in known.items():
             try:
@@ -167,7 +168,7 @@ def select_common_sentences(
             except DataError as error:
                 raise DataError(
                     f"{name}: sentence {index + 1}: {error} in {model}; give outputs of the same "
-                    "sentences, and those from target to source as --backward"
+                    "sentences, and target-to-source models as --backward"
                 ) from None
         if len(known) == len(outputs):
             common[index] = list(known.values())

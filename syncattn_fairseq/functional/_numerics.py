@@ -1,4 +1,4 @@
-"""What every equation needs of floating point."""
+"""Floating-point helpers for the equations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch import Tensor
 
 
 def widen(x: Tensor) -> Tensor:
-    """Return ``x`` in float32 if it is narrower, and as it is otherwise."""
+    """Return ``x``, converted to float32 if it is narrower."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def dot_products(query: Tensor, key: Tensor) -> Tensor:
-    """Return the scores of ordinary attention, Q Kᵀ / sqrt(d).
+    """Compute the scores of ordinary attention, Q Kᵀ / sqrt(d).
 
     Args:
         query: Q, ``(..., T, d)``.

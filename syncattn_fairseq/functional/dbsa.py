@@ -25,7 +25,7 @@ def biaffine_scores(
         key: K, ``(..., S, d)``.
         weight: U, ``(..., d, d)``.
         key_bias: b, ``(..., d)``. Adds `b · k_j`, a prior for token j to be a head, to
-            the scaled scores. It stands in the code released with DBSA and in neither paper.
+            the scaled scores. It is in the code released with DBSA, but in neither paper.
 
     Returns:
         ``(..., T, S)`` scores; their softmax over the last dimension is A.
@@ -59,13 +59,13 @@ def dependency_loss(
 
 
 def label_surprisals(attention: Tensor, parents: Tensor, causal: bool = False) -> Tensor:
-    """Return the summands of :func:`dependency_loss`.
+    """Return the terms of the sum in :func:`dependency_loss`.
 
     Args:
         attention, parents, causal: as there.
 
     Returns:
-        ``(..., T)``: `−log A[t, head(t)]`, 0 where there is no label in view.
+        ``(..., T)``: `−log A[t, head(t)]`, 0 if there is no label in view.
     """
     columns = parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
@@ -74,7 +74,7 @@ def label_surprisals(attention: Tensor, parents: Tensor, causal: bool = False) -
 
 
 def labels_in_view(parents: Tensor, causal: bool = False) -> Tensor:
-    """Say which labels a row can predict.
+    """Find which labels a row can predict.
 
     Args:
         parents: ``(..., T)`` integer columns, -1 = none.

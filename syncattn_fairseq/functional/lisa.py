@@ -1,7 +1,7 @@
 """Linguistically-informed self-attention: a head that is a deep bi-affine parser.
 
 Strubell et al., *Linguistically-Informed Self-Attention for Semantic Role Labeling*, EMNLP 2018,
-as Bugliarello and Okazaki (ACL 2020) take it over for translation.
+as adapted for translation by Bugliarello and Okazaki (ACL 2020).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from .dbsa import biaffine_scores
 
-#: Of negative inputs, as in Dozat and Manning's parser (ICLR 2017).
+#: Slope for negative inputs, as in Dozat and Manning's parser (ICLR 2017).
 LEAKY_SLOPE = 0.1
 
 
@@ -23,7 +23,7 @@ def parser_scores(
     .. math:: A = softmax(φ(Q) U φ(K)ᵀ / √d)
 
     with φ the leaky rectifier. LISA does not scale by `√d`; we do, as for every other
-    head, since U takes up the factor and starts at the same size.
+    head: U can absorb the factor, and starts at the same size.
 
     Args:
         query: projections of the dependents, ``(..., T, d)``.

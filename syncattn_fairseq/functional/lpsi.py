@@ -1,8 +1,8 @@
 """Latent phrase structure: syntactic distances that gate attention, and their synchronisation.
 
 Harada and Watanabe, *Neural Machine Translation with Synchronous Latent Phrase Structure*,
-ACL-IJCNLP SRW 2021. `d_i` is the syntactic distance between word i and the one before it,
-which is large where constituents meet; `e` is the same on the source side.
+ACL-IJCNLP SRW 2021. `d_i` is the syntactic distance between word i and the word before it,
+which is large between constituents; `e` is the same on the source side.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from ._numerics import widen
 
-#: The logarithm of a gate that is shut: exp of it is 0, and it stays finite in half precision.
+#: The logarithm of a shut gate: its exponential is 0, and it is finite in half precision.
 SHUT = -1e4
 
 
@@ -23,8 +23,8 @@ def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     .. math:: d_i = tanh(W [k_{i−M} … k_i] + b)
 
     Args:
-        keys: k, ``(..., T, d)``; zeros stand before the first.
-        weight: W, ``(..., M + 1, d)``; its last row meets `k_i`.
+        keys: k, ``(..., T, d)``; zeros are assumed before the first.
+        weight: W, ``(..., M + 1, d)``; its last row multiplies `k_i`.
         bias: b, ``(...)``.
 
     Returns:
@@ -38,10 +38,10 @@ def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def last_syntactic_distance(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return the last of :func:`syntactic_distances`: what one step of decoding adds, in O(1).
+    """Compute the last of :func:`syntactic_distances`, for one step of decoding, in O(1).
 
     Args:
-        keys, weight, bias: as there; of the keys, the last M + 1 count.
+        keys, weight, bias: as there; only the last M + 1 keys count.
 
     Returns:
         ``(...)``.
@@ -52,20 +52,20 @@ def last_syntactic_distance(keys: Tensor, weight: Tensor, bias: Tensor) -> Tenso
 
 
 def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
-    """Open the gate between two words as far as no boundary stands between them (LPSI Eq. 5).
+    """Compute the gates between words, which boundaries between the words shut (LPSI Eq. 5).
 
     .. math::
         α_{j,t} = (hardtanh(τ (d_t − d_j)) + 1) / 2
         g_{t,i} = Π_{j=i+1}^{t−1} α_{j,t}
 
-    for i < t, t being the query. The paper needs no more in the decoder and says no more about the
-    encoder; to the right we mirror it, `g_{t,i} = Π_{j=t+1}^{i−1} α_{j,t}`. A word itself and its
+    for i < t, t being the query. This is all that the decoder needs, and all that the paper says;
+    for keys to the right we mirror it, `g_{t,i} = Π_{j=t+1}^{i−1} α_{j,t}`. A word itself and its
     neighbours have gate 1.
 
     Args:
         distances: d, ``(..., T)``.
         temperature: τ.
-        causal: there is nothing to the right; gates there are 0.
+        causal: gates to the right of the query are 0.
 
     Returns:
         g, ``(..., T, T)``, row = query.
@@ -74,9 +74,9 @@ def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = F
 
 
 def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
-    """Return the logarithm of the gates, to be added to the scores before a softmax.
+    """Compute the logarithm of the gates, to add to the scores before a softmax.
 
-    Products become sums, whose gradients are sums too. A gate with a saturated factor, α = 0,
+    Products become sums, whose gradients are also sums. A gate with a saturated factor, α = 0,
     passes no gradient on, since a saturated hardtanh has none.
 
     Args:
@@ -95,12 +95,12 @@ def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
 
     Args:
         log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
-        causal: there is nothing to the right.
+        causal: gates to the right of the query are 0.
 
     Returns:
         log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
     """
-    # To the left, the factors between a column and the pivot are all those right of the column.
+    # To the left of the pivot, multiply all factors between the column and the pivot.
     left = log_factors.tril(-1).flip(-1).cumsum(-1).flip(-1)
     gates = F.pad(left[..., 1:], (0, 1))
     if causal:
@@ -111,7 +111,7 @@ def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
 
 
 def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
-    """Return the last row of :func:`log_gates`: what one step of decoding adds, in O(T).
+    """Compute the last row of :func:`log_gates`, for one step of decoding, in O(T).
 
     Args:
         distances: of all words so far, ``(..., T)``.
@@ -134,11 +134,11 @@ def _log_factors(pivot: Tensor, between: Tensor, temperature: float) -> Tensor:
 
 
 def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
-    """Let the gates through, and normalise again (LPSI Eq. 6).
+    """Multiply attention by the gates, and normalise again (LPSI Eq. 6).
 
     .. math:: ã_{t,i} = g_{t,i} a_{t,i} / Σ_j g_{t,j} a_{t,j}
 
-    which is softmax(scores + log g) where a = softmax(scores).
+    which is softmax(scores + log g) for a = softmax(scores).
 
     Args:
         attention: a, ``(..., T, T)`` probabilities.
@@ -152,7 +152,7 @@ def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
 
 
 def project_distances(source_distances: Tensor, cross_attention: Tensor) -> Tensor:
-    """Carry the source's distances over to the target (LPSI Eq. 8).
+    """Project the source's distances onto the target (LPSI Eq. 8).
 
     .. math:: d̃ = C e
 
@@ -176,7 +176,7 @@ def sync_mse_loss(
     Args:
         distances: d, ``(..., T)``.
         projected: ``(..., T)``, see :func:`project_distances`.
-        padding_mask: ``(..., T)``, True = the word takes no part.
+        padding_mask: ``(..., T)``, True = the word does not count.
 
     Returns:
         The sum, a scalar.
@@ -198,7 +198,7 @@ def sync_rank_loss(
         distances: d, ``(..., T)``, which get no gradient from this loss.
         projected: ``(..., T)``, see :func:`project_distances`.
         padding_mask: ``(..., T)``, True = the word is in no pair.
-        margin: in place of the equation's 1.
+        margin: replaces the equation's 1.
 
     Returns:
         The sum over all pairs, a scalar.

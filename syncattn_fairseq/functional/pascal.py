@@ -15,7 +15,7 @@ from ._numerics import dot_products, widen
 
 
 def parent_scaled_scores(query: Tensor, key: Tensor, parent_weights: Tensor) -> Tensor:
-    """Scale each score by how near its key is to the query's parent (PASCAL Eq. 1).
+    """Scale each score by how close its key is to the query's parent (PASCAL Eq. 1).
 
     .. math:: N = (Q Kᵀ / √d) ⊙ D
 
@@ -38,8 +38,8 @@ def parent_gaussian(parents: Tensor, length: int, std: float = 1.0) -> Tensor:
     Args:
         parents: p, ``(..., T)`` columns, counted from 0, maybe between two; NaN = no parent.
         length: the number of columns.
-        std: σ, in columns. 0 leaves the parent alone (Table 3b): 1 in its column, or 1/2 in either
-            of the two columns that it stands between, and 0 elsewhere.
+        std: σ, in columns. 0 keeps only the parent (Table 3b): 1 in its column, or 1/2 in each of
+            the two columns that it stands between, and 0 elsewhere.
 
     Returns:
         D, ``(..., T, length)``; ones in the row of a token without a parent.
@@ -54,5 +54,5 @@ def parent_gaussian(parents: Tensor, length: int, std: float = 1.0) -> Tensor:
 
 
 def density_peak(std: float = 1.0) -> float:
-    """Return the density at its mean: the weight of a parent that stands on a column."""
+    """Return the density at its mean: the weight of a parent exactly on a column."""
     return 1.0 if std == 0 else 1 / (math.sqrt(2 * math.pi) * std)

@@ -14,13 +14,13 @@ from ._numerics import widen
 
 
 def relative_depth_scores(query: Tensor, depths: Tensor, embedding: Tensor) -> Tensor:
-    """Score every key by its depth relative to the query's, to be added to the ordinary scores.
+    """Score every key by its depth relative to the query's; add this to the ordinary scores.
 
     .. math::
         e_{ij} = q_i (k_j + a_{c(i,j)})ᵀ / √d
         c(i, j) = clip(depth_j − depth_i, −K, K)
 
-    of which this is the part of a.
+    This returns only the part of `e_{ij}` that contains a.
 
     Args:
         query: q, ``(..., h, T, d)``.

@@ -1,9 +1,8 @@
-"""Syntax-directed attention: the source seen from one word, as far as the dependency tree says.
+"""Syntax-directed attention: attention to source words near one word in the dependency tree.
 
 Chen, Wang, Utiyama, Sumita and Zhao, *Syntax-Directed Attention for Neural Machine Translation*,
-AAAI 2018, and the attentions that it is compared with. `s'_i` is the state that asks,
-`h_j` the annotation of source word j, and `p_i` the source position that a state
-expects to translate.
+AAAI 2018, and the attentions that it is compared with. `s'_i` is the decoder's state, `h_j` the
+annotation of source word j, and `p_i` the source position that the state is about to translate.
 """
 
 from __future__ import annotations
@@ -32,16 +31,15 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
 
 
 def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
-    """Place a state in the source (SDAtt Eq. 5).
+    """Predict the source position of a state (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid(v_p · tanh(W_p s'_i))
 
-    The paper has J in the place of J - 1. Columns are counted from 0 here, so that the last word is
-    at J - 1, and beyond it there is nothing to look at: the paper's p would have to be clamped, and
-    a clamped p has no gradient.
+    The paper has J in place of J - 1. Here columns count from 0, so the last word is at J - 1:
+    the paper's p would have to be clamped to it, and a clamped p has no gradient.
 
     Args:
-        activation: what the sigmoid is taken of, ``(..., T)``.
+        activation: the argument of the sigmoid, ``(..., T)``.
         length: J, ``(...)``, tokens of the source.
 
     Returns:
@@ -60,7 +58,7 @@ def local_attention(
         σ = D / 2
 
     for `|j − p_i| ≤ D`, and 0 elsewhere. The paper does not normalise it again: a state
-    that attends to what is far from p sees hardly anything of the source.
+    that attends to words far from p sees almost nothing of the source.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
@@ -69,7 +67,7 @@ def local_attention(
         renormalise: divide by the sum.
 
     Returns:
-        ``(..., S)``; a row sums to one at most, or to one where it is normalised again.
+        ``(..., S)``; a row sums to at most one, and to exactly one if ``renormalise``.
     """
     scores = widen(scores)
     offset = _offsets(position, scores)
@@ -92,7 +90,7 @@ def flexible_attention(
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
         position: p, ``(...)`` columns of e.
-        sharpness: g, ``(...)``, between 0, a window without end, and 1.
+        sharpness: g, ``(...)``, between 0, an infinite window, and 1.
         half_window: D.
 
     Returns:
@@ -104,12 +102,12 @@ def flexible_attention(
 
 
 def tree_distances(parents: Tensor) -> Tensor:
-    """Count the edges between each two words of a dependency tree (SDAtt Eq. 9).
+    """Count the edges between any two words of a dependency tree (SDAtt Eq. 9).
 
-    Words i and j are as far apart as they are from the lowest word that is above both:
+    The path from i to j leads through the lowest word above both:
     `M_{ij} = depth_i + depth_j − 2 |above_i ∩ above_j|`, where every word is above itself and the
-    depth of a word is the number of words above it. Words of two trees are as far apart as if a
-    word above both roots joined them.
+    depth of a word is the number of words above it. Words of different trees are as far apart as if
+    one more word above both roots joined the trees.
 
     Args:
         parents: ``(..., T)`` integer columns; a root is its own parent.
@@ -118,7 +116,7 @@ def tree_distances(parents: Tensor) -> Tensor:
         M, ``(..., T, T)`` int64.
 
     Raises:
-        ValueError: the parents go round in a cycle, see :func:`._trees.find_ancestors`.
+        ValueError: the parents form a cycle, see :func:`._trees.find_ancestors`.
     """
     above = find_ancestors(parents)
     depth = above.sum(-1)
@@ -129,11 +127,11 @@ def tree_distances(parents: Tensor) -> Tensor:
 def distances_from(position: Tensor, distances: Tensor) -> Tensor:
     """Look up how far every word is from the word at a position, `M[p_i]`.
 
-    The position is rounded. Its gradient goes straight through the rounding: it is that of the
-    straight line between the rows of the two words next to it.
+    The position is rounded. Its gradient ignores the rounding: it is the slope of the line between
+    the rows of the two words next to it.
 
     Args:
-        position: p, ``(..., T)`` columns; beyond the ends it is at the end.
+        position: p, ``(..., T)`` columns; clamped to the ends.
         distances: M, ``(..., S, S)``.
 
     Returns:
@@ -151,12 +149,11 @@ def distances_from(position: Tensor, distances: Tensor) -> Tensor:
 
 
 def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
-    """Expect the distances of every word from the one attended to.
+    """Compute the expected distance of every word from the word attended to.
 
     .. math:: M̄_{ij} = Σ_k softmax_k(e_{ik}) M_{kj}
 
-    It stands in the place of `M[p_i]` where no position is predicted. The paper does not have
-    it.
+    It replaces `M[p_i]` if no position is predicted. It is not in the paper.
 
     Args:
         scores: e, ``(..., T, S)``; minus infinity for padding.
@@ -170,16 +167,16 @@ def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
 
 
 def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
-    """Attend to what is near in the tree (SDAtt Eq. 10-11).
+    """Attend to words nearby in the tree (SDAtt Eq. 10-11).
 
     .. math::
         e^s_{ij} = e_{ij} exp(−M[p_i][j]² / (2 σ²))
         a^s_{ij} = softmax_{j : M[p_i][j] ≤ n}(e^s_{ij})
         σ = n / 2
 
-    and 0 elsewhere. That is how the text explains Eq. 11, in which the window is
-    `[p_i − n, p_i + n]`. The nearest word is always in the window. Around a predicted
-    position it is anyway, at distance 0; but expected distances may all be greater than n.
+    and 0 elsewhere. This follows the text's explanation of Eq. 11, where the window is
+    `[p_i − n, p_i + n]`. The nearest word is always in the window: expected distances may all be
+    greater than n, while around a predicted position one word is at distance 0.
 
     Args:
         scores: e, ``(..., S)``; minus infinity for padding.
@@ -208,7 +205,7 @@ def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Ten
     padding = scores == -torch.inf
     nearest = distances.detach().masked_fill(padding, torch.inf).amin(dim=-1, keepdim=True)
     outside = (distances > nearest.clamp_min(n)) | padding
-    # Infinite scores would make the weights' gradient 0 times infinity.
+    # With infinite scores the weights' gradient would be 0 times infinity.
     return (scores.masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
 
 

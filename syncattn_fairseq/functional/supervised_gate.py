@@ -1,8 +1,8 @@
-"""Syntax-guided localized self-attention: gates like LPSI's, opened and shut by a parser.
+"""Syntax-guided localized self-attention: gates like LPSI's, set by a parser.
 
 Hou et al., *Syntax-guided Localized Self-attention by Constituency Syntactic Distance*, Findings of
-EMNLP 2022. The distance `d_i` between word i and the one before it is read off a tree: it is
-the height of the smallest subtree that holds both.
+EMNLP 2022. The distance `d_i` between word i and the word before it comes from a tree: it is the
+height of the smallest subtree that holds both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .lpsi import sum_between
 
 
 def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
-    """Open the gate between two words as far as no higher boundary stands between them.
+    """Compute the gates between words, which higher boundaries between the words shut.
 
     .. math::
         α_{j,t} = (1 + tanh((d_t − d_j) / τ)) / 2
@@ -27,7 +27,7 @@ def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
     A word itself and its neighbours have gate 1.
 
     Args:
-        distances: d, ``(..., T)``; NaN = not known, which shuts nothing.
+        distances: d, ``(..., T)``; NaN = unknown, which shuts no gate.
         temperature: τ.
 
     Returns:
@@ -37,7 +37,7 @@ def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
 
 
 def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
-    """Return the logarithm of :func:`supervised_gates`, to be added to the scores."""
+    """Compute the logarithm of :func:`supervised_gates`, to add to the scores."""
     distances = widen(distances)
     differences = distances.unsqueeze(-1) - distances.unsqueeze(-2)
     factors = F.logsigmoid(2 * differences / temperature)  # (1 + tanh x) / 2 = sigmoid(2 x)
@@ -47,25 +47,25 @@ def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor
 def gap_heights(parents: Tensor, words: Tensor) -> Tensor:
     """Measure the distances of neighbouring words in a dependency tree.
 
-    The subtree of a word is the word and all below it; its height is the number of edges down to
-    its lowest word.
+    The subtree of a word is the word and everything below it; its height is the number of edges
+    down to its lowest word.
 
     Args:
         parents: ``(..., T)`` integer columns; a root is its own parent.
-        words: ``(..., T)`` the column of each token's word: subwords share their first one's.
+        words: ``(..., T)`` the column of each token's word: the column of its first subword.
 
     Returns:
         ``(..., T)`` int64: at the first token of a word, the height of the smallest subtree that
-        holds this word and the one before it; 0 at other tokens of a word; at the first word, as
-        everywhere where no subtree holds both, the height of the highest tree.
+        holds this word and the word before it, or of the highest tree if there is no such subtree,
+        as at the first word; 0 at other tokens of a word.
 
     Raises:
-        ValueError: the parents go round in a cycle, see :func:`._trees.find_ancestors`.
+        ValueError: the parents form a cycle, see :func:`._trees.find_ancestors`.
     """
     columns = torch.arange(parents.size(-1), device=parents.device)
     above = find_ancestors(parents)
     depth = above.sum(-1)
-    below = depth.unsqueeze(-1) * above  # row = word, column = what is above it
+    below = depth.unsqueeze(-1) * above  # row = word, column = the word above it
     height = below.amax(-2) - depth
     before = words.gather(-1, (columns - 1).clamp_min(0).expand_as(words))
     rows = above.gather(-2, words.unsqueeze(-1).expand_as(above))

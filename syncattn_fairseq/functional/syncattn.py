@@ -16,7 +16,7 @@ from ._numerics import widen
 def project_attention(
     source_attention: Tensor, cross_attention: Tensor, backward_attention: Tensor | None = None
 ) -> Tensor:
-    """Carry the source's dependency attention over to the target (SyncAttn Eq. 7).
+    """Project the source's dependency attention onto the target (SyncAttn Eq. 7).
 
     .. math:: D_mapped = C E Cᵀ
 
@@ -53,7 +53,7 @@ def sync_attention_loss(
     Args:
         target_attention: D, ``(..., T, T)`` probabilities.
         projected_attention: D_mapped, ``(..., T, T)``, see :func:`project_attention`.
-        padding_mask: ``(..., T)``, True = the token takes no part, as row or as column.
+        padding_mask: ``(..., T)``, True = the token counts neither as row nor as column.
         causal: D is a decoder's.
 
     Returns:
@@ -65,7 +65,7 @@ def sync_attention_loss(
         masked = masked | padding_mask.unsqueeze(-2) | padding_mask.unsqueeze(-1)
 
     logits = widen(projected_attention)
-    # A row without a single cell becomes uniform, not NaN; it is masked out right after.
+    # A row without any cell becomes uniform, not NaN; it is masked out right after.
     logits = logits.masked_fill(masked, torch.finfo(logits.dtype).min)
     expected = logits.softmax(dim=-1).masked_fill(masked, 0.0)
     actual = widen(target_attention).masked_fill(masked, 0.0)

@@ -10,7 +10,7 @@ from fairseq.models.transformer import transformer_legacy
 
 from . import config, syntax_transformer  # noqa: F401  (the model must be registered first)
 
-#: fairseq's architecture functions; each fills in what the user left out.
+#: fairseq's architecture functions; each fills in options that the user left out.
 SIZES: dict[str, Callable[[Any], None]] = {
     "": transformer_legacy.base_architecture,
     "_iwslt_de_en": transformer_legacy.transformer_iwslt_de_en,
@@ -19,7 +19,7 @@ SIZES: dict[str, Callable[[Any], None]] = {
 
 
 def plain(args: Any) -> None:
-    """Put no syntactic head anywhere: fairseq's Transformer."""
+    """Add nothing: fairseq's Transformer."""
     config.set_defaults(args)
 
 
@@ -38,7 +38,7 @@ def syncattn(args: Any) -> None:
 def pascal(args: Any) -> None:
     """Scale all heads but one of the bottom encoder layer.
 
-    The paper tunes their number per corpus, from 2 to 8 of 8; half of its systems have 7.
+    The paper tunes the number of heads per corpus, from 2 to 8 of 8; half of its systems have 7.
     """
     config.prefer(args, pascal_layers="1")
     config.set_defaults(args)
@@ -55,7 +55,7 @@ def lpsi(args: Any) -> None:
 
 
 def local_attention(args: Any) -> None:
-    """Let the heads of the two bottom encoder layers see two words to either side."""
+    """Let the heads of the two bottom encoder layers see two words on either side."""
     config.prefer(args, local_layers="1,2" if args.encoder_layers > 1 else "1")
     config.set_defaults(args)
 

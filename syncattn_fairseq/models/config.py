@@ -16,7 +16,7 @@ from ..modules.registry import PARTS
 
 @dataclass
 class AlignmentOptions(FairseqDataclass):
-    """Alignment: what is taken for it."""
+    """Alignment: which layer it is read from."""
 
     alignment_layer: int = field(
         default=0,
@@ -28,16 +28,16 @@ class AlignmentOptions(FairseqDataclass):
 
 
 def list_options() -> list[type[FairseqDataclass]]:
-    """List the options of all syntactic parts that are registered, and the model's own."""
+    """List the options of all registered syntactic parts, and the model's own."""
     return [*(part.Options for part in PARTS.values()), AlignmentOptions]
 
 
 def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:
-    """Give ``args`` the default of every option that it lacks.
+    """Set every option that ``args`` lacks to its default.
 
     Args:
         args: a namespace or a configuration.
-        options: whose; by default the syntax Transformer's.
+        options: the options; by default the syntax Transformer's.
     """
     for config in options or list_options():
         for option in fields(config):
@@ -53,34 +53,34 @@ def prefer(args: Any, **values: Any) -> None:
 
 
 def as_namespace(args: Any) -> Any:
-    """Return options as a namespace; hydra gives a config, and fairseq copies off a namespace."""
+    """Convert options to a namespace: hydra passes a config, but fairseq expects a namespace."""
     if OmegaConf.is_config(args):
         return Namespace(**cast(dict[str, Any], OmegaConf.to_container(args)))
     return args
 
 
 def aligning_layer(layers: int) -> int:
-    """Return the decoder layer, from 1, whose cross-attention is taken for an alignment.
+    """Return the decoder layer, from 1, whose cross-attention serves as an alignment.
 
     It is the penultimate one (l_sync = 5 of 6 in SyncAttn; it aligns better than the last, Garg et
-    al., EMNLP 2019), but not the bottom one of two: that sees no more than the token before, and
-    on the built-in corpus a third of its links are wrong where the upper one errs in a tenth.
+    al., EMNLP 2019). But of two layers it is the upper one: the bottom one sees little more than
+    the previous token, and on the built-in corpus a third of its links are wrong, against a tenth.
     """
     return min(layers, max(layers - 1, 2))
 
 
 def check_options(cfg: Any) -> None:
-    """Raise ``ValueError`` for what the model does not have, such as a layer too high."""
+    """Raise ``ValueError`` for options that do not fit the model, such as a layer too high."""
     check_placement(cfg)
     for part in PARTS.values():
         part.check(cfg)
     read_layer(cfg, "alignment_layer", "decoder")
     if cfg.sync_layer and cfg.alignment_layer not in (0, cfg.sync_layer):
-        raise DataError("--alignment-layer is the sync layer where there is one: leave it out")
+        raise DataError("--alignment-layer: a model with a sync layer aligns with it; leave it out")
 
 
 def list_fields(cfg: Any) -> SourceFields:
-    """Return what all parts together ask of the data about the source's parse."""
+    """Return what all parts together need to know about the source's parse."""
     wanted = NOTHING
     for part in PARTS.values():
         wanted |= part.list_fields(cfg)

@@ -18,14 +18,14 @@ from .layers import SyntaxDecoderLayer, show_heads, wrap
 
 
 class SyntaxTransformerDecoder(TransformerDecoderBase):
-    """fairseq's decoder, built of :class:`SyntaxDecoderLayer`.
+    """fairseq's decoder, built from :class:`SyntaxDecoderLayer`.
 
-    The cross-attention that it returns is that of the sync layer; without one, of
-    ``cfg.alignment_layer``, or else of the penultimate (:func:`.config.aligning_layer`).
+    It returns the cross-attention of the sync layer; without one, of ``cfg.alignment_layer``, or
+    by default of the penultimate layer (:func:`.config.aligning_layer`).
 
     Attributes:
         view: what its attention modules see of the batch.
-        showing: the layers, from 1, whose heads show something, by its name.
+        showing: for each name of something that heads show, the layers, from 1, with such heads.
     """
 
     def __init__(
@@ -70,20 +70,20 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         return wrap(SyntaxDecoderLayer(cfg, no_encoder_attn, number, self.view), cfg)
 
     def _keep_attention(self, number: int, layer: Any, inputs: Any, output: Any) -> None:
-        """Keep the cross-attention that a layer returns, of which fairseq keeps only one layer's.
+        """Keep the cross-attention that a layer returns; fairseq keeps only one layer's.
 
-        It is the layer's output, so that it has its gradient under activation checkpointing too.
+        As an output of the layer, it has a gradient even with activation checkpointing.
         """
         if output[1] is not None:
             self.shown_attention[number] = output[1]
 
     def show_head(self, head: int | None) -> None:
-        """Return one head's cross-attention, from 1, in the place of the mean; None undoes it.
+        """Return the cross-attention of one head, from 1, instead of the mean; None undoes this.
 
-        For analysis, in evaluation: losses want the mean.
+        For analysis only: losses need the mean.
 
         Raises:
-            ValueError: there are not so many heads.
+            ValueError: there are fewer heads.
         """
         for layer in self.layers:
             heads = layer.encoder_attn.num_heads
@@ -100,14 +100,14 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Decode as fairseq does, but for the default of ``alignment_layer`` (from 0).
+        """Decode as fairseq does, except for the default of ``alignment_layer`` (from 0).
 
         Returns:
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
-            ``(B, T, S)``, averaged over heads, and ``backward_attn``, ``(B, S, T)``, where the
-            model has one and is not decoding step by step. Where distances are tied,
-            ``distance_attn``, one cross-attention for each of these layers. Where source positions
-            are predicted, ``positions``, p, ``(B, T)``, counted from the first token.
+            ``(B, T, S)``, averaged over heads, and ``backward_attn``, ``(B, S, T)``, if the model
+            has one and is not decoding step by step. If distances are tied, ``distance_attn``,
+            one cross-attention for each of these layers. If source positions are predicted,
+            ``positions``, p, ``(B, T)``, counted from the first token.
         """
         self.shown_attention.clear()
         if alignment_layer is None:
@@ -130,7 +130,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             extra["attn"], extra["backward_attn"] = [forward], backward.transpose(1, 2)
         if self.shown_attention and teacher_forced:
             extra["distance_attn"] = [
-                attention.mean(0) if attention.dim() == 4 else attention  # of each head, or of all
+                attention.mean(0) if attention.dim() == 4 else attention  # average heads if needed
                 for attention in map(self.shown_attention.get, self.distance_sync_layers)
                 if attention is not None
             ]
@@ -142,9 +142,9 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         """Return what heads show under a name, layer by layer.
 
         Args:
-            name: of what is shown.
-            extra: what ``forward`` returned beside the scores.
-            prev_output_tokens: ``(B, T)``, which it was given.
+            name: of what they show.
+            extra: what ``forward`` returned besides the scores.
+            prev_output_tokens: ``(B, T)``, as passed to ``forward``.
         """
         padding, states = prev_output_tokens.eq(self.padding_idx), extra["inner_states"]
         return show_heads(self.layers, self.showing[name], name, states, padding, causal=True)

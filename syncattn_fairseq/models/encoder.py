@@ -15,11 +15,11 @@ from .layers import SyntaxEncoderLayer, show_heads, wrap
 
 
 class SyntaxTransformerEncoder(TransformerEncoderBase):
-    """fairseq's encoder, built of :class:`SyntaxEncoderLayer`.
+    """fairseq's encoder, built from :class:`SyntaxEncoderLayer`.
 
     Attributes:
         view: what its attention modules see of the batch.
-        showing: the layers, from 1, whose heads show something, by its name.
+        showing: for each name of something that heads show, the layers, from 1, with such heads.
     """
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: nn.Embedding) -> None:
@@ -28,7 +28,7 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
         super().__init__(cfg, dictionary, embed_tokens)
         self.label_embedding: LabelEmbedding | None = None
         self.showing = {name: layers_that_show(cfg, "encoder", name) for name in names_shown()}
-        #: Fields that are for the decoder.
+        #: Names of the fields that the decoder needs.
         self.handed_on = [field.name for field in TreeCrossAttention.list_fields(cfg).fields]
         if cfg.encoder.layerdrop > 0:
             self.layers: Any = NumberedLayerDrop(
@@ -56,13 +56,13 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
             src_tokens: ``(B, S)``.
             src_lengths: not used; fairseq passes it.
             return_all_hiddens: also return the input of every layer.
-            token_embeddings: in place of looking ``src_tokens`` up, ``(B, S, D)``.
-            fields: what the model reads of the parse (:mod:`..data.fields`), by name; what it does
-                not read is ignored. ``src_parents``, ``(B, S)`` columns, -1 = none, are where
-                dependency heads attend in place of what they predict, for analysis.
+            token_embeddings: ``(B, S, D)``, used instead of looking up ``src_tokens``.
+            fields: information about the parse (:mod:`..data.fields`), by name; fields that the
+                model does not read are ignored. For analysis, dependency heads attend to
+                ``src_parents``, ``(B, S)`` columns, -1 = none, instead of what they predict.
 
         Raises:
-            ValueError: the model reads something that is not there.
+            ValueError: a field that the model reads is missing.
         """
         self.view.fill(src_tokens, src_tokens.eq(self.padding_idx), fields)
         if self.label_embedding is not None and token_embeddings is None:
@@ -85,7 +85,7 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
         return out
 
     def show(self, name: str, encoder_out: dict[str, list[Tensor]]) -> list[Tensor]:
-        """Return what heads show under a name, layer by layer, from an output with all hiddens."""
+        """Return what heads show under a name, layer by layer; needs an output with all hiddens."""
         [padding] = encoder_out["encoder_padding_mask"]
         states = encoder_out["encoder_states"]
         return show_heads(self.layers, self.showing[name], name, states, padding, causal=False)

@@ -19,7 +19,7 @@ from ..modules.heads import Heads
 from ..modules.heads.placement import name_of, place_heads
 from ..modules.options import read_layers
 
-#: Copies of weights that official fairseq 0.12.2 hands, in evaluation, to a PyTorch kernel.
+#: Copies of weights that official fairseq 0.12.2 passes to a PyTorch kernel in evaluation.
 KERNEL_COPIES = [
     f"{name}_{kind}"
     for name in ("in_proj", "out_proj", "fc1", "fc2")
@@ -30,8 +30,8 @@ KERNEL_COPIES = [
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
     """fairseq's encoder layer; the ``number``-th, counted from 1, of its stack.
 
-    In evaluation, official fairseq's layer is a PyTorch kernel, which ignores syntactic heads. Here
-    it is not used, and the copies of the weights for it, which would get no gradient, are gone.
+    In evaluation, official fairseq's layer uses a PyTorch kernel, which would ignore syntactic
+    heads. This layer does not use it, and removes its copies of the weights, which get no gradient.
 
     Args:
         cfg: the model's options.
@@ -47,7 +47,7 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
             self._parameters.pop(name, None)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Load as any module does: official fairseq would fill in the copies."""
+        """Load as any other module does: official fairseq would fill in the copies."""
         for name in KERNEL_COPIES:
             state_dict.pop(prefix + name, None)
         nn.Module._load_from_state_dict(self, state_dict, prefix, *rest)
@@ -64,7 +64,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 
     Args:
         cfg: the model's options.
-        no_encoder_attn: leave the cross-attention out.
+        no_encoder_attn: leave out the cross-attention.
         number: of the layer.
         view: of the decoder's batch.
     """
@@ -87,7 +87,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         ) or super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
 
     def forward(self, *args: Any, need_attn: bool = False, **kwargs: Any) -> Any:
-        """Decode as fairseq does; show the cross-attention also where a loss looks at it."""
+        """Decode as fairseq does; also return the cross-attention if a loss needs it."""
         shown = need_attn or (self.ties_distances and self.training)
         x, attention, state = super().forward(*args, need_attn=shown, **kwargs)
         if self.shown_head is not None and attention is not None and attention.dim() == 4:
@@ -95,7 +95,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         return x, attention, state
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
-        """Build fairseq's cross-attention, or the one that is backward or syntax-directed too."""
+        """Build fairseq's cross-attention, or one that is also backward, or syntax-directed."""
         options = {
             "kdim": cfg.encoder.embed_dim,
             "vdim": cfg.encoder.embed_dim,
@@ -150,12 +150,12 @@ def show_heads(
 ) -> list[Tensor]:
     """Return what the heads of some layers show (:meth:`.Heads.show`), layer by layer.
 
-    It is computed from the inputs of the layers, and not by the layers on their way, so that
-    gradients flow whether or not their activations are checkpointed.
+    It is computed from the inputs of the layers, not while the layers run, so that gradients flow
+    whether or not their activations are checkpointed.
 
     Args:
         layers: of an encoder or a decoder.
-        numbers: of those with such heads, from 1.
+        numbers: of the layers with such heads, from 1.
         shown: the name of what they show.
         inputs: ``(T, B, D)`` of each layer.
         padding: ``(B, T)``, True = padding.

@@ -1,4 +1,4 @@
-"""Starting a syntax Transformer from the checkpoint of a plain one."""
+"""Start a syntax Transformer from the checkpoint of a plain one."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ..modules.part import Part
 
 _LOG = logging.getLogger(__name__)
 
-#: What a part has of the attention that it stands for.
+#: Parameters of a part that the attention it replaces has, too.
 _PLAIN = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 
 def fill_in(model: nn.Module, state_dict: dict[str, Any]) -> None:
-    """Add to a checkpoint's parameters all those of syntactic parts that it knows nothing of.
+    """Add the parameters of syntactic parts to a checkpoint that lacks them.
 
-    With it, ``--finetune-from-model`` and ``--restore-file`` of fairseq take the checkpoint of a
-    plain Transformer. Parts that can compute what the plain one does start so (:meth:`.Part.
-    start_plain`); the log lists all that is new. A part of which the checkpoint has something is
-    left alone: if something is missing still, fairseq says so.
+    This lets fairseq's ``--finetune-from-model`` and ``--restore-file`` take the checkpoint of a
+    plain Transformer. Parts that can start by computing the same as the plain one do so
+    (:meth:`.Part.start_plain`); the log lists all new parameters. If the checkpoint has some
+    parameters of a part, none are added: fairseq reports those that are missing.
 
     Args:
         model: the syntax Transformer, whose parts may change.
-        state_dict: of the checkpoint, which gains their parameters.
+        state_dict: of the checkpoint; gains their parameters.
     """
     parts: list[tuple[str, Any]] = [
         (name, module) for name, module in model.named_modules() if isinstance(module, Part)
@@ -43,9 +43,9 @@ def fill_in(model: nn.Module, state_dict: dict[str, Any]) -> None:
             equal = part.start_plain()
         state_dict.update({key: value.detach().clone() for key, value in own.items()})
         if equal:
-            _LOG.info(f"new: {', '.join(own)}; computes at first what the checkpoint does")
+            _LOG.info(f"new: {', '.join(own)}; at first computes the same as the checkpoint")
         else:
             _LOG.warning(
-                f"new: {', '.join(own)}; begins at random, so that the model is worse at first "
-                "than the checkpoint"
+                f"new: {', '.join(own)}; starts at random, so the model is worse at first than the "
+                "checkpoint"
             )

@@ -21,7 +21,7 @@ class SyntaxRNNConfig(FairseqDataclass):
     )
     encoder_embed_dim: int = field(default=620, metadata={"help": "size of source embeddings"})
     encoder_hidden_size: int = field(
-        default=1000, metadata={"help": "size of the encoder's state in either direction"}
+        default=1000, metadata={"help": "size of the encoder's state in each direction"}
     )
     decoder_embed_dim: int = field(default=620, metadata={"help": "size of target embeddings"})
     decoder_hidden_size: int = field(default=1000, metadata={"help": "size of the decoder's state"})
@@ -36,44 +36,42 @@ class SyntaxRNNConfig(FairseqDataclass):
         default="global", metadata={"help": "how the decoder attends to the source"}
     )
     double_context: bool = field(
-        default=False, metadata={"help": "add that context to one of global attention"}
+        default=False, metadata={"help": "add the context of this attention to a global one"}
     )
     half_window: int = field(
         default=10,
-        metadata={"help": "of local and flexible attention: tokens to either side (D)"},
+        metadata={"help": "local and flexible attention: tokens on either side (D)"},
     )
     renormalise_local: bool = field(
         default=False,
-        metadata={
-            "help": "let the weights of local attention sum to one; in the paper they do not"
-        },
+        metadata={"help": "make the weights of local attention sum to one, unlike in the paper"},
     )
     tree_window: int = field(
-        default=4, metadata={"help": "of syntax-directed attention: edges to any side (n)"}
+        default=4, metadata={"help": "syntax-directed attention: edges in any direction (n)"}
     )
     tree_position: ChoiceEnum(list(TREE_POSITIONS)) = field(  # type: ignore[valid-type]
         default="predicted",
         metadata={
-            "help": "of syntax-directed attention: the word that edges are counted from, predicted "
-            "from the decoder's state as in the paper, or expected: the mean over all words, "
-            "weighted by the global attention"
+            "help": "syntax-directed attention: count edges from the word predicted from the "
+            "decoder's state, as in the paper; or expected: average over all words, weighted by "
+            "the global attention"
         },
     )
 
 
 def check(args: Any, task: Any) -> None:
-    """Raise ``ValueError`` for options that do not go together."""
+    """Raise ``ValueError`` if options do not go together."""
     if args.double_context and args.source_attention == "global":
         raise DataError(
-            "--double-context adds to global attention: choose another --source-attention"
+            "--double-context adds to global attention; choose another --source-attention"
         )
     if args.share_all_embeddings:
         if task.source_dictionary != task.target_dictionary:
             raise DataError("--share-all-embeddings needs a joint dictionary")
         if args.encoder_embed_dim != args.decoder_embed_dim:
             raise DataError(
-                f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} is not "
-                f"--decoder-embed-dim {args.decoder_embed_dim}"
+                f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} differs "
+                f"from --decoder-embed-dim {args.decoder_embed_dim}"
             )
     for option in ("half_window", "tree_window"):
         check_range(args, option, 1, float("inf"), "must be 1 or more")

@@ -1,4 +1,4 @@
-"""The recurrent decoder, whose attention to the source is chosen."""
+"""The recurrent decoder, with a choice of attention to the source."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         s_i = GRU_2(s'_i, c_i)
         P(y_i) = softmax(L_o tanh(L_w y_{i−1} + L_d s_i + L_c c_i))
 
-    (SDAtt Eq. 1-4, and 8 for syntax-directed attention). With double context, c is that of the
-    global attention, which drives the state, and `L_s c^s_i` is added for the other
-    attention, made of the same scores (Eq. 13-14). The first state comes from the backward
-    encoder's last, as in Bahdanau et al. (2015).
+    (SDAtt Eq. 1-4, and 8 for syntax-directed attention). With double context, c comes from the
+    global attention, which drives the state, and `L_s c^s_i` is added for the other attention,
+    computed from the same scores (Eq. 13-14). The first state comes from the last state of the
+    backward encoder, as in Bahdanau et al. (2015).
 
-    What does not depend on the state before is computed for all steps at once: the products of
-    words and of annotations with weights, the second context and the output.
+    Everything that does not depend on the previous state is computed for all steps at once: the
+    products of words and of annotations with weights, the second context and the output.
 
     Args:
         dictionary: of the target.
@@ -39,8 +39,8 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         annotation_dim: of the encoder's annotations.
         hidden_size: of the state.
         attention: turns scores into the weights of the context that drives the state.
-        second_attention: that of double context; None for one context.
-        dropout: of embeddings and of what the output is made of.
+        second_attention: turns them into the weights of the second context; None for one context.
+        dropout: of embeddings, and before the output layer.
         share_embeddings: the output layer's weights are the embeddings.
     """
 
@@ -92,13 +92,13 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         Args:
             prev_output_tokens: ``(B, T)``.
             encoder_out: what the encoder returned.
-            incremental_state: of decoding step by step; only the last token is read then.
+            incremental_state: for decoding step by step; then only the last token is read.
             features_only: leave out the projection to the vocabulary.
-            unused: what fairseq passes to other decoders.
+            unused: arguments for other decoders.
 
         Returns:
             Scores ``(B, T, V)``, and a dictionary with ``attn``, a list of one attention
-            ``(B, T, S)``: that which drives the state. Where source positions are predicted,
+            ``(B, T, S)``, the one that drives the state. If source positions are predicted,
             ``positions``, p, ``(B, T)``, counted from the first token, without gradient.
         """
         features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
@@ -110,7 +110,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         encoder_out: dict[str, list[Tensor]],
         incremental_state: Any = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Decode but for the projection to the vocabulary, ``(B, T, D)``."""
+        """Decode without the projection to the vocabulary, ``(B, T, D)``."""
         if incremental_state is not None:
             prev_output_tokens = prev_output_tokens[:, -1:]
         [annotations] = encoder_out["annotations"]
@@ -119,7 +119,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         words = self.dropout(self.embed_tokens(prev_output_tokens))
         read = F.linear(words, self.read.weight_ih, self.read.bias_ih)
 
-        # Two products with s' at once.
+        # Compute two products with s' at once.
         weight = torch.cat([self.query.weight, self.move.weight_hh])
         bias = torch.cat([self.query.bias, self.move.bias_hh])
         padding = source.padding_mask.unsqueeze(1)
@@ -164,7 +164,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     def _memory(
         self, encoder_out: dict[str, list[Tensor]], incremental_state: Any
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the state, and the annotations' products W h (keys) and GRU_2's (values)."""
+        """Return the state, and the annotations multiplied by W (keys) and by GRU_2's (values)."""
         kept = self.get_incremental_state(incremental_state, "memory") if incremental_state else {}
         if kept:
             return kept["state"], kept["keys"], kept["values"]
@@ -178,12 +178,12 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         return scores
 
     def reorder_incremental_state(self, incremental_state: Any, new_order: Tensor) -> None:
-        """Put what is kept between steps in the order of the beam."""
+        """Reorder what is kept between steps, as the beam was."""
         kept = self.get_incremental_state(incremental_state, "memory")
         if kept is not None:
             kept = {name: tensor.index_select(0, new_order) for name, tensor in kept.items()}
             self.set_incremental_state(incremental_state, "memory", kept)
 
     def max_positions(self) -> int:
-        """Return the greatest length of a sentence."""
+        """Return the maximum length of a sentence."""
         return MAX_POSITIONS

@@ -16,14 +16,14 @@ MAX_POSITIONS = 100_000
 
 
 class BidirectionalGRUEncoder(FairseqEncoder):
-    """A bidirectional GRU: each token's annotation knows the whole sentence.
+    """A bidirectional GRU: each token's annotation depends on the whole sentence.
 
     Args:
         dictionary: of the source.
         embed_tokens: embeddings of its tokens.
-        hidden_size: of either direction.
+        hidden_size: of each direction.
         dropout: of embeddings.
-        reads_trees: the decoder asks for tree distances.
+        reads_trees: the decoder needs tree distances.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         Args:
             src_tokens: ``(B, S)``, padded on either side.
             src_lengths: not used; fairseq passes it.
-            src_tree_distances: ``(B, S, S)``, edges between the words of each two tokens.
-            unused: what other models read.
+            src_tree_distances: ``(B, S, S)``, edges between the words of any two tokens.
+            unused: fields for other models.
 
         Returns:
             ``annotations``, h, ``(B, S, 2 d)``; ``summary``, the backward GRU's state at the first
-            token, ``(B, d)``; ``padding_mask``, ``(B, S)``; ``tree_distances`` if they are read.
+            token, ``(B, d)``; ``padding_mask``, ``(B, S)``; ``tree_distances`` if they are needed.
 
         Raises:
-            ValueError: they are to be read, and there are none.
+            ValueError: tree distances are needed but missing.
         """
         trees = []
         if self.reads_trees:
@@ -70,7 +70,7 @@ class BidirectionalGRUEncoder(FairseqEncoder):
             trees = [require_field(src_tree_distances, TREE_DISTANCES.name, reader)]
         padding_mask = src_tokens.eq(self.dictionary.pad())
         embedded = self.dropout(self.embed_tokens(src_tokens))
-        # PyTorch's GRU wants padding on the right; nothing else here does.
+        # PyTorch's GRU requires padding on the right; nothing else here does.
         columns = torch.arange(src_tokens.size(1), device=src_tokens.device)
         shift = padding_mask.long().argmin(dim=1, keepdim=True)
         packed = nn.utils.rnn.pack_padded_sequence(
@@ -100,10 +100,10 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         }
 
     def max_positions(self) -> int:
-        """Return the greatest length of a sentence."""
+        """Return the maximum length of a sentence."""
         return MAX_POSITIONS
 
 
 def _columns(x: Tensor, index: Tensor) -> Tensor:
-    """Take each row's columns ``index``, ``(B, S)``, of ``(B, S, D)``."""
+    """Select each row's columns ``index``, ``(B, S)``, from ``(B, S, D)``."""
     return x.gather(1, index.unsqueeze(-1).expand_as(x))

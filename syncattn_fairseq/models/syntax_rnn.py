@@ -1,4 +1,4 @@
-"""The recurrent model with attentions limited by position or by syntax, and its architectures."""
+"""The recurrent model with attention limited by position or by syntax, and its architectures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
     @classmethod
     def add_args(cls, parser: Any) -> None:
         """Add the options."""
-        # Architectures give the defaults, so the parser must not.
+        # Architectures set the defaults, so the parser must not.
         gen_parser_from_dataclass(parser, SyntaxRNNConfig(), delete_default=True)
 
     @classmethod
@@ -36,7 +36,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         """Build the model that ``args`` describe.
 
         Raises:
-            ValueError: for impossible options.
+            ValueError: the options are impossible.
         """
         args = as_namespace(args)
         set_defaults(args, SyntaxRNNConfig)
@@ -72,7 +72,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
 
     @property
     def source_fields(self) -> SourceFields:
-        """What the model asks of the data about the source's parse."""
+        """What the model needs to know about the source's parse."""
         if not self.encoder.reads_trees:
             return NOTHING
         return SourceFields(fields=frozenset([TREE_DISTANCES]))
@@ -106,7 +106,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
 
 
 def make_attention(args: Any) -> nn.Module:
-    """Build the attention that was chosen."""
+    """Build the chosen attention."""
     state_dim = args.decoder_hidden_size
     if args.source_attention == "local":
         return LocalAttention(state_dim, args.half_window, args.renormalise_local)

@@ -21,9 +21,9 @@ from .plain_start import fill_in
 
 @register_model("syntax_transformer")
 class SyntaxTransformerModel(TransformerModel):
-    """fairseq's Transformer, in which some heads are syntactic.
+    """fairseq's Transformer with some syntactic heads.
 
-    Without any such head it has the parameters of fairseq's own and computes the same.
+    Without syntactic heads, it has the same parameters as fairseq's and computes the same.
     """
 
     def __init__(self, args: Any, encoder: Any, decoder: Any) -> None:
@@ -33,9 +33,9 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Add fairseq's options of a Transformer, and ours."""
+        """Add fairseq's options for a Transformer, and ours."""
         super().add_args(parser)
-        # Architectures give the defaults, so the parser must not.
+        # Architectures set the defaults, so the parser must not.
         for options in config.list_options():
             gen_parser_from_dataclass(parser, options(), delete_default=True)
 
@@ -44,7 +44,7 @@ class SyntaxTransformerModel(TransformerModel):
         """Build the model that ``args`` describe.
 
         Raises:
-            DataError: for impossible options, or labels without a dictionary.
+            DataError: the options are impossible, or labels have no dictionary.
         """
         args = config.as_namespace(args)
         config.set_defaults(args)
@@ -64,13 +64,13 @@ class SyntaxTransformerModel(TransformerModel):
         return model
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
-        """Take the checkpoint of a plain Transformer too; fairseq calls this before it loads."""
+        """Accept the checkpoint of a plain Transformer, too; fairseq calls this before loading."""
         super().upgrade_state_dict_named(state_dict, name)
         fill_in(self, state_dict)
 
     @property
     def source_fields(self) -> SourceFields:
-        """What the model asks of the data about the source's parse."""
+        """What the model needs to know about the source's parse."""
         return config.list_fields(self.cfg)
 
     @classmethod
@@ -107,10 +107,10 @@ class SyntaxTransformerModel(TransformerModel):
             src_tokens: ``(B, S)``.
             src_lengths: ``(B,)``.
             prev_output_tokens: ``(B, T)``.
-            return_all_hiddens: ignored, all are returned: the heads are read off them.
+            return_all_hiddens: ignored; all are returned, since the heads are computed from them.
             features_only: leave out the projection to the vocabulary.
             alignment_layer: decoder layer, from 0, whose cross-attention is returned.
-            alignment_heads: average this many of its heads only.
+            alignment_heads: average only this many of its heads.
             encoder_input: passed on to the encoder.
 
         Returns:
@@ -118,10 +118,10 @@ class SyntaxTransformerModel(TransformerModel):
             (:attr:`.Heads.shown`) ``src_NAME`` and ``tgt_NAME``, lists of ``(B, h, ...)`` by layer.
 
             * ``src_dependency``, E, ``(B, h, S, S)``, and ``tgt_dependency``, D, ``(B, h, T, T)``,
-              row t = the parent of y_t; where they are tied, ``sync_attn``, C ``(B, T, S)`` of the
+              row t = the parent of y_t; if they are tied, ``sync_attn``, C ``(B, T, S)`` of the
               sync layer;
-            * ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and ``(B, h, T)``; where they
-              are tied, ``distance_attn``, C of each sync layer, in training.
+            * ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and ``(B, h, T)``; if they are
+              tied, ``distance_attn``, C of each sync layer, in training.
         """
         encoder_out = self.encoder(
             src_tokens, src_lengths, return_all_hiddens=True, **encoder_input
@@ -145,14 +145,14 @@ class SyntaxTransformerModel(TransformerModel):
 
 
 def require_syntax_losses(task: Any, heads: str) -> None:
-    """Let a task build no criterion for a model's heads but one that trains them.
+    """Make a task refuse criteria that do not train the model's heads.
 
-    A criterion is built where a model is trained or validated, and after the model, by the same
-    task; it may be fairseq's own task, of which we have nothing else in hand.
+    Training and validation build a criterion after the model, from the same task. This may be
+    fairseq's own task, so we have no other place to check.
 
     Args:
-        task: that builds the model.
-        heads: what has to be trained, for the message.
+        task: builds the model.
+        heads: the kind of heads, for the message.
     """
     build = getattr(task, "build_criterion", None)
 

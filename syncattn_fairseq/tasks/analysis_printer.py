@@ -1,4 +1,4 @@
-"""What the heads of a model say about sources and hypotheses, as lines of text."""
+"""Print what a model's heads find in sources and hypotheses, as lines of text."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..data.words import count_subwords, detect_scheme
 from .forced import Forced
 
 Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]
-"""What is printed for each sentence, line by line."""
+"""The lines to print for each sentence."""
 
 
 @dataclass
 class AnalysisPrinter:
     """Prints the lines of :mod:`..data.analysis_lines` for each hypothesis.
 
-    A word's head is the word that its final subword attends to (rule ``chain``); a word that
-    attends to itself is a root. Nothing keeps the heads from forming a cycle. The distance of a
-    hypothesis's token is that of the state that reads it. A link leads from each target token to
-    the source token that the layer's cross-attention, averaged over heads, attends to most.
+    A word's head is the word that its last subword attends to (rule ``chain``); a word that
+    attends to itself is a root. The heads may form a cycle. The distance of a hypothesis's token
+    belongs to the state that reads it. A link leads from each target token to the source token
+    that the layer's cross-attention, averaged over heads, attends to most.
 
     Args:
         src_dict: dictionary of the source.
@@ -34,8 +34,8 @@ class AnalysisPrinter:
         distances: print distances.
         layer_alignments: print links.
         alignment_head: the head that the decoders show, from 1; 0 for their mean.
-        schemes: how the subwords of the source and of the target are marked; None where only the
-            dictionary can tell.
+        schemes: how the subwords of the source and of the target are marked; None: detect it from
+            the dictionary.
     """
 
     src_dict: Any
@@ -60,17 +60,17 @@ class AnalysisPrinter:
         hypotheses: Sequence[Tensor],
         output: TextIO,
     ) -> None:
-        """Force one hypothesis per sentence through the models, and print what they say.
+        """Force one hypothesis per sentence through the models, and print what their heads find.
 
         Args:
-            models: an ensemble; what their heads say is averaged.
-            net_input: ``src_tokens``, ``src_lengths`` and what else the encoder takes.
+            models: an ensemble, whose heads are averaged.
+            net_input: ``src_tokens``, ``src_lengths`` and any other input of the encoder.
             ids: ``(B,)`` numbers of the sentences.
-            hypotheses: tokens of each, with the end of sentence.
-            output: where to.
+            hypotheses: tokens of each sentence, with the end of sentence.
+            output: where to print.
 
         Raises:
-            DataError: no model has heads of the kind that is asked for.
+            DataError: no model has the required heads.
         """
         forced = Forced(models, net_input, hypotheses, self.tgt_dict)
         numbers = ids.tolist()
@@ -116,6 +116,6 @@ class AnalysisPrinter:
         for number, attention in enumerate(forced.cross_attention(), 1):
             attended = forced.most_attended(attention, forced.target, forced.source)
             for row, sources in enumerate(attended):
-                # An empty source has nothing to be linked with.
+                # In an empty source there is nothing to link to.
                 links = [(source, target) for target, source in enumerate(sources) if source >= 0]
                 lines[row].append((LinksOf(number, self.alignment_head), links))

@@ -1,4 +1,4 @@
-"""Given hypotheses through models, for what the heads say of them."""
+"""Force given hypotheses through models, to see what the heads find in them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import Tensor
 
 
 class Forced:
-    """Hypotheses that are forced through models.
+    """Hypotheses forced through models.
 
     Args:
-        models: an ensemble; what their heads say is averaged.
-        net_input: ``src_tokens``, ``src_lengths`` and what else the encoder takes.
+        models: an ensemble, whose heads are averaged.
+        net_input: ``src_tokens``, ``src_lengths`` and any other input of the encoder.
         hypotheses: tokens of each sentence, with the end of sentence.
         dictionary: of the target.
     """
@@ -41,16 +41,16 @@ class Forced:
     @cached_property
     @torch.no_grad()
     def extras(self) -> list[dict[str, Any]]:
-        """What each model says of its heads."""
+        """What the heads of each model show."""
         return [model(features_only=True, **self.input)[1] for model in self.models]
 
     def inside(self, tokens: Tensor) -> Tensor:
-        """Tell the tokens of the sentences from padding and the end of sentence."""
+        """Return which tokens are neither padding nor the end of sentence."""
         pad, eos = self.special
         return tokens.ne(pad) & tokens.ne(eos)
 
     def dependencies(self, key: str) -> Tensor | None:
-        """Return where the dependency heads of one side attend, ``(B, T, T)``; None without any.
+        """Return where the dependency heads of one side attend, ``(B, T, T)``; None if none exist.
 
         Args:
             key: ``src_dependency`` or ``tgt_dependency``.
@@ -59,10 +59,10 @@ class Forced:
         return self.mean([heads.mean(1) for heads in shown])
 
     def distances(self, key: str) -> dict[int, list[list[float]]]:
-        """Return distances by layer, from 1, and sentence; nothing where none are measured.
+        """Return distances by layer, from 1, and sentence; empty if none are measured.
 
         Args:
-            key: ``src_distances``, or ``tgt_distances``, those of the states that read each token.
+            key: ``src_distances``, or ``tgt_distances``, of the states that read each token.
         """
         extras = [extra for extra in self.extras if key in extra]
         showing = (getattr(model.encoder, "showing", {}) for model in self.models)
@@ -73,37 +73,37 @@ class Forced:
         for index, layer in enumerate(layers if extras else []):
             mean = self.mean([extra[key][index].mean(1) for extra in extras])
             assert mean is not None
-            if key == "tgt_distances":  # state t + 1 reads what state t has predicted
+            if key == "tgt_distances":  # state t + 1 reads what state t predicted
                 mean = mean.roll(-1, 1)
             found[layer] = [row[there].tolist() for row, there in zip(mean, inside, strict=True)]
         return found
 
     @staticmethod
     def mean(values: Sequence[Tensor]) -> Tensor | None:
-        """Average over models; None if none has a say."""
+        """Average over models; None without models."""
         return torch.stack(list(values)).mean(0) if values else None
 
     def between_tokens(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[Tensor]:
-        """Cut each sentence's matrix out, without padding and the end of sentence.
+        """Return each sentence's matrix, without padding and the end of sentence.
 
         Args:
             attention: ``(B, R, C)``.
             rows: the tokens that attend, ``(B, R)``.
-            columns: the tokens that are attended to, ``(B, C)``.
+            columns: the tokens attended to, ``(B, C)``.
         """
         masks = zip(attention, self.inside(rows), self.inside(columns), strict=True)
         return [matrix[attending][:, attended] for matrix, attending, attended in masks]
 
     def most_attended(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[list[int]]:
-        """Return where each token of each sentence attends to most.
+        """Return the position that each token of each sentence attends to most.
 
-        Positions count the tokens of the sentence, without padding and the end of sentence, which
-        attend to nothing here and are attended to by nothing; -1 stands for nothing.
+        Padding and the end of sentence are ignored, as rows and as columns, and positions do not
+        count them; -1 stands for no token.
 
         Args:
             attention: ``(B, R, C)``.
             rows: the tokens that attend, ``(B, R)``.
-            columns: the tokens that are attended to, ``(B, C)``.
+            columns: the tokens attended to, ``(B, C)``.
         """
         outside = ~self.inside(columns)
         position = (~outside).cumsum(1) - 1
@@ -112,7 +112,7 @@ class Forced:
 
     @torch.no_grad()
     def cross_attention(self) -> list[Tensor]:
-        """Return each decoder layer's, ``(B, T, S)``, by one pass of the decoder for each."""
+        """Return each decoder layer's cross-attention, ``(B, T, S)``; runs the decoder for each."""
         encoder_input = {k: v for k, v in self.input.items() if k != "prev_output_tokens"}
         encoded = [model.encoder(**encoder_input) for model in self.models]
         layers = []

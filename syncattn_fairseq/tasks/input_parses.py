@@ -1,4 +1,4 @@
-"""Parses of what ``fairseq-interactive`` reads: from files beside its input, or from a parser."""
+"""Get parses of the input of ``fairseq-interactive``, from files or from a parser."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ class InputParses:
     """Finds the parse of each line of the input.
 
     Args:
-        dictionary: of the text, which shows how subwords are marked.
+        dictionary: of the text; shows how subwords are marked.
         labels: dictionary of the dependency labels, or None.
         heads_file: heads of the input's words, line by line, or None.
         labels_file: their labels, or None.
-        parser: what parses the input where there is no file, see
-            :func:`..parsing.registry.open_parser`, or None.
-        scheme: how the subwords are marked; None where only the dictionary can tell.
+        parser: for input without a file, see :func:`..parsing.registry.open_parser`; or None.
+        scheme: how the subwords are marked; None: detect it from the dictionary.
 
     Raises:
         DataError: the parser cannot be opened.
@@ -54,13 +53,13 @@ class InputParses:
     def __call__(self, texts: Sequence[str]) -> tuple[list[Tensor], list[Tensor]]:
         """Return the marks (:mod:`.subwords`) of the next lines' heads and labels.
 
-        Without a dictionary there are no marks of labels.
+        Without a dictionary of labels there are no marks of labels.
 
         Args:
             texts: the lines, in subwords.
 
         Raises:
-            DataError: a parse is not of its line, or a file ends before the input does.
+            DataError: a parse does not fit its line, or a file ends before the input does.
         """
         subwords = [text.split() for text in texts]
         parses: list[Parse | None] = [None] * len(texts)
@@ -89,17 +88,17 @@ class InputParses:
         path: str | None,
         lines: Iterator[T | None] | None,
         starts: Sequence[bool],
-        otherwise: T | None,
+        default: T | None,
     ) -> T | None:
-        """Return what the file has for this line; without a file, what there is otherwise."""
+        """Return the file's entry for this line, or ``default`` without a file."""
         if lines is None:
-            return otherwise
+            return default
         try:
             found = next(lines)
         except StopIteration:
             raise DataError(
-                f"{path}: ends after {self.line - 1} lines, the input goes on; it needs one line "
-                "for each of the input's, empty where there is no parse"
+                f"{path}: ends after {self.line - 1} lines, before the input; it needs one line "
+                "for each line of input, empty if there is no parse"
             ) from None
         if found is not None and len(found) != sum(starts):
             raise DataError(

@@ -30,16 +30,16 @@ from .input_parses import InputParses
 
 @dataclass
 class TranslationWithSyntaxConfig(TranslationConfig):
-    """fairseq's options of translation, and ours."""
+    """fairseq's options for translation, and ours."""
 
     upsample_primary: int = field(
-        default=1, metadata={"help": "how often train counts beside train1, train2, ..."}
+        default=1, metadata={"help": "how often to repeat train beside train1, train2, ..."}
     )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = field(  # type: ignore[valid-type]
         default="stop",
         metadata={
-            "help": "what a model that reads parses does with text to translate that has none: "
-            "stop, or ignore it (no scaling, unknown labels)"
+            "help": "if text to translate has no parses, but the model reads them: stop, or go on "
+            "without them (no scaling, unknown labels)"
         },
     )
     input_heads: Optional[str] = field(  # noqa: UP045 (fairseq reads it)
@@ -52,35 +52,35 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     )
     source_parser: Optional[str] = field(  # noqa: UP045
         default=None,
-        metadata={"help": "fairseq-interactive: what parses the input, such as stanza:en"},
+        metadata={"help": "fairseq-interactive: parser of the input, such as stanza:en"},
     )
     print_parses: bool = field(
         default=False,
         metadata={
-            "help": "print the heads of each source and hypothesis (X- lines; with --results-path "
-            "to parses-SUBSET.txt there)"
+            "help": "print the heads of each source and hypothesis (X- lines; with --results-path, "
+            "into parses-SUBSET.txt there)"
         },
     )
     print_distances: bool = field(
         default=False,
-        metadata={"help": "print the syntactic distances of each source and hypothesis likewise"},
+        metadata={"help": "also print the syntactic distances of each source and hypothesis"},
     )
     print_layer_alignments: bool = field(
         default=False,
-        metadata={"help": "print the links of every decoder layer likewise (L- lines)"},
+        metadata={"help": "also print the links of every decoder layer (L- lines)"},
     )
     alignment_head: int = field(
         default=0,
         metadata={
-            "help": "the one head of a decoder layer that --print-alignment and "
+            "help": "the head of a decoder layer that --print-alignment and "
             "--print-layer-alignments read, from 1 (0 = mean of all heads)"
         },
     )
     gold_source_heads: bool = field(
         default=False,
         metadata={
-            "help": "for analysis: the encoder's dependency heads attend to the parse in place of "
-            "what they predict"
+            "help": "for analysis: make the encoder's dependency heads attend to the gold parse, "
+            "not to what they predict"
         },
     )
     gen_subset: str = II("dataset.gen_subset")
@@ -89,10 +89,10 @@ class TranslationWithSyntaxConfig(TranslationConfig):
 
 @register_task("translation_with_syntax", dataclass=TranslationWithSyntaxConfig)
 class TranslationWithSyntaxTask(TranslationTask):
-    """fairseq's translation, whose batches carry the parses that were binarised with the text.
+    """fairseq's translation task, with the binarised parses in the batches.
 
-    Any model that fairseq can train for translation can be trained here, on the same data. A model
-    that reads parses says so in its ``source_fields``.
+    It trains any model that fairseq can train for translation, on the same data. A model that
+    reads parses says so in its ``source_fields``.
     """
 
     cfg: TranslationWithSyntaxConfig
@@ -118,12 +118,12 @@ class TranslationWithSyntaxTask(TranslationTask):
 
     @cached_property
     def schemes(self) -> tuple[str | None, str | None]:
-        """How the subwords of both sides are marked; None where it was not stored."""
+        """How the subwords of both sides are marked; None if this was not stored."""
         stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build a model, and note what it reads: data is loaded after models."""
+        """Build a model, and note what it reads, since data is loaded later."""
         model = super().build_model(cfg, *args, **kwargs)
         self.fields |= getattr(model, "source_fields", NOTHING)
         if self.cfg.gold_source_heads and len(self.fields.rules) > 1:
@@ -139,7 +139,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         """Load the text of a split as fairseq does, and its parses.
 
         Raises:
-            DataError: parses that do not fit the text, or none where the model reads them.
+            DataError: the parses do not fit the text, or are missing although the model reads them.
         """
         super().load_dataset(split, epoch, combine, **kwargs)
         pairs = self.datasets[split]
@@ -155,7 +155,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             if self.cfg.missing_parses == "stop":
                 raise DataError(
                     f"{folder}: {split} has no source {kind}, which the model reads; binarise it "
-                    "with syncattn-preprocess and parses of its sentences, or go without: "
+                    "together with its parses, with syncattn-preprocess, or use "
                     "--missing-parses ignore"
                 )
             return Unparsed(pairs.src_sizes - 1)
@@ -176,35 +176,36 @@ class TranslationWithSyntaxTask(TranslationTask):
         )
 
     def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:
-        """Check that there is a parse of every sentence to translate, if the model reads it."""
+        """Check that every sentence to translate has a parse, if the model reads parses."""
         if self.cfg.missing_parses == "ignore":
             return
         missing = dataset.unparsed()
         if missing:
             raise DataError(
                 f"{name}: {len(missing)} of {len(dataset)} sentences have no parse, which the "
-                f"model reads; the first is number {missing[0] + 1}; {remedy}, or go without: "
+                f"model reads; the first is number {missing[0] + 1}; {remedy}, or use "
                 "--missing-parses ignore"
             )
 
     def get_batch_iterator(self, *args: Any, **kwargs: Any) -> Any:
-        """Batch as fairseq does, but lose no sentence.
+        """Batch as fairseq does, but without losing sentences.
 
         fairseq drops the last batch, with the longest sentences, if its size is not a multiple of
-        ``--required-batch-size-multiple``, 8 unless the user knows.
+        ``--required-batch-size-multiple``, by default 8.
         """
         kwargs["required_batch_size_multiple"] = 1
         if not torch.cuda.is_available():
-            # fairseq buffers batches in a thread that it never stops. A run that ends within an
-            # epoch may catch it in C++ code and abort, all done, with a failing exit status.
-            # Loader processes work ahead anyway; on a GPU the thread also pays for copies.
+            # fairseq buffers batches in a thread that it never stops. If a run ends within an
+            # epoch while the thread is in C++ code, it aborts with a failing exit status, although
+            # its work is done. Loader processes work ahead anyway; on a GPU the thread is worth
+            # keeping, since it also copies batches.
             kwargs["data_buffer_size"] = 0
         return super().get_batch_iterator(*args, **kwargs)
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Any
     ) -> tuple[list[Tensor], list[int]]:
-        """Encode lines as fairseq does, and keep the text: unknown subwords are still whole."""
+        """Encode lines as fairseq does, and keep the text, which still has unknown subwords."""
         self.input_texts = [encode_fn(line) for line in lines]
         tokens: tuple[list[Tensor], list[int]] = super().get_interactive_tokens_and_lengths(
             self.input_texts, lambda text: text
@@ -213,7 +214,7 @@ class TranslationWithSyntaxTask(TranslationTask):
 
     @cached_property
     def input_parses(self) -> InputParses:
-        """What knows the parses of the input."""
+        """The parses of the input."""
         return InputParses(
             self.source_dictionary,
             self.source_label_dictionary,
@@ -226,13 +227,13 @@ class TranslationWithSyntaxTask(TranslationTask):
     def build_dataset_for_inference(
         self, src_tokens: list[Tensor], src_lengths: list[int], constraints: Any = None
     ) -> SyntaxPairDataset:
-        """Make a dataset of what ``fairseq-interactive`` has read, and find its parses.
+        """Make a dataset of the input of ``fairseq-interactive``, and get its parses.
 
         Raises:
             DataError: the model reads parses, and there are none.
         """
         texts, self.input_texts = self.input_texts, []
-        if not texts:  # fairseq's hub interface encodes for itself
+        if not texts:  # fairseq's hub interface encodes by itself
             texts = [self.source_dictionary.string(tokens) for tokens in src_tokens]
         sentences = LanguagePairDataset(
             src_tokens,
@@ -255,7 +256,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         return dataset
 
     def build_generator(self, models: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-        """Build fairseq's generator, and see that all is there to translate the data.
+        """Build fairseq's generator, and check that the data has what translating it needs.
 
         Raises:
             DataError: the model reads parses, and sentences of the data have none.
@@ -263,7 +264,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         self.nbest = getattr(args, "nbest", 1)
         for model in models if self.cfg.alignment_head else []:
             if not hasattr(model.decoder, "show_head"):
-                raise DataError("--alignment-head: the model can show the mean of its heads only")
+                raise DataError("--alignment-head: the model can only show the mean of its heads")
             model.decoder.show_head(self.cfg.alignment_head)
         for split, dataset in self.datasets.items():
             if split != self.cfg.train_subset:
@@ -282,9 +283,9 @@ class TranslationWithSyntaxTask(TranslationTask):
         prefix_tokens: Tensor | None = None,
         constraints: Any = None,
     ) -> list[list[dict[str, Any]]]:
-        """Translate a batch; print its parses and the like if they are asked for."""
+        """Translate a batch; print parses, distances and links if asked to."""
         net_input = sample["net_input"]
-        if self.batches_read:  # of fairseq-interactive, which hands on the tokens alone
+        if self.batches_read:  # fairseq-interactive passes on only the tokens
             batch = self.batches_read.popleft()
             device = net_input["src_tokens"].device
             for field in batch["net_input"].keys() - net_input.keys():
@@ -296,7 +297,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         )
         if self.cfg.print_parses or self.cfg.print_distances or self.cfg.print_layer_alignments:
             with self._analysis_output() as output:
-                # A reference that is forced is one hypothesis, whatever --nbest says.
+                # With a forced reference there is one hypothesis, whatever --nbest says.
                 for n in range(min(self.nbest, max(map(len, hypotheses)))):
                     best = [h[min(n, len(h) - 1)]["tokens"] for h in hypotheses]
                     self.printer.print(models, net_input, sample["id"], best, output)
@@ -304,7 +305,7 @@ class TranslationWithSyntaxTask(TranslationTask):
 
     @cached_property
     def printer(self) -> AnalysisPrinter:
-        """What prints parses, distances and links."""
+        """The printer of parses, distances and links."""
         return AnalysisPrinter(
             self.source_dictionary,
             self.target_dictionary,
@@ -317,7 +318,7 @@ class TranslationWithSyntaxTask(TranslationTask):
 
     @contextmanager
     def _analysis_output(self) -> Iterator[TextIO]:
-        """Open what they are printed to: standard output, or a file beside fairseq's own."""
+        """Open the output for them: standard output, or a file beside fairseq's own."""
         if self.cfg.results_path is None:
             yield sys.stdout
             return
@@ -328,9 +329,9 @@ class TranslationWithSyntaxTask(TranslationTask):
 
 
 class _InputSentences(SyntaxPairDataset):
-    """Sentences that ``fairseq-interactive`` has read; it keeps all but their tokens to itself."""
+    """Input of ``fairseq-interactive``; keeps the batches, since fairseq passes on only tokens."""
 
-    #: Number of the first sentence, among all that were read.
+    #: Number of the first sentence in the whole input.
     first: int
     #: The batches, in order.
     seen: deque[dict[str, Any]]

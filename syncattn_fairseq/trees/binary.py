@@ -1,6 +1,6 @@
-"""Binary trees over words: induced from syntactic distances, and baselines to hold against them.
+"""Build binary trees over words: induced from syntactic distances, and baselines to compare with.
 
-Every bracket has the label ``LABEL``, that of a single word as well: ``(X (X the) (X man))``.
+Every bracket has the label ``LABEL``, even around a single word: ``(X (X the) (X man))``.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from ..base.errors import DataError
 from .brackets import Tree
 
 LABEL = "X"
-"""Of constituents without category and of words without part of speech."""
+"""Label of constituents without a category and of words without a part of speech."""
 
 
 def split_by_distances(distances: Sequence[float], words: Sequence[str]) -> Tree:
-    """Split the words again and again where the distance is largest, leftmost on ties.
+    """Build a tree by splitting repeatedly at the largest distance, at the leftmost if tied.
 
     From LPSI (Harada and Watanabe, ACL-IJCNLP SRW 2021).
 
     Args:
-        distances: ``distances[i]`` is the gap before word i. The first one plays no role.
+        distances: ``distances[i]`` is the gap before word i. The first one does not matter.
         words: the leaves, at least one.
 
     Raises:
-        DataError: there are not as many distances as words, or none.
+        DataError: the numbers of distances and words differ, or there are no words.
     """
     if len(distances) != len(words):
         raise DataError(f"{len(distances)} distances for {len(words)} words")
@@ -43,14 +43,14 @@ def branch_right(words: Sequence[str]) -> Tree:
 
 
 def split_in_the_middle(words: Sequence[str]) -> Tree:
-    """Split in the middle; the right part has one word more where the number of words is odd."""
+    """Split in the middle; if the number of words is odd, the right part has one word more."""
     return _split(words, lambda start, end: (start + end) // 2)
 
 
 def split_at_random(words: Sequence[str], generator: Random) -> Tree:
-    """Split anywhere with the same probability, at every node anew.
+    """Split every node at a place drawn uniformly.
 
-    This draws from all binary trees, but not each with the same probability.
+    Every binary tree can come out, but not all with the same probability.
     """
     return _split(words, lambda start, end: generator.randrange(start + 1, end))
 

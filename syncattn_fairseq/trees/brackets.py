@@ -15,7 +15,7 @@ ROOTS = ("", "ROOT", "TOP", "S1", "VROOT")
 """Labels of brackets that treebanks and parsers put around a tree."""
 TRACE = "-NONE-"
 
-# Only the space and the tab end a word: others, such as U+00A0, stand inside words of some parsers.
+# Only spaces and tabs end a word: other white space, such as U+00A0, is inside some parsers' words.
 _TOKEN = re.compile(
     r"""
       \( [ \t]* (?P<tag> [^ \t()]+ ) [ \t]+ (?P<parenthesis> [()] ) [ \t]* \)
@@ -48,7 +48,7 @@ class Tree:
 
     Attributes:
         label: its category; a part of speech directly above a word.
-        children: constituents, and words as they are written in the brackets.
+        children: constituents, and words as written in the brackets.
     """
 
     label: str
@@ -68,17 +68,17 @@ class Tree:
 def parse_tree(line: str) -> Tree | None:
     """Read one tree.
 
-    A bracket around the whole tree is taken off if it has no label or one of ``ROOTS``, and only
-    one constituent in it. Labels lose their function tags and indices (``NP-SBJ=2`` is ``NP``).
-    Traces go, and the brackets that hold nothing else. A word that is a parenthesis is ``-LRB-``
-    or ``-RRB-``, or itself if it is alone with its part of speech: ``(PUNCT ()``.
+    A bracket around the whole tree is removed if it has no label or one of ``ROOTS``, and only one
+    constituent in it. Labels lose their function tags and indices (``NP-SBJ=2`` becomes ``NP``).
+    Traces are removed, and brackets that hold nothing else. A parenthesis as a word is ``-LRB-``
+    or ``-RRB-``, or the character itself if it is alone with its part of speech: ``(PUNCT ()``.
 
     Returns:
-        The tree, or None where there is no word: an empty line, ``(())`` for a failure of the
-        parser, traces only.
+        The tree, or None if there is no word: an empty line, ``(())`` for a failure of the parser,
+        or only traces.
 
     Raises:
-        BadParse: for anything but one tree.
+        BadParse: the line is not exactly one tree.
     """
     if line.replace(" ", "") in ("", "()", "(())"):
         return None
@@ -105,7 +105,7 @@ def parse_tree(line: str) -> Tree | None:
         raise _make_fault(f"brackets left open: {len(opened) - 1}")
     for child in whole.children:
         if isinstance(child, str):
-            raise _make_fault(f"the word {child[:60]!r} is in no bracket")
+            raise _make_fault(f"the word {child[:60]!r} is not in a bracket")
     if len(whole.children) > 1:
         raise _make_fault(f"{len(whole.children)} trees")
     tree = whole
@@ -123,10 +123,10 @@ def _read_category(label: str) -> str:
 
 
 def remove_binarisation(tree: Tree) -> Tree:
-    """Put the children of each node whose label begins with ``@`` in its place.
+    """Replace each node whose label begins with ``@`` by its children.
 
-    Such nodes were made to leave no node more than two children. The root stays, and so does what
-    has a word alone, which is a part of speech.
+    Binarisation made these nodes, so that no node has more than two children. The root stays, and
+    so do parts of speech, nodes with a single word.
     """
     whole = Tree(tree.label, [])
     agenda: list[tuple[Tree, Tree | str]] = [(whole, child) for child in reversed(tree.children)]
@@ -145,10 +145,10 @@ def remove_binarisation(tree: Tree) -> Tree:
 
 
 def read_trees(path: Path | str) -> Iterator[Tree | None]:
-    """Yield the tree of each sentence; None where there is none. See `parse_tree`.
+    """Yield the tree of each sentence, or None if it has none; see `parse_tree`.
 
     Raises:
-        DataError: naming the line that is no tree.
+        DataError: a line, named in the error, is not a tree.
     """
     for number, line in enumerate(read_lines(path), 1):
         try:
@@ -160,9 +160,9 @@ def read_trees(path: Path | str) -> Iterator[Tree | None]:
 def simplify_word(word: str) -> str:
     """Undo what parsers do to a word, to compare the words of a tree with those of a text.
 
-    The escapes of the Penn Treebank (``-LRB-``, two backquotes or quotes, ``\\/``) are undone, and
-    the word is brought into Unicode's form NFKC without white space, as sentencepiece does. It is
-    to be applied to both sides, since a text may hold the escapes as well.
+    This undoes the escapes of the Penn Treebank (``-LRB-``, two backquotes or quotes, ``\\/``) and
+    converts the word to Unicode's NFKC without white space, as sentencepiece does. Apply it to both
+    sides, since a text may contain the escapes, too.
     """
     unescaped = _ESCAPE.sub(lambda escape: _ESCAPES[escape[0]], word)
     return "".join(normalize("NFKC", unescaped).split())

@@ -1,16 +1,16 @@
-"""Trees as sequences of tokens, which a sequence-to-sequence model can be trained to output.
+"""Write trees as sequences of tokens, which a sequence-to-sequence model can learn to output.
 
-Every token is whole between white space, and none of it is to be cut into subwords::
+Tokens are separated by white space; do not cut them into subwords::
 
     (S (NP (DT) (NN) ) (VP (VBZ) ) (.) )            the man sleeps .
     (root (nsubj (det) XX ) XX (punct) )            the same as dependencies
     (S (NP (DT ▁the ) (NN ▁man ) ) (VP ...          with the words' subwords
 
 Currey and Heafield (WMT 2019) train on "linearized parses"; the choices here are ours. Words are
-left out unless asked for, as Vinyals et al. (2015) do: they are in the input, and without them the
+left out by default, as by Vinyals et al. (2015): they are in the input, and without them the
 sequence is short and its vocabulary a few dozen brackets. Parts of speech stay, one token for each
-word, so that the tree over the words can be read off. A closing bracket has no label, since the
-opening one has it. A word that is not alone in its bracket is ``XX``.
+word, so that the tree over the words can be recovered. Closing brackets have no label, since the
+opening ones do. A word that is not alone in its bracket becomes ``XX``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
     """Write a tree as tokens.
 
     Args:
-        tree: phrase structure, or dependencies as `bracket_dependencies` makes them.
-        leaves: what to write for each word, in the order of the tree's leaves; None to leave the
-            words out.
+        tree: phrase structure, or dependencies from `bracket_dependencies`.
+        leaves: what to write for each word, in the order of the tree's leaves; None leaves out the
+            words.
     """
     written = None if leaves is None else iter(leaves)
     tokens = []
@@ -48,13 +48,13 @@ def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
 
 
 def bracket_dependencies(heads: Sequence[int], labels: Sequence[str], words: Sequence[str]) -> Tree:
-    """Make a dependency tree a tree of brackets: each word with its dependents around it.
+    """Turn a dependency tree into brackets: each word with its dependents around it.
 
-    The words of a non-projective tree do not come out in the order of the sentence.
+    In a non-projective tree, the words do not keep the order of the sentence.
 
     Args:
         heads: one 1-based head per word, 0 = root; a tree, see `check_tree`.
-        labels: of each word's relation to its head; the labels of the brackets.
+        labels: each word's relation to its head, which becomes the label of a bracket.
         words: the leaves.
     """
     nodes = [Tree(label, []) for label in ("", *labels)]  # the first one is above the root

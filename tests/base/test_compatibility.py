@@ -48,5 +48,5 @@ def test_a_fairseq_that_cannot_be_imported_is_refused_in_one_line(tmp_path: Path
     )
     assert done.returncode != 0
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError: the fairseq that is installed does not work on Python")
+    assert last.startswith("ImportError: the installed fairseq does not work on Python")
     assert "mutable default" in last and "install fairseq-fixed==0.12.3.1" in last

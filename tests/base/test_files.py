@@ -86,7 +86,7 @@ def test_a_damaged_gzip_file_is_one_line(tmp_path: Path, damage: str) -> None:
         case "crc":
             data[-6] ^= 1
     path.write_bytes(data)
-    with pytest.raises(DataError, match=r"text\.gz(: not a whole gzip file|:\d+: not UTF-8)"):
+    with pytest.raises(DataError, match=r"text\.gz(: not a complete gzip file|:\d+: not UTF-8)"):
         list(read_gzipped_lines(path))
 
 

@@ -65,7 +65,7 @@ def test_what_a_killed_run_completed_is_kept(
         assert (tmp_path / "b").exists()
         raise ZeroDivisionError
     assert held(tmp_path) == {"a": "1", "b": "1"}
-    assert "completed, which a run" in capsys.readouterr().out
+    assert "moved the remaining files of a run" in capsys.readouterr().out
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ GOLD = ["--gold", "gold"]
         (
             {"forward": "S-0\ta\nH-0\t-1\tb\n"},
             [*BOTH, *GOLD],
-            "forward: sentence 1: it has no A- line; decode with --score-reference",
+            "forward: sentence 1: there is no A- line; decode with --score-reference",
         ),
         (
             {"backward": "S-0\ta\nH-0\t-1\tb\nA-0\t0-0\n"},

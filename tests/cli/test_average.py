@@ -75,7 +75,7 @@ def test_mean_of_a_real_model(trained: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--last", "9", "--dir", "ckpt"], "ckpt: 0 checkpoints by epoch, 9 are to be averaged"),
+        (["--last", "9", "--dir", "ckpt"], "ckpt: 0 checkpoints by epoch, too few to average 9"),
         (["ckpt/checkpoint_9_9.pt"], "checkpoint_9_9.pt"),
     ],
 )

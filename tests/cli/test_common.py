@@ -13,7 +13,7 @@ import pytest
 from syncattn_fairseq.cli import align, bpe, multitask, parse
 from syncattn_fairseq.cli.common import check_outputs
 
-TWICE = "is to be written twice; give each output a name of its own"
+TWICE = "two outputs have this name; give each a name of its own"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_fairseq_binarises_the_mix_with_whole_tags_and_brackets(
     assert mix(text, tmp_path, f"--trees={text}/words/train.trees.en") == 0
     assert capsys.readouterr().out.splitlines() == [
         f"subwords of {text}/pieces/train.en: sentencepiece",
-        f"{tmp_path}/train.en: 60 translations and as many parses, 0 of them drawn again; "
+        f"{tmp_path}/train.en: 60 translations and as many parses, 0 of them repeated; "
         "0 sentences without parse, 0 parses dropped",
     ]
     sources, targets = lines(tmp_path / "train.en"), lines(tmp_path / "train.de")

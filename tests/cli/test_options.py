@@ -50,4 +50,4 @@ def test_every_architecture_is_listed(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_an_architecture_of_others_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert options.main(["lstm"]) == 1
-    assert capsys.readouterr().err.startswith("error: lstm: no architecture of this plugin")
+    assert capsys.readouterr().err.startswith("error: lstm: not an architecture of this plugin")

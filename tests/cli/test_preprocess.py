@@ -114,7 +114,7 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "lines": ({"words/train.heads.en": "2 3 0\n"}, "train.heads.en:1: 1 lines here but 4 in"),
     "sides": ({"bpe/valid.de": "▁a\n▁b\n"}, "valid.de:1: 2 lines here but 1 in"),
     "words": ({"words/train.en": "the observer sleeps\n\nx\nhe says\n"}, "'sees'"),
-    "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "say which with --subwords"),
+    "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "choose one with --subwords"),
     "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
     "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; see --validpref"),
     "no heads": ({"words/dev.heads.en": None}, "words/dev.labels.de: no such file"),
@@ -123,7 +123,7 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "utf-8 of labels": ({"words/train.labels.en": b"\n\n\xff\n\n"}, "train.labels.en:3: not UTF-8"),
     "no dictionary": (
         {"words/valid.labels.en": "a b\n"},
-        "valid.labels.en: no dictionary for these labels; give it with --srclabeldict",
+        "valid.labels.en: these labels need a dictionary; give it with --srclabeldict",
     ),
     "no dictionary of the target": ({"words/valid.labels.de": "a b\n"}, "with --tgtlabeldict"),
 }
@@ -153,9 +153,9 @@ def test_a_fault_stops_before_anything_is_written(
         (["--dataset-impl", "raw"], "--dataset-impl: heads and labels need mmap"),
         (
             ["--trainheads", "", "--validheads", ""],
-            "; text without parses is binarised by fairseq-preprocess",
+            "; for text without parses, use fairseq-preprocess",
         ),
-        (["--srclabeldict", "d"], "--srclabeldict: there are no labels of en"),
+        (["--srclabeldict", "d"], "--srclabeldict: found no labels for en"),
         (["--srcdict", "d", "--tgtdict", "d", "--joined-dictionary"], "cannot use both"),
     ],
 )

@@ -152,7 +152,7 @@ def test_plain_text_alone(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--log", "C", "log"], "--log C: give one log at most for each --system"),
+        (["--log", "C", "log"], "--log C: give at most one log for each --system"),
         (["--log", "A", "a"], "a: no loss was logged here"),
         (["--baseline", "C"], "no system is named C"),
     ],

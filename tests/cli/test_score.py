@@ -287,7 +287,7 @@ def test_bleu_of_several_test_sets_and_their_mean(
     assert list(found) == ["one", "two", "mean"]
     assert found["one"] == pytest.approx(100) and 0 < found["two"] < 100
     assert found["mean"] == pytest.approx((found["one"] + found["two"]) / 2)
-    assert "BLEU of each test set, and the mean of these" in output
+    assert "BLEU of each test set, and its mean" in output
     assert main([*options, "--parts", "one:2,two:2"]) == 1
     assert "--parts: 4 sentences, but 3 are here" in capsys.readouterr().err
     with pytest.raises(SystemExit):

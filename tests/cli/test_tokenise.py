@@ -59,6 +59,6 @@ def test_a_language_that_moses_does_not_know_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tokenise(tmp_path, TEXT, "--lang=xx")
-    assert "Moses knows no abbreviations of xx" in capsys.readouterr().err
+    assert "Moses has no abbreviations for xx" in capsys.readouterr().err
     tokenise(tmp_path, TEXT, "--lang=de")
     assert not capsys.readouterr().err

@@ -53,7 +53,7 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[6][0] == "random" and len(rows) == 7
     assert "of 3 sentences (11 words) together" in notes
     assert "the 2 sentences" in notes and "seed 1" in notes
-    assert notes.splitlines()[-1] == "1 sentences left out, which have no gold tree"
+    assert notes.splitlines()[-1] == "1 sentences without a gold tree left out"
 
 
 def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ def test_every_sentence_is_translated_once_and_parses_are_as_many(tmp_path: Path
     write(tmp_path)
     counts, examples = mixed(phrases(tmp_path), tmp_path)
     assert counts == (
-        "4 translations and as many parses, 2 of them drawn again; 2 sentences without parse, "
+        "4 translations and as many parses, 2 of them repeated; 2 sentences without parse, "
         "0 parses dropped"
     )
     pairs = zip(SOURCE.split("\n")[:-1], TARGET.split("\n")[:-1], strict=True)

@@ -100,7 +100,7 @@ def test_without_parses_translation_stops_unless_told_not_to(
     unparsed: Path, reading: Path, source: str, batched: str
 ) -> None:
     output = generate(unparsed, reading, fails=True)
-    assert "test has no source heads, which the model reads; binarise it with syncatt" in output
+    assert "test has no source heads, which the model reads; binarise it together" in output
     ignoring = hypotheses(generate(unparsed, reading, "--missing-parses=ignore"))
     assert ignoring != hypotheses(batched)
     output = interactive(unparsed, reading, source, "--missing-parses=ignore")

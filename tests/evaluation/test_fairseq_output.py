@@ -71,8 +71,8 @@ def test_plain_text(tmp_path: Path) -> None:
     [
         ("H-0\t-1\ta\nH-2\t-1\tc\n", "sentence 1 has no H- line.*required-batch-size-multiple 1"),
         ("S-0\ta\nS-1\tb\nH-1\t-1\tb\n", "sentence 0 has no H- line"),
-        ("H-0\t-1\ta\nH-1\t-1\tb\nH-0\t-1\ta\n", "out:3: sentence 0 comes a second time"),
-        ("S-0\ta\nH-0\t-1\ta\nS-0\ta\nH-0\t-1\ta\n", "out:3: sentence 0 comes a second time"),
+        ("H-0\t-1\ta\nH-1\t-1\tb\nH-0\t-1\ta\n", "out:3: sentence 0 appears twice"),
+        ("S-0\ta\nH-0\t-1\ta\nS-0\ta\nH-0\t-1\ta\n", "out:3: sentence 0 appears twice"),
         ("H-0\ta\n", "out:1: expected a score"),
         ("H-0\t-1\ta\nA-0\t0.1,0.9 0.2,0.8\n", "out:2: expected links like 3-4.*alignment hard"),
         ("H-0\t-1\ta\nX-0\tsource\tword\t1 x\n", "out:2: expected heads, got '1 x'"),

@@ -111,5 +111,5 @@ def test_references(tmp_path: Path, name: str) -> None:
 def test_references_that_are_not_gzipped(tmp_path: Path) -> None:
     path = tmp_path / "ref.gz"
     path.write_text("ein Hund\n", encoding="utf-8")
-    with pytest.raises(DataError, match="not a whole gzip file"):
+    with pytest.raises(DataError, match="not a complete gzip file"):
         read_references(path)

@@ -86,7 +86,7 @@ def test_layers_are_read_one_by_one(tmp_path: Path) -> None:
 
 
 def test_read_names_the_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="forced: sentence 2: it has no A- line; decode with"):
+    with pytest.raises(DataError, match="forced: sentence 2: there is no A- line; decode with"):
         read_word_alignments(write(tmp_path, PRINTED.replace("A-1", "P-1")), "none")
     with pytest.raises(DataError, match="forced: sentence 1: a link lies outside the 3 source"):
         read_word_alignments(write(tmp_path, PRINTED.replace("A-0\t0-0", "A-0\t3-0")))

@@ -73,7 +73,7 @@ def test_what_is_wrong_in_a_worker_is_one_line(text: Path) -> None:
 def test_slurm_says_what_it_needs(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task, shards = make(text)
     monkeypatch.setenv("PATH", str(text.parent))
-    with pytest.raises(DataError, match="Slurm need its programs, srun and sbatch"):
+    with pytest.raises(DataError, match="Slurm jobs need srun and sbatch"):
         make_slurm_executor(None, {})(task, shards, lambda words: None)
     with pytest.raises(DataError, match="time=soon: give minutes, hours:"):
         make_slurm_executor(None, {"time": "soon"})

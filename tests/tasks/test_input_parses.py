@@ -75,7 +75,7 @@ def test_a_parse_that_is_not_of_its_line_is_named(
 
 def test_a_file_that_ends_before_the_input_is_named(words: Dictionary, tmp_path: Path) -> None:
     parses = InputParses(words, None, write(tmp_path / "heads", "2 3 0"))
-    with pytest.raises(DataError, match="heads: ends after 1 lines, the input goes on"):
+    with pytest.raises(DataError, match="heads: ends after 1 lines, before the input"):
         parses(TEXTS)
 
 

@@ -90,8 +90,8 @@ def test_examples(line: str, tree: Tree | None) -> None:
         ("(NP ( the))", r"'\( the\)' at column 5 holds no word"),
         ("(NP ( the ) )", "brackets left open: 1"),
         ("(S a) (S b)", "2 trees"),
-        ("(S a) b", "the word 'b' is in no bracket"),
-        ("the man", "the word 'the' is in no bracket"),
+        ("(S a) b", "the word 'b' is not in a bracket"),
+        ("the man", "the word 'the' is not in a bracket"),
     ],
 )
 def test_what_is_no_tree_is_refused(line: str, message: str) -> None:

@@ -1,7 +1,7 @@
 """The syntactic losses, one file each; importing this package registers them.
 
-A new loss is a new file with a subclass of :class:`Term` under :func:`register_term`, and a line
-here; or neither here but in a user's own ``--user-dir``.
+To add a loss, write a file with a subclass of :class:`Term` under :func:`register_term`, and import
+it here; or put it into your own ``--user-dir``.
 """
 
 from . import dependency, distances, sync_attention

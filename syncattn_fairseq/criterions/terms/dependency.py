@@ -14,13 +14,13 @@ from .term import Log, Term, log_ratio, log_sums, register_term
 
 @dataclass
 class DependencyLossOptions(FairseqDataclass):
-    """What both sides have."""
+    """Options of both sides."""
 
     dep_normalization: ChoiceEnum(["tokens", "sum"]) = field(  # type: ignore[valid-type]
         default="tokens",
         metadata={
-            "help": "dependency loss of a sentence: mean over its labels times its number of "
-            "target tokens, or plain sum"
+            "help": "dependency loss of a sentence: its mean over labels, times the number of "
+            "target tokens; or the plain sum"
         },
     )
 
@@ -44,13 +44,13 @@ class TargetDependencyOptions(DependencyLossOptions):
 
 
 class DependencyTerm(Term):
-    """Cross-entropy of the dependency heads with the parse, of one side.
+    """Cross-entropy of one side's dependency heads with the parse.
 
     Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. With
     ``--dep-normalization tokens``, each sentence's mean over its labels is multiplied by its number
-    of target tokens, which is what the cross-entropy sums over: λ then means the same for sentences
-    with few labels (a decoder sees only those to the left) and with many. ``sum`` is the equation
-    as it stands. Several heads are averaged.
+    of target tokens, over which the cross-entropy sums: λ then means the same for sentences with
+    few labels (a decoder sees only those to the left) and with many. ``sum`` is the equation
+    itself. Several heads are averaged.
     """
 
     side: ClassVar[str]
@@ -61,10 +61,10 @@ class DependencyTerm(Term):
         self.by_tokens = str(options.dep_normalization) == "tokens"
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Say whether this side has dependency heads, and the data parses for them.
+        """Return whether this side has dependency heads, and the data has parses for them.
 
         Raises:
-            DataError: heads are to be trained, and the training data has no parses.
+            DataError: the heads have a loss, but the training data has no parses.
         """
         if f"{self.side}_dependency" not in extra:
             return False
@@ -74,14 +74,14 @@ class DependencyTerm(Term):
             side = {"src": "source", "tgt": "target"}[self.side]
             raise DataError(
                 f"the batches hold no parses of the {side} side for the model's dependency heads: "
-                "train with --task translation_with_syntax on data that was binarised with heads, "
-                "not all of them empty, by syncattn-preprocess, or without them "
+                "train with --task translation_with_syntax on data that syncattn-preprocess "
+                "binarised with heads, not all of them empty, or without this loss "
                 f"(--{self.side}-dep-weight 0)"
             )
         return False
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum over the sentences; one without labels gives 0."""
+        """Sum the loss over the sentences; one without labels gives 0."""
         attention = torch.cat(extra[f"{self.side}_dependency"], dim=1)
         parents = sample[f"{self.side}_parents"]
         by_head = parents.unsqueeze(1).expand(attention.shape[:3])
@@ -102,7 +102,7 @@ class DependencyTerm(Term):
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Log the mean of a label in nats, and the percentage that the heads attend to most."""
+        """Log the mean loss per label in nats, and the percentage of parents attended to most."""
         labels, correct = f"{cls.side}_dep_labels", f"{cls.side}_dep_correct"
         if any(labels in log for log in logs):
             log_sums(logs, cls.name, correct, labels)
@@ -112,7 +112,7 @@ class DependencyTerm(Term):
 
 @register_term("src_dep_loss")
 class SourceDependencyTerm(DependencyTerm):
-    """That of the encoder's heads."""
+    """The loss of the encoder's heads."""
 
     Options = SourceDependencyOptions
     weight_option = "src_dep_weight"
@@ -121,7 +121,7 @@ class SourceDependencyTerm(DependencyTerm):
 
 @register_term("tgt_dep_loss")
 class TargetDependencyTerm(DependencyTerm):
-    """That of the decoder's heads, whose rows see no column to their right."""
+    """The loss of the decoder's heads, whose rows see no column to their right."""
 
     Options = TargetDependencyOptions
     weight_option = "tgt_dep_weight"

@@ -14,11 +14,11 @@ from .term import Log, Term, register_term
 
 @dataclass
 class DistanceLossOptions(FairseqDataclass):
-    """What both losses have."""
+    """Options of both losses."""
 
     sync_shift: bool = field(
         default=False,
-        metadata={"help": "SynchMSE and SynchRank: align distances with the input token"},
+        metadata={"help": "SynchMSE and SynchRank: pair distances with the input token"},
     )
 
 
@@ -42,13 +42,13 @@ class SyncRankOptions(DistanceLossOptions):
 
 
 class DistanceTerm(Term):
-    """A loss between the target's distances and the source's, carried over (LPSI Eq. 8).
+    """A loss between the target's distances and the projected ones of the source (LPSI Eq. 8).
 
     Layers are paired in order: the bottom gated layers with the lowest sync layer. Heads are
     averaged first.
 
     `d_i` is measured where `y_{i−1}` is read, and row i of the cross-attention predicts `y_i`. With
-    ``--sync-shift`` a distance is paired with the row before, that of the token which is read.
+    ``--sync-shift`` a distance is paired with the row before, which predicts the token read.
     """
 
     def __init__(self, options: Any, task: Any) -> None:
@@ -60,11 +60,11 @@ class DistanceTerm(Term):
         """Return the loss of ``(B, T)`` distances and projected ones, summed."""
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Say whether the model ties distances, and this loss is wanted."""
+        """Return whether the model ties distances, and this loss has a weight."""
         return self.weight > 0 and "distance_attn" in extra
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum over the pairs of layers, and over words or pairs of words."""
+        """Sum the loss over the pairs of layers, and over words or pairs of words."""
         padding = sample["target"].eq(self.pad)
         losses = []
         for source, target, cross_attention in zip(

@@ -13,14 +13,14 @@ from .term import Log, Term, register_term
 
 @dataclass
 class SyncAttentionOptions(FairseqDataclass):
-    """SyncAttn's loss: its weight, and who takes part."""
+    """SyncAttn's loss: its weight, and which tokens count."""
 
     sync_weight: float = field(
         default=0.5, metadata={"help": "weight of the synchronous attention loss"}
     )
     sync_without_eos: bool = field(
         default=False,
-        metadata={"help": "leave the end of sentence out of the synchronous attention loss"},
+        metadata={"help": "synchronous attention loss: leave out the end of sentence"},
     )
 
 
@@ -28,12 +28,12 @@ class SyncAttentionOptions(FairseqDataclass):
 class SyncAttentionTerm(Term):
     """Squared distance of the decoder's dependency head to the encoder's, projected.
 
-    Several heads are averaged first. Tokens whose rows are zeros take no part: no decoder state
+    Several heads are averaged first. Tokens whose rows are zeros do not count: no decoder state
     stands for them (see :meth:`.DependencyHeads.show`).
 
     The projection D' is a softmax of values between 0 and 1, and so nearly uniform: a uniform D has
-    a lower loss than a gold tree (0.31 against 2.00 on one sentence). Without a dependency loss
-    beside it, this loss teaches the decoder's head to be flat.
+    a lower loss than a gold tree (0.31 against 2.00 on one sentence). On its own, without a
+    dependency loss, this loss teaches the decoder's head to be flat.
     """
 
     Options = SyncAttentionOptions
@@ -44,11 +44,11 @@ class SyncAttentionTerm(Term):
         self.eos = task.target_dictionary.eos() if options.sync_without_eos else None
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Say whether the model has a sync layer."""
+        """Return whether the model has a sync layer."""
         return "sync_attn" in extra
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum over the cells of all sentences."""
+        """Sum the loss over the cells of all sentences."""
         source, target = (
             torch.cat(extra[f"{side}_dependency"], dim=1).mean(1) for side in ("src", "tgt")
         )

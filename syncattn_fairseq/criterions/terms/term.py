@@ -1,4 +1,4 @@
-"""What every syntactic loss is made of, and the registry of them."""
+"""The base class of the syntactic losses, and their registry."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,21 +14,21 @@ Log = dict[str, Tensor]
 class Term(ABC):
     """A syntactic loss, added to the cross-entropy with its weight λ.
 
-    A term looks at what the model returned beside its scores and at the batch, and gives a sum over
-    the sentences of the batch. It weighs each sentence by that sentence alone: the objective of a
-    batch is then the sum of those of its parts, however it is split over steps and workers, and
-    whatever fairseq divides it by (``--sentence-avg``).
+    A term looks at the batch and at what the model returned besides its scores, and returns a sum
+    over the sentences. The weight of a sentence must not depend on the others: then the objective
+    of a batch is the sum of those of its parts, however the batch is split over steps and workers,
+    and whatever fairseq divides by (``--sentence-avg``).
 
     Args:
         options: the criterion's, with those of :attr:`Options`.
         task: fairseq's, which has the dictionaries.
     """
 
-    #: Its options, which the criterion gains.
+    #: Its options, added to the criterion's.
     Options: ClassVar[type[FairseqDataclass]]
     #: The option that holds λ.
     weight_option: ClassVar[str]
-    #: Under what it is registered, and its loss is logged.
+    #: The name under which it is registered, and its loss is logged.
     name: ClassVar[str]
 
     def __init__(self, options: Any, task: Any) -> None:
@@ -37,20 +37,20 @@ class Term(ABC):
 
     @abstractmethod
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Say whether model and batch have what this loss looks at."""
+        """Return whether model and batch have what this loss needs."""
 
     @abstractmethod
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Compute the loss and numbers to log, all summed over the batch and left on the device.
 
         Args:
-            extra: what the model returned beside its scores.
+            extra: what the model returned besides its scores.
             sample: the batch.
         """
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Hand what was logged to fairseq, over all workers; by default, the mean of a token."""
+        """Pass what was logged to fairseq, over all workers; by default, the mean per token."""
         if any(cls.name in log for log in logs):
             tokens = sum(log.get("ntokens", 0) for log in logs)
             total = sum(log.get(cls.name, 0) for log in logs)
@@ -66,7 +66,7 @@ T = TypeVar("T", bound=type[Term])
 
 
 def register_term(name: str) -> Callable[[T], T]:
-    """Register a term under a name; for use as a decorator, also from a user's ``--user-dir``.
+    """Register a term under a name; a decorator, which works in a user's ``--user-dir`` too.
 
     Raises:
         ValueError: the name is taken.
@@ -74,7 +74,7 @@ def register_term(name: str) -> Callable[[T], T]:
 
     def register(term: T) -> T:
         if name in TERMS:
-            raise ValueError(f"there is a loss named {name} already: choose another name")
+            raise ValueError(f"a loss named {name} already exists: choose another name")
         term.name = name
         TERMS[name] = term
         for notify in OBSERVERS:
@@ -85,22 +85,22 @@ def register_term(name: str) -> Callable[[T], T]:
 
 
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
-    """Log sums over whole logging intervals, for :func:`log_ratio`, with ``_`` before their names.
+    """Log sums over logging intervals for :func:`log_ratio`, under their names with a ``_`` before.
 
     Args:
         logs: of all workers.
-        names: of what the term has logged.
+        names: of numbers that the term logged.
     """
     for name in names:
         metrics.log_scalar_sum(f"_{name}", sum(log.get(name, 0) for log in logs))
 
 
 def log_ratio(name: str, above: str, below: str, scale: float = 1.0) -> None:
-    """Log the ratio of two sums; nothing waits for the device until it is printed.
+    """Log the ratio of two sums, which waits for the device only when it is printed.
 
     Args:
-        name: under which it is logged.
-        above, below: the sums above and below the line, see :func:`log_sums`.
+        name: of the ratio.
+        above, below: names of the sums, see :func:`log_sums`.
         scale: 100 for a percentage.
     """
 
