@@ -60,7 +60,7 @@ def test_rooms_work_where_fairseq_is_not_installed() -> None:
     assert parents == "[1, 2, 2]"
     assert float(loss) == pytest.approx(1.386294)
     assert (aer, leaves) == ("0.0", "the man sleeps")
-    assert error.startswith("'stanza' names no parser")
+    assert error.startswith("'stanza' does not name a parser")
 
 
 ORDERS = {

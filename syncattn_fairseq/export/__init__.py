@@ -1,4 +1,4 @@
-"""Models out of fairseq: as plain Transformers, for fairseq itself and for other programs."""
+"""Export of models as plain Transformers, for fairseq itself and for other programs."""
 
 from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)
 from .export import FORMATS, export

@@ -1,4 +1,4 @@
-"""Whether an exported model gives sentences the same scores."""
+"""The check that an exported model gives sentences the same scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 
-#: Splits to take sentences from, the first that there is.
+#: Splits to take sentences from; the first one that exists is used.
 _SPLITS = ("valid", "test", "train")
 _SENTENCES = 20
 
@@ -22,9 +22,9 @@ class Sample:
     """Sentence pairs of the corpus.
 
     Attributes:
-        net_input: what a model is given, ``src_tokens`` and so on.
+        net_input: the model's input, ``src_tokens`` and so on.
         target: ``(B, T)`` tokens, padding on the right.
-        tokens: how many there are, ends of sentences included.
+        tokens: how many target tokens there are, including the ends of sentences.
     """
 
     net_input: dict[str, Tensor]
@@ -32,7 +32,7 @@ class Sample:
     tokens: int
 
     def sources(self, words: Sequence[str], field: str = "src_tokens") -> list[list[str]]:
-        """Return the symbols of each source, without its end; or, of another field, its labels."""
+        """Return each source's symbols without its end; for another field, its labels."""
         inside = self.net_input["src_tokens"] > 2  # <s>, <pad> and </s> come first
         rows = zip(self.net_input[field], inside, strict=True)
         return [[words[i] for i in row[there].tolist()] for row, there in rows]
@@ -46,7 +46,7 @@ def load_sample(task: Any) -> Sample:
     """Take some sentence pairs from the binarised corpus.
 
     Raises:
-        DataError: it has none.
+        DataError: the corpus has none.
     """
     for split in _SPLITS:
         try:
@@ -57,14 +57,14 @@ def load_sample(task: Any) -> Sample:
         batch = dataset.collater([dataset[i] for i in range(min(_SENTENCES, len(dataset)))])
         return Sample(batch["net_input"], batch["target"], int(batch["ntokens"]))
     raise DataError(
-        f"{task.cfg.data}: no {', '.join(_SPLITS)} to compare the scores of; "
+        f"{task.cfg.data}: no {', '.join(_SPLITS)} to compare scores on; "
         "give the folder of the binarised corpus"
     )
 
 
 @torch.no_grad()
 def scores(model: Any, net_input: dict[str, Tensor], target: Tensor) -> list[float]:
-    """Return the log-probability of each target by a model of fairseq's, in natural logarithms."""
+    """Return the natural log-probability of each target under a fairseq model."""
     output = model(**net_input)
     log_probabilities = model.get_normalized_probs(output, log_probs=True)
     found: list[float] = target_scores(log_probabilities, target)
@@ -72,7 +72,7 @@ def scores(model: Any, net_input: dict[str, Tensor], target: Tensor) -> list[flo
 
 
 def target_scores(log_probabilities: Tensor, target: Tensor) -> list[float]:
-    """Add up the log-probabilities ``(B, T, V)`` of the tokens of each target, ``(B, T)``."""
+    """Add up the log-probabilities ``(B, T, V)`` of each target's tokens, ``(B, T)``."""
     of_tokens = log_probabilities.gather(2, target.unsqueeze(2)).squeeze(2)
     found: list[float] = of_tokens.masked_fill(target == 1, 0).sum(1, dtype=torch.float64).tolist()
     return found
@@ -81,22 +81,22 @@ def target_scores(log_probabilities: Tensor, target: Tensor) -> list[float]:
 def compare(
     expected: Sequence[float], found: Sequence[float], tokens: int, exact: bool, where: Path | str
 ) -> str:
-    """Say how far the scores of an exported model are from those of the checkpoint.
+    """Compare an exported model's scores with the checkpoint's, and describe the difference.
 
     Args:
-        expected: of the checkpoint.
-        found: of the export.
-        tokens: in all.
-        exact: whether weights are float32 still; if not, they may differ more.
-        where: what to call the export in the error.
+        expected: the checkpoint's scores.
+        found: the export's scores.
+        tokens: the number of target tokens.
+        exact: whether weights are still float32; if not, scores may differ more.
+        where: the export's name in the error.
 
     Raises:
-        DataError: they differ by more than rounding explains.
+        DataError: the scores differ by more than rounding explains.
     """
     difference = sum(abs(a - b) for a, b in zip(expected, found, strict=True)) / tokens
     if not difference < (1e-4 if exact else 0.2):
         raise DataError(
-            f"{where}: the exported model is not the same: the log-probabilities of "
+            f"{where}: the exported model computes something else: the log-probabilities of "
             f"{len(expected)} sentences differ by {difference:.2g} a token; nothing was written"
         )
     return f"{len(expected)} sentences score the same to {difference:.1g} nats a token"

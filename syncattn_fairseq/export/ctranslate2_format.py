@@ -1,4 +1,4 @@
-"""CTranslate2, which decodes on its own, several times as fast as fairseq."""
+"""CTranslate2, which decodes without fairseq, several times as fast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh", "swish"
 
 
 class CTranslate2Format(Format):
-    """The files of a CTranslate2 model, built on its specifications."""
+    """The files of a CTranslate2 model, built with its own model specifications."""
 
     quantizations = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16",
                      "bfloat16")  # fmt: skip
@@ -29,9 +29,9 @@ class CTranslate2Format(Format):
         refuse_options(plain, "CTranslate2")
         cfg = plain.model.cfg
         if cfg.encoder.normalize_before != cfg.decoder.normalize_before:
-            plain.reject("CTranslate2 needs --normalize-before on both sides or on none")
+            plain.reject("CTranslate2 needs --normalize-before on both sides or on neither")
         if cfg.no_decoder_final_norm:
-            plain.reject("CTranslate2 needs what --no-decoder-final-norm leaves out")
+            plain.reject("CTranslate2 needs the norm that --no-decoder-final-norm leaves out")
         if cfg.activation_fn not in _ACTIVATIONS:
             plain.reject(f"CTranslate2 has no --activation-fn {cfg.activation_fn}")
 
@@ -96,7 +96,7 @@ class CTranslate2Format(Format):
 
 
 def refuse_options(plain: Plain, program: str) -> None:
-    """Raise `DataError` for what no program but fairseq has."""
+    """Raise `DataError` for options that only fairseq supports."""
     cfg = plain.model.cfg
     if cfg.encoder.attention_heads != cfg.decoder.attention_heads:
         plain.reject(f"{program} needs as many heads in the encoder as in the decoder")
@@ -114,7 +114,7 @@ def refuse_options(plain: Plain, program: str) -> None:
 
 
 def _fill_stack(spec: Any, module: Any) -> None:
-    """Fill in the layers of encoder or decoder, and what lies before and behind them."""
+    """Fill in the layers of encoder or decoder, and what comes before and after them."""
     spec.scale_embeddings = module.embed_scale != 1.0
     positions = module.embed_positions
     table = (
@@ -135,7 +135,7 @@ def _fill_stack(spec: Any, module: Any) -> None:
 
 
 def _fill_attention(spec: Any, module: Any, norm: Any) -> None:
-    """Fill in an attention; CTranslate2 joins the projections of one input."""
+    """Fill in an attention; CTranslate2 joins projections of the same input."""
     query, key, value = module.q_proj, module.k_proj, module.v_proj
     joined = [[query, key, value]] if module.self_attention else [[query], [key, value]]
     for linear_spec, projections in zip(spec.linear, joined, strict=False):

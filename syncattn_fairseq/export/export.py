@@ -1,4 +1,4 @@
-"""One export, from a checkpoint to a folder that has been checked."""
+"""One export, from a checkpoint to a checked folder."""
 
 from __future__ import annotations
 
@@ -35,24 +35,23 @@ def export(
     """Write a model for another program, and check that it gives sentences the same scores.
 
     Args:
-        path: of a checkpoint.
-        data: folder of the binarised corpus: for the dictionaries, and for the sentences.
+        path: the checkpoint.
+        data: folder of the binarised corpus, for the dictionaries and for sentences.
         format: ``fairseq``, ``ctranslate2`` or ``transformers``.
-        output: folder to make; it appears when all is done and checked.
-        quantization: what weights are stored as; None: float32.
-        subwords: the subword model, which is copied along; two where source and target have their
-            own.
+        output: folder to make; it appears when everything is done and checked.
+        quantization: type of the stored weights; None: float32.
+        subwords: the subword model, which is copied too; two if source and target have their own.
 
     Returns:
-        What the check has found, in words.
+        The result of the check, in words.
 
     Raises:
-        DataError: no plain Transformer computes what the model does, the format has no place for
+        DataError: no plain Transformer computes what the model does, the format cannot represent
             something, or scores differ.
     """
     output = Path(output)
     if output.exists():
-        raise DataError(f"{output}: is there already; remove it or name another folder")
+        raise DataError(f"{output}: already exists; remove it or name another folder")
     kind = FORMATS[format]()
     if quantization is not None and quantization not in kind.quantizations:
         known = ", ".join(kind.quantizations) or "none"

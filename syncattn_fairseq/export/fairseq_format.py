@@ -1,4 +1,4 @@
-"""fairseq's own Transformer: a checkpoint that it decodes without this package."""
+"""fairseq's own Transformer: a checkpoint that fairseq decodes without this package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .check import Sample, scores
 from .format import Format
 from .plain import Plain
 
-#: What fairseq's ``from_pretrained`` looks for beside a model.
+#: What fairseq's ``from_pretrained`` looks for next to a model.
 _PIECES, _CODES = "sentencepiece.bpe.model", "bpecodes"
 
 
@@ -44,8 +44,8 @@ class FairseqFormat(Format):
         task |= {"dataset_impl": None, "required_seq_len_multiple": 1}
         task |= {"source_lang": plain.source, "target_lang": plain.target}
         task |= {side: plain.task.cfg[side] for side in ("left_pad_source", "left_pad_target")}
-        # Nothing but plain values: since PyTorch 2.6 fairseq can load nothing else, unless someone
-        # names the classes in advance, as this package does.
+        # Plain values only: since PyTorch 2.6 fairseq can load nothing else unless the classes are
+        # registered in advance, as this package does.
         state = {
             "args": None,
             "cfg": _values(
@@ -98,7 +98,7 @@ def _subword_file(path: Path) -> str:
 
 
 def _values(value: Any) -> Any:
-    """Reduce what a checkpoint says of itself to numbers, texts, lists and dictionaries."""
+    """Reduce a checkpoint's metadata to numbers, strings, lists and dictionaries."""
     if OmegaConf.is_config(value):
         value = OmegaConf.to_container(value, enum_to_str=True)
     if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
-"""From a syntax Transformer to the plain one that computes the same, where there is one.
+"""From a syntax Transformer to the plain one that computes the same, if there is one.
 
-All that depends on the kinds of heads, and on how they name their parameters, is here.
+Everything that depends on the kinds of heads and on their parameters' names is here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..modules import TreeCrossAttention
 from ..modules.folded_linear import FoldedLinear
 from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
 
-#: What stays of our options where a model is read as a syntax Transformer again: which of its
-#: heads are a parser's, and which layer aligns. To fairseq's own Transformer they say nothing.
+#: Options kept so that an export can be read as a syntax Transformer again: which of its heads are
+#: a parser's, and which layer aligns. fairseq's own Transformer ignores them.
 _KEPT = (
     "encoder_dependency_layer",
     "decoder_dependency_layer",
@@ -25,24 +25,24 @@ _KEPT = (
     "tgt_dependency_rows",
 )
 
-#: Why kinds of heads do not fold.
+#: Why these kinds of heads do not fold.
 _REASONS: dict[type[Heads], str] = {
-    DependencyHeads: "its parser (LISA) rectifies queries and keys, which no plain head does",
-    GatedHeads: "its heads are gated by distances that they measure (LPSI); no plain head is",
-    ParentScaledHeads: "its heads are scaled by the source's parse (PASCAL); no plain head is",
-    WindowHeads: "its heads see a window only (local attention), which no other program has",
+    DependencyHeads: "its parser (LISA) rectifies queries and keys; plain heads do not",
+    GatedHeads: "its heads are gated by distances that they measure (LPSI); plain heads are not",
+    ParentScaledHeads: "its heads are scaled by the source's parse (PASCAL); plain heads are not",
+    WindowHeads: "its heads see only a window (local attention), which no other program supports",
 }
 
 
 def refuse(model: Any, name: str) -> None:
-    """Check that a plain Transformer can compute what a model does, labels of the source aside.
+    """Check that a plain Transformer can compute what a model does, apart from source labels.
 
     Args:
         model: built by fairseq.
-        name: what to call it in the error.
+        name: the model's name in the error.
 
     Raises:
-        DataError: it cannot; says which system it is and why.
+        DataError: it cannot; the message says which system it is and why.
     """
     if not isinstance(model, TransformerModelBase):
         kind = type(model).__name__
@@ -53,27 +53,29 @@ def refuse(model: Any, name: str) -> None:
 
 
 def _reason(module: Any) -> str | None:
-    """Say why a module has no place in a plain Transformer."""
+    """Say why a plain Transformer cannot have a module; None if it can."""
     if isinstance(module, TreeCrossAttention):
-        return "its cross-attention reads the source's tree (SDAtt), which no other program has"
+        return (
+            "its cross-attention reads the source's tree (SDAtt), which no other program supports"
+        )
     if not isinstance(module, Heads) or module.folds:
         return None
     for kind, reason in _REASONS.items():
         if isinstance(module, kind):
             return reason
-    return f"its {module.title} heads are no ordinary ones with other projections"
+    return f"its {module.title} heads are not ordinary heads with other projections"
 
 
 @torch.no_grad()
 def fold(model: Any, options: Any, task: Any) -> TransformerModel:
-    """Return fairseq's own Transformer that computes what a model does, in evaluation, on the CPU.
+    """Build fairseq's own Transformer that computes the same in evaluation, on the CPU.
 
-    A bi-affine head is an ordinary one with another query: U, and a key bias, are multiplied into
-    the query projection. An embedding of labels is left out.
+    A bi-affine head is an ordinary one with another query: U and a key bias are multiplied into the
+    query projection. A label embedding is left out.
 
     Args:
-        model: a Transformer that `refuse` lets pass.
-        options: of it, as `plain_options` wants them.
+        model: a Transformer that `refuse` accepts.
+        options: its options, from `plain_options`.
         task: has the dictionaries.
     """
     model.eval()
@@ -83,17 +85,17 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
             state[f"{name}.weight"] = module.weight.float().cpu()
             state[f"{name}.bias"] = module.bias.float().cpu()
     plain: TransformerModel = TransformerModel.build_model(plain_options(model, options), task)
-    # What the syntactic parts have beside them is folded in, or is labels.
+    # The other parameters of syntactic parts are folded in, or are label embeddings.
     plain.load_state_dict({key: state[key] for key in plain.state_dict()})
     return plain.eval()
 
 
 def plain_options(model: Any, options: Any) -> Namespace:
-    """Return the options of the plain Transformer, for ``--arch transformer``, and no others.
+    """Return only the options of the plain Transformer, for ``--arch transformer``.
 
     Args:
         model: the syntax Transformer.
-        options: those that it was built from: a namespace, or a config as in a checkpoint.
+        options: the options it was built from: a namespace, or a config as in a checkpoint.
     """
     parser = ArgumentParser()
     TransformerModel.add_args(parser)
@@ -101,7 +103,7 @@ def plain_options(model: Any, options: Any) -> Namespace:
     names |= {"max_source_positions", "max_target_positions", *_KEPT}
     given = vars(options) if isinstance(options, Namespace) else dict(options)
     found = {name: value for name, value in given.items() if name in names}
-    # What is for training only has no place in the copies of layers that other programs make.
+    # Other programs copy the layers, and these options matter only in training.
     found |= {"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}
     found |= {"encoder_layers_to_keep": None, "decoder_layers_to_keep": None}
     found |= {"checkpoint_activations": False, "offload_activations": False}

@@ -13,17 +13,17 @@ from .plain import Plain
 class Format(ABC):
     """Writes models for one program, and reads them back."""
 
-    #: What weights can be stored as, beside float32.
+    #: Types that weights can be stored as, besides float32.
     quantizations: Sequence[str] = ()
-    #: Whether :func:`..inference.load` takes the folder.
+    #: Whether :func:`..inference.load` accepts the folder.
     loads_here = True
 
     @abstractmethod
     def refuse(self, plain: Plain) -> None:
-        """Check that the format has a place for everything of a model.
+        """Check that the format can represent everything in a model.
 
         Raises:
-            DataError: it has not, or the program is not installed.
+            DataError: it cannot, or the program is not installed.
         """
 
     @abstractmethod
@@ -32,11 +32,11 @@ class Format(ABC):
 
     @abstractmethod
     def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
-        """Return the log-probability of each target of a sample, by what was written."""
+        """Return the log-probability of each target of a sample under the written model."""
 
     @abstractmethod
     def usage(self, plain: Plain, folder: Path) -> str:
-        """Return three lines of Python that translate with what was written.
+        """Return three lines of Python that translate with the written model.
 
         Args:
             plain: the model.

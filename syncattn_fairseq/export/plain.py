@@ -1,4 +1,4 @@
-"""A model on its way out of fairseq."""
+"""A model about to be exported."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .fold import alignment_layer, fold, plain_options, refuse
 
 @dataclass(frozen=True)
 class Plain:
-    """A plain Transformer, and all that goes with it.
+    """A plain Transformer and everything that goes with it.
 
     Attributes:
         name: the path of its checkpoint.
         original: the model that was folded.
         model: fairseq's own Transformer, which computes the same.
-        options: of the latter.
+        options: the latter's options.
         task: has the dictionaries.
-        source: language.
-        target: language.
+        source: source language.
+        target: target language.
         labels: embedding of the source's dependency labels, ``(L, d)``, which takes the last d
-            dimensions of the source's; None where the model reads none.
+            dimensions of the source embedding; None if the model reads no labels.
         alignment_layer: decoder layer, from 1, whose cross-attention aligns.
-        subwords: the subword models of source and target; None where there are none.
-        history: of the training, as fairseq keeps it.
+        subwords: the subword models of source and target; None if there are none.
+        history: the training's history, as fairseq keeps it.
     """
 
     name: str
@@ -62,15 +62,15 @@ class Plain:
 
     @property
     def label_names(self) -> Sequence[str]:
-        """The labels of the source, with fairseq's special symbols."""
+        """The source's labels, including fairseq's special symbols."""
         names: list[str] = self.task.source_label_dictionary.symbols
         return names
 
     def reject(self, reason: str) -> None:
-        """Raise `DataError`: the format has no place for the model.
+        """Raise `DataError`: the format cannot represent the model.
 
         Args:
-            reason: what the model has, and that the format lacks it.
+            reason: what the model has and the format lacks.
         """
         raise DataError(f"{self.name}: cannot be exported: {reason}")
 
@@ -79,16 +79,18 @@ def load_plain(path: str | Path, data: str | Path, subwords: Sequence[str | Path
     """Load a checkpoint and fold it.
 
     Args:
-        path: of the checkpoint.
+        path: the checkpoint.
         data: folder of the binarised corpus, with its dictionaries.
         subwords: as for :func:`..inference.load`.
 
     Raises:
-        DataError: it is no checkpoint, or no plain Transformer computes what it does.
+        DataError: the file is not a checkpoint, or no plain Transformer computes what it does.
     """
     ensemble = Ensemble(str(path), data)
     if len(ensemble.models) > 1:
-        raise DataError(f"{path}: an ensemble; export its models one by one, or their average")
+        raise DataError(
+            f"{path}: this is an ensemble; export its models one by one, or their average"
+        )
     [model] = ensemble.models
     refuse(model, str(path))
     embedding = getattr(model.encoder, "label_embedding", None)

@@ -1,4 +1,4 @@
-"""Hugging Face Transformers: fairseq's Transformer has a class of its own there, FSMT."""
+"""Hugging Face Transformers, where FSMT is the class for fairseq's Transformer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
 
 
 class TransformersFormat(Format):
-    """A folder for ``from_pretrained``: the model, and a tokenizer."""
+    """A folder for ``from_pretrained``: the model and a tokenizer."""
 
     loads_here = False
 
@@ -35,16 +35,16 @@ class TransformersFormat(Format):
                 "--format ctranslate2 has them"
             )
         if cfg.encoder.normalize_before or cfg.decoder.normalize_before:
-            plain.reject("FSMT of Hugging Face has no --normalize-before; CTranslate2 has")
+            plain.reject("FSMT of Hugging Face has no --normalize-before; use --format ctranslate2")
         if cfg.layernorm_embedding or cfg.encoder.learned_pos or cfg.decoder.learned_pos:
             plain.reject(
-                "FSMT of Hugging Face has no --layernorm-embedding and no learned positions; "
-                "CTranslate2 has"
+                "FSMT of Hugging Face has no --layernorm-embedding and no learned positions; use "
+                "--format ctranslate2"
             )
         if not cfg.share_decoder_input_output_embed:
             plain.reject(
-                "FSMT of Hugging Face shares the decoder's input and output embeddings, the model "
-                "does not (--share-decoder-input-output-embed)"
+                "FSMT of Hugging Face shares the decoder's input and output embeddings, but the "
+                "model does not (--share-decoder-input-output-embed)"
             )
         if cfg.activation_fn not in _ACTIVATIONS:
             plain.reject(f"FSMT of Hugging Face has no --activation-fn {cfg.activation_fn}")
@@ -76,11 +76,12 @@ class TransformersFormat(Format):
         model = transformers.FSMTForConditionalGeneration(config)
         state = {f"model.{key}": value for key, value in plain.model.state_dict().items()}
         missing, unexpected = model.load_state_dict(state, strict=False)
-        # Its sinusoids, which it makes itself, are the only parameters that fairseq does not save.
+        # Only its sinusoids may be missing: it computes them itself, and fairseq does not save
+        # them.
         wrong = [key for key in missing if "embed_positions" not in key]
         wrong += [key for key in unexpected if not key.endswith((".version", "._float_tensor"))]
         if wrong:
-            raise DataError(f"{plain.name}: transformers has other parameters: {', '.join(wrong)}")
+            raise DataError(f"{plain.name}: FSMT has different parameters: {', '.join(wrong)}")
         model.generation_config.max_length = 200  # as fairseq's --max-len-b
         model.save_pretrained(folder)
         _write_tokenizer(plain, folder)
@@ -124,8 +125,8 @@ def _load_transformers() -> Any:
 def _write_tokenizer(plain: Plain, folder: Path) -> None:
     """Write a tokenizer that numbers subwords as fairseq does.
 
-    With sentencepiece it is Marian's, which cuts text itself. Else it splits at spaces, and takes
-    text that is cut already.
+    With sentencepiece it is Marian's, which splits text into subwords itself. Otherwise it splits
+    at spaces and takes text that is already in subwords.
     """
     cut = plain.subwords is not None and all(
         isinstance(open_cutter(path), Pieces) for path in plain.subwords
@@ -156,8 +157,8 @@ def _write_splitter(plain: Plain, folder: Path) -> None:
 
     if [*plain.source_words] != [*plain.target_words]:
         plain.reject(
-            "without sentencepiece, a tokenizer of Hugging Face needs a dictionary that source and "
-            "target share (syncattn-preprocess --joined-dictionary)"
+            "without sentencepiece, a Hugging Face tokenizer needs one dictionary for source and "
+            "target (syncattn-preprocess --joined-dictionary)"
         )
     numbers = {word: number for number, word in enumerate(plain.source_words)}
     splitter = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))

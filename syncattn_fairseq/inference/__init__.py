@@ -1,4 +1,4 @@
-"""Models from Python: text in; translations, parses, alignments and distances out."""
+"""Models in Python: text in; translations, parses, alignments and distances out."""
 
 from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .load import load

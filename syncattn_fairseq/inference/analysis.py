@@ -1,4 +1,4 @@
-"""What a model says of a sentence: its translation, parses, links and distances."""
+"""What a model says about a sentence: its translation, parses, links and distances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..trees.brackets import Tree
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence in the subwords that a model reads or writes.
+    """A sentence as the subwords that a model reads or writes.
 
     Args:
         pieces: its subwords.
@@ -32,7 +32,7 @@ class Sentence:
 
     @cached_property
     def words(self) -> list[str]:
-        """The words that the subwords make."""
+        """The words that the subwords make up."""
         return join_subwords(self.pieces, self.scheme)
 
     @cached_property
@@ -46,19 +46,19 @@ class Sentence:
 
 
 class Translation(str):
-    """A translation: the text, which also knows the subwords that it was written in.
+    """A translation: the text, which also knows its subwords.
 
     Attributes:
-        sentence: its subwords.
-        score: mean log-probability (natural) of a subword and the end of sentence, with the
-            length penalty that the model was told to use; NaN where the model did not write it.
+        sentence: the subwords.
+        score: mean natural log-probability per subword, counting the end of sentence, with the
+            model's length penalty; NaN if the model did not write the translation.
     """
 
     sentence: Sentence
     score: float
 
     def __new__(cls, sentence: Sentence, score: float = float("nan")) -> Translation:
-        """Make the text of the sentence."""
+        """Make the text from the sentence."""
         made = super().__new__(cls, sentence)
         made.sentence, made.score = sentence, score
         return made
@@ -70,8 +70,8 @@ class Parse:
 
     Args:
         sentence: n subwords.
-        attention: ``(n, n)`` probabilities, row = dependent, mean over the dependency heads; what
-            is missing to 1 goes to the end of sentence.
+        attention: ``(n, n)`` probabilities, row = dependent, mean over the dependency heads; the
+            rest of each row, up to 1, goes to the end of sentence.
     """
 
     sentence: Sentence
@@ -87,17 +87,17 @@ class Parse:
     def heads(self) -> list[int]:
         """The word, from 1, that each word attends to most; 0 for itself.
 
-        A word's final subword speaks for it (rule ``chain``). Nothing keeps these heads from
-        forming a cycle, or several roots: :attr:`tree` does.
+        A word's last subword stands for it (rule ``chain``). These heads may form cycles or have
+        several roots; those of :attr:`tree` do not.
         """
         return find_word_heads(self.piece_heads, self.sentence.lengths)
 
     @cached_property
     def tree(self) -> list[int]:
-        """The heads of the most probable tree with one root: each word's, from 1, 0 for the root.
+        """The head of each word, from 1, in the most probable tree with one root; 0 for the root.
 
-        A word's probability of a head is what its final subword attends to the subwords of that
-        word; of being the root, to its own.
+        The probability of a head is the attention of the word's last subword to that word's
+        subwords; of being the root, its attention to its own word.
         """
         lengths = self.sentence.lengths
         if not lengths:
@@ -107,9 +107,9 @@ class Parse:
         return best_tree(words)
 
     def conllu(self) -> str:
-        """Return the tree in CoNLL-U, with the blank line that ends it.
+        """Return the tree in CoNLL-U, including the blank line at the end.
 
-        The heads of a model have no names: every relation is ``dep``, but for ``root``.
+        A model's heads have no labels: every relation except ``root`` is ``dep``.
         """
         lines = [f"# text = {self.sentence}"]
         for number, (word, head) in enumerate(zip(self.sentence.words, self.tree, strict=True), 1):
@@ -125,8 +125,8 @@ class Alignment:
     Args:
         source: n subwords.
         target: m subwords.
-        attention: ``(m, n)`` probabilities of one layer, mean over its heads; what is missing to 1
-            goes to the end of sentence.
+        attention: ``(m, n)`` probabilities of one layer, mean over its heads; the rest of each row,
+            up to 1, goes to the end of sentence.
     """
 
     source: Sentence
@@ -135,18 +135,18 @@ class Alignment:
 
     @cached_property
     def piece_links(self) -> list[Link]:
-        """Source and target subword, from 0: each target subword's highest attention."""
+        """The (source, target) subword links, from 0: each target subword's highest attention."""
         if not self.attention.size:
             return []
         return [(source, target) for target, source in enumerate(self.attention.argmax(1).tolist())]
 
     @cached_property
     def links(self) -> list[Link]:
-        """Source and target word, from 0: those of which subwords are linked."""
+        """The (source, target) words, from 0, whose subwords are linked."""
         return sorted(link_words(self.piece_links, self.source.lengths, self.target.lengths))
 
     def __str__(self) -> str:
-        """Return the links of words as they are usually written, ``0-0 1-2``."""
+        """Return the word links in the usual notation, ``0-0 1-2``."""
         return " ".join(f"{source}-{target}" for source, target in self.links)
 
 
@@ -156,8 +156,8 @@ class Distances:
 
     Args:
         sentence: n subwords.
-        layers: n distances by the number of their layer, from 1, mean over its heads; each is the
-            gap before its subword.
+        layers: for each layer number, from 1, the n distances, mean over the heads; each is the gap
+            before its subword.
     """
 
     sentence: Sentence
@@ -174,12 +174,12 @@ class Distances:
         """
         if layer is not None and layer not in self.layers:
             known = ", ".join(map(str, self.layers))
-            raise DataError(f"no distances of layer {layer}; there are those of {known}")
+            raise DataError(f"no distances of layer {layer}; there are distances of {known}")
         distances = self.layers[max(self.layers) if layer is None else layer]
         return [*compress(distances, find_word_starts(self.sentence.pieces, self.sentence.scheme))]
 
     def tree(self, layer: int | None = None) -> Tree | None:
-        """Split the sentence again and again where the distance is largest; None if it is empty."""
+        """Split the sentence recursively where the distance is largest; None if it is empty."""
         gaps = self.of_words(layer)
         return split_by_distances(gaps, self.sentence.words) if gaps else None
 
@@ -189,7 +189,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pair(Generic[T]):
-    """What a model says of a source and its translation; None for a side that it is silent on."""
+    """What a model says about source and translation; None for a side it says nothing about."""
 
     translation: Translation
     source: T | None
@@ -200,9 +200,9 @@ def best_tree(scores: np.ndarray) -> list[int]:
     """Return the heads, from 1, of the most probable tree with one root.
 
     Args:
-        scores: ``(n, n)`` probabilities, row = dependent, on the diagonal of being the root.
+        scores: ``(n, n)`` probabilities, row = dependent; the diagonal is for being the root.
     """
-    import networkx  # which torch needs too; it takes a moment to import
+    import networkx  # installed with torch; slow to import
 
     logs = np.log(scores.astype(np.float64).clip(1e-30))
     only_root = -1000.0 * (len(scores) + 1)  # a second root costs more than any other tree

@@ -1,4 +1,4 @@
-"""Checkpoints of fairseq: every system of this package, and fairseq's own Transformer."""
+"""fairseq checkpoints: every system of this package, and fairseq's own Transformer."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from .subwords import Cutter
 
 
 class CheckpointModel(Model):
-    """An ensemble of checkpoints, usually of one.
+    """An ensemble of checkpoints, usually just one.
 
     Args:
-        ensemble: what to decode with.
-        cutters: of source and target.
-        device: where to.
+        ensemble: the checkpoints.
+        cutters: for source and target.
+        device: where to run.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class CheckpointModel(Model):
         self.device = device
         for model in self.models:
             model.to(device).eval()
-            # As fairseq-generate does: what never changes again is computed once.
+            # As in fairseq-generate: what no longer changes is computed once.
             model.prepare_for_inference_(
                 OmegaConf.create({"generation": {"print_alignment": None}})
             )
@@ -120,7 +120,7 @@ class CheckpointModel(Model):
             return
         decoders = [model.decoder for model in self.models]
         if not all(hasattr(decoder, "show_head") for decoder in decoders):
-            raise DataError(f"{self.name}: the model can show the mean of its heads only")
+            raise DataError(f"{self.name}: the model can show only the mean of its heads")
         try:
             for decoder in decoders:
                 decoder.show_head(head)
@@ -166,7 +166,7 @@ class CheckpointModel(Model):
         return found
 
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
-        """Make a batch of sentences, which comes in an order of its own: ``id`` tells."""
+        """Make a batch of sentences; fairseq reorders them, ``id`` gives their numbers."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
         if self.ensemble.reads_parses and self.task.cfg.source_parser is None:
             raise DataError(
@@ -178,8 +178,8 @@ class CheckpointModel(Model):
         for source in sources:
             if len(source.pieces) >= longest:
                 raise DataError(
-                    f"{self.name}: a sentence has {len(source.pieces)} subwords, the model reads "
-                    f"{longest - 1} at most; split it: {str(source)[:60]!r}..."
+                    f"{self.name}: a sentence has {len(source.pieces)} subwords, but the model "
+                    f"reads at most {longest - 1}; split it: {str(source)[:60]!r}..."
                 )
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
         heads, labels = self.task.input_parses(texts)
@@ -196,7 +196,7 @@ class CheckpointModel(Model):
     def _forced(
         self, pairs: Sequence[tuple[Sentence, Translation]]
     ) -> Iterator[tuple[list[int], Forced]]:
-        """Force translations through the models; yield batches, and whose they are."""
+        """Force translations through the models; yield batches and their sentences' indices."""
         dictionary = self.task.target_dictionary
         for indices in self._batches([source for source, _ in pairs]):
             batch = self._batch([pairs[i][0] for i in indices])
@@ -213,23 +213,22 @@ class CheckpointModel(Model):
 
 
 class Ensemble:
-    """Checkpoints of fairseq, and the task that goes with them.
+    """fairseq checkpoints and their task.
 
     Args:
-        paths: of the checkpoints, separated by ``:`` as fairseq has it.
-        data: folder with the dictionaries; None: where the checkpoint is, or where its training
-            had them.
-        source_parser: what parses the source, see :func:`..parsing.registry.open_parser`.
+        paths: the checkpoints, separated by ``:`` as in fairseq.
+        data: folder with the dictionaries; None: the checkpoint's folder, or the one used in
+            training.
+        source_parser: the source's parser, see :func:`..parsing.registry.open_parser`.
 
     Raises:
-        DataError: something is no checkpoint of a translation model, or the dictionaries are not
-            there.
+        DataError: a file is not a translation model's checkpoint, or the dictionaries are missing.
     """
 
     def __init__(
         self, paths: str, data: str | Path | None = None, source_parser: str | None = None
     ) -> None:
-        for room in ("tasks", "data"):  # they tell the size of all that they load
+        for room in ("tasks", "data"):  # they log the size of everything they load
             logging.getLogger(f"fairseq.{room}").setLevel(logging.WARNING)
         self.name = paths
         self.paths = [Path(path) for path in utils.split_paths(paths)]
@@ -244,14 +243,14 @@ class Ensemble:
         self.reads_parses = fields.reads("heads") or fields.reads("labels")
         if self.reads_parses and source_parser is not None:
             self.task.cfg.source_parser = source_parser
-            self.task.input_parses  # noqa: B018  (opens the parser, or says at once why not)
-        #: Options of the first model, as its training had them.
+            self.task.input_parses  # noqa: B018  (opens the parser, or fails at once)
+        #: The first model's training options.
         self.options = states[0]["cfg"]["model"]
-        #: Of that training, as fairseq keeps it.
+        #: That training's history, as fairseq keeps it.
         self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
 
     def _find_data(self, given: str | Path | None, trained: dict[str, Any]) -> Path:
-        """Find the dictionaries, and with them the languages where training did not name them."""
+        """Find the dictionaries, and from them the languages if training did not name them."""
         places = [self.paths[0].parent, *map(Path, utils.split_paths(trained.get("data") or ""))]
         if given is not None:
             places = [Path(path) for path in utils.split_paths(str(given))]
@@ -273,8 +272,8 @@ class Ensemble:
         for option in ("left_pad_source", "left_pad_target"):
             if option in trained:
                 cfg[option] = trained[option]
-        cfg.missing_parses = "ignore"  # of single sentences that the parser cannot parse
-        # What would else be taken from the rest of a command's options.
+        cfg.missing_parses = "ignore"  # the parser may fail on some sentences
+        # fairseq would otherwise take these from the command's other options.
         cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
         cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
         return TranslationWithSyntaxTask.setup_task(cfg)
@@ -286,7 +285,7 @@ class Ensemble:
             model.load_state_dict(state["model"], strict=True, model_cfg=options)
         except RuntimeError as error:
             raise DataError(
-                f"{path}: does not fit the dictionaries in {self.data}, or is of another version "
+                f"{path}: does not fit the dictionaries in {self.data}, or is from another version "
                 f"({str(error).splitlines()[-1].strip()})"
             ) from None
         except ValueError as error:
@@ -299,28 +298,28 @@ def _load(path: Path) -> dict[str, Any]:
         state: dict[str, Any] = checkpoint_utils.load_checkpoint_to_cpu(str(path))
     except (pickle.UnpicklingError, RuntimeError, KeyError, AttributeError, EOFError) as error:
         raise DataError(
-            f"{path}: fairseq cannot load it ({type(error).__name__}); give a checkpoint of fairseq"
+            f"{path}: fairseq cannot load it ({type(error).__name__}); give a fairseq checkpoint"
         ) from error
     if not (isinstance(state, dict) and "model" in state and state.get("cfg")):
-        raise DataError(f"{path}: holds no model of fairseq")
+        raise DataError(f"{path}: contains no fairseq model")
     return state
 
 
 def _options(cfg: Any) -> dict[str, Any]:
-    """Return options by name; fairseq has some as a namespace, some as a config."""
+    """Return options by name; fairseq stores some as a namespace, some as a config."""
     return dict(cfg) if OmegaConf.is_config(cfg) else vars(cfg)
 
 
 def _with_parsers(options: Any) -> Any:
-    """Read the heads of an exported model that were a parser's as parsers, which they still are.
+    """Restore the parser heads of an exported model.
 
-    Exports name them in their options; fairseq's own Transformer takes no notice.
+    Exports name these heads in their options, which fairseq's own Transformer ignores.
 
     Args:
-        options: of a checkpoint.
+        options: a checkpoint's options.
 
     Returns:
-        Those of a syntax Transformer with ordinary heads for an export, else ``options``.
+        For an export, the options of a syntax Transformer with ordinary heads; else ``options``.
     """
     found = _options(options)
     if found.get("arch") != "transformer" or "alignment_layer" not in found:
@@ -330,7 +329,7 @@ def _with_parsers(options: Any) -> Any:
 
 
 def _unread(sentence: Sentence) -> Parse | None:
-    """Return the parse of a sentence that has no words."""
+    """Return the parse of a sentence without words."""
     return None if sentence.pieces else Parse(sentence, _nothing(sentence, sentence))
 
 

@@ -1,4 +1,4 @@
-"""Models that were exported to CTranslate2: neither fairseq nor torch is needed to run them."""
+"""Models exported to CTranslate2, which run without fairseq and torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .analysis import Alignment, Sentence, Translation
 from .model import Model
 from .subwords import Cutter, open_cutters
 
-#: Between a subword and its dependency label.
+#: Separates a subword from its dependency label.
 FACTOR = "￨"
 
 _ABOUT = "syncattn.json"
@@ -24,15 +24,15 @@ _LONGEST_TARGET = 200  # as fairseq's --max-len-b
 
 @dataclass(frozen=True)
 class About:
-    """What an exported folder says of itself.
+    """The description stored in an exported folder.
 
     Attributes:
         format: ``fairseq``, ``ctranslate2`` or ``transformers``.
-        source: language.
-        target: language.
+        source: source language.
+        target: target language.
         labels: whether the source carries dependency labels.
         alignment_layer: decoder layer, from 1, whose attention aligns.
-        longest_source: subwords that can be read at most.
+        longest_source: the most subwords that a source may have.
     """
 
     format: str
@@ -43,12 +43,12 @@ class About:
     longest_source: int
 
     def write(self, folder: Path) -> None:
-        """Write it into a folder."""
+        """Write the description into a folder."""
         (folder / _ABOUT).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> About:
-        """Read it.
+        """Read the description from a folder.
 
         Raises:
             DataError: the folder was not made by ``syncattn-export``.
@@ -56,17 +56,19 @@ class About:
         try:
             return cls(**json.loads((folder / _ABOUT).read_text(encoding="utf-8")))
         except (FileNotFoundError, ValueError, TypeError):
-            raise DataError(f"{folder}: no {_ABOUT}; export the model by syncattn-export") from None
+            raise DataError(
+                f"{folder}: no {_ABOUT}; export the model with syncattn-export"
+            ) from None
 
 
 class CTranslate2Model(Model):
     """A model that CTranslate2 runs.
 
     Args:
-        folder: of the model.
-        about: what it says of itself.
-        cutters: of source and target.
-        source_parser: what parses the source, for models that read labels.
+        folder: the model's folder.
+        about: its description.
+        cutters: for source and target.
+        source_parser: the source's parser, for models that read labels.
         device: ``cpu`` or ``cuda``.
 
     Raises:
@@ -108,13 +110,13 @@ class CTranslate2Model(Model):
         layer: int | None = None,
         head: int | None = None,
     ) -> list[Alignment]:
-        """See `Model`; there is one layer only, which was chosen in the export."""
+        """See `Model`; there is only one layer, chosen at export."""
         if layer not in (None, self.about.alignment_layer):
             raise DataError(
-                f"{self.folder}: shows the attention of layer {self.about.alignment_layer} only"
+                f"{self.folder}: shows only the attention of layer {self.about.alignment_layer}"
             )
         if head is not None:
-            raise DataError(f"{self.folder}: shows the mean of the layer's heads only")
+            raise DataError(f"{self.folder}: shows only the mean of the layer's heads")
         pairs = self._pairs(sentences, translations)
         found = [
             Alignment(
@@ -126,8 +128,8 @@ class CTranslate2Model(Model):
         ]
         for indices in self._batches([source for source, _ in pairs]):
             targets = [[*pairs[i][1].sentence.pieces] for i in indices]
-            # A prefix that is given shows no attention, but one that the search is biased towards
-            # does: so much that it takes no other way.
+            # CTranslate2 returns no attention for a forced prefix, but it does for one that the
+            # search is biased towards, here so strongly that it cannot deviate.
             results = self.translator.translate_batch(
                 self._tokens([pairs[i][0] for i in indices]),
                 target_prefix=targets,
@@ -142,7 +144,7 @@ class CTranslate2Model(Model):
                 shape = len(target.sentence.pieces), len(source.pieces)
                 if shape[0]:
                     attention = np.array(result.attention[0])[: shape[0], : shape[1]]
-                    assert attention.shape == shape, "the search has left the translation"
+                    assert attention.shape == shape, "the search has deviated from the translation"
                     found[index] = Alignment(source, target.sentence, attention)
         return found
 
@@ -166,8 +168,8 @@ class CTranslate2Model(Model):
         for source in sources:
             if len(source.pieces) > self.about.longest_source:
                 raise DataError(
-                    f"{self.folder}: a sentence has {len(source.pieces)} subwords, the model reads "
-                    f"{self.about.longest_source} at most; split it: {str(source)[:60]!r}..."
+                    f"{self.folder}: a sentence has {len(source.pieces)} subwords, but the model "
+                    f"reads at most {self.about.longest_source}; split it: {str(source)[:60]!r}..."
                 )
         if self.parser is None:
             return [[*source.pieces] for source in sources]
@@ -191,7 +193,7 @@ def load_exported(
     source_parser: str | None,
     device: str | None,
 ) -> CTranslate2Model:
-    """Load a folder of CTranslate2; for the arguments see :func:`.load.load`."""
+    """Load a CTranslate2 folder; for the arguments see :func:`.load.load`."""
     about = About.read(folder)
     vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
     cutters = open_cutters(subwords, [folder], (about.source, about.target), vocabularies)
@@ -201,20 +203,20 @@ def load_exported(
 
 
 def _vocabulary(folder: Path, side: str) -> list[str]:
-    """Read the subwords that CTranslate2 keeps beside a model; of a source with labels, the first.
+    """Read the vocabulary that CTranslate2 keeps with a model, without dependency labels.
 
     Raises:
-        DataError: the file is not there.
+        DataError: the file is missing.
     """
     for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
         if (folder / name).is_file():
             words: list[str] = json.loads((folder / name).read_text(encoding="utf-8"))
             return words
-    raise DataError(f"{folder}: no vocabulary of the {side}; export the model again")
+    raise DataError(f"{folder}: no {side} vocabulary; export the model again")
 
 
 def load_ctranslate2() -> Any:
-    """Return CTranslate2, which is an extra.
+    """Import CTranslate2, which is an extra.
 
     Raises:
         DataError: it is not installed.

@@ -29,19 +29,19 @@ def load(
     0-0 1-1 2-2 3-3 4-4 5-5
 
     Args:
-        path: a checkpoint of fairseq, several of them separated by ``:``, or the folder of an
-            exported model.
-        data: folder with the dictionaries, the binarised corpus; None: where the checkpoint is, or
-            where its training had them.
-        subwords: the subword model, of sentencepiece or subword-nmt; two of them where source and
-            target have their own; None: what was exported with the model, or nothing, for text
-            that is words to the model.
-        source_parser: what parses the source for models that read its parse, such as
-            ``stanza:en``, see :func:`..parsing.registry.open_parser`.
+        path: a fairseq checkpoint, several of them separated by ``:``, or the folder of an exported
+            model.
+        data: folder of the binarised corpus, with the dictionaries; None: the checkpoint's folder,
+            or the one used in training.
+        subwords: the subword model, from sentencepiece or subword-nmt; two of them if source and
+            target have their own; None: the one exported with the model, or none if the model reads
+            words.
+        source_parser: the source's parser, such as ``stanza:en``, for models that read its parse;
+            see :func:`..parsing.registry.open_parser`.
         device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.
 
     Raises:
-        DataError: something is missing, or not what it should be.
+        DataError: something is missing or wrong.
         OSError: there is no such file.
     """
     where = Path(path)
@@ -51,7 +51,7 @@ def load(
         return load_exported(where, subwords, source_parser, device)
     if where.is_dir():
         if not (where / "model.pt").is_file():
-            raise DataError(f"{where}: no model; give a checkpoint or the folder of an export")
+            raise DataError(f"{where}: not a model; give a checkpoint or the folder of an export")
         path = where / "model.pt"
 
     import torch

@@ -1,4 +1,4 @@
-"""What all models do, whatever runs them: cut text, make batches, put results in order."""
+"""What all models do, whatever runs them: split text, make batches, put results in order."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .subwords import Cutter
 class Model(ABC):
     """A translation model, with the subwords that it reads and writes.
 
-    Text goes in as the model was trained on it, words separated by spaces, one string for each
-    sentence; empty ones come out empty.
+    Text must look like the training text: words separated by spaces, one string per sentence. Empty
+    sentences stay empty.
 
     Args:
-        cutters: of source and target.
+        cutters: for source and target.
 
     Attributes:
         beam: size of the beam.
-        batch_size: sentences that are decoded together.
-        length_penalty: a hypothesis's log-probability is divided by its length to the power of
-            this; above 1, longer ones are preferred.
+        batch_size: how many sentences are decoded together.
+        length_penalty: the power of its length by which a hypothesis's log-probability is divided;
+            above 1 favours longer ones.
     """
 
     def __init__(self, cutters: tuple[Cutter, Cutter]) -> None:
@@ -38,7 +38,7 @@ class Model(ABC):
         """Translate sentences, in order.
 
         Raises:
-            DataError: a sentence is too long, or the model reads parses and has no parser.
+            DataError: a sentence is too long, or the model needs parses but has no parser.
         """
         sources = self._sources(sentences)
         found = [Translation(Sentence([], self.target_cutter.scheme)) for _ in sources]
@@ -51,16 +51,16 @@ class Model(ABC):
     def parse(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Parse]]:
-        """Say how the dependency heads parse sources and translations.
+        """Parse sources and translations with the dependency heads.
 
         Args:
             sentences: the sources.
             translations: of each; those that the model finds itself where they are left out.
 
         Raises:
-            DataError: the model has no dependency heads, or as `translate`.
+            DataError: the model has no dependency heads; also as in `translate`.
         """
-        raise DataError(f"{self.name}: it has no dependency heads that could be read here")
+        raise DataError(f"{self.name}: the dependency heads of this model, if any, cannot be read")
 
     def align(
         self,
@@ -69,37 +69,37 @@ class Model(ABC):
         layer: int | None = None,
         head: int | None = None,
     ) -> list[Alignment]:
-        """Say what each word of the translations attends to in the source.
+        """Show what each word of the translations attends to in the source.
 
         Args:
             sentences: the sources.
             translations: of each; those that the model finds itself where they are left out.
-            layer: of the decoder, from 1; None: the one that the model aligns with.
-            head: of the layer, from 1; None: the mean of its heads.
+            layer: decoder layer, from 1; None: the one that the model aligns with.
+            head: one of the layer's heads, from 1; None: their mean.
 
         Raises:
-            DataError: there is no such layer or head, or as `translate`.
+            DataError: there is no such layer or head; also as in `translate`.
         """
-        raise DataError(f"{self.name}: it shows no alignments")
+        raise DataError(f"{self.name}: this model shows no alignments")
 
     def distances(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Distances]]:
-        """Say what syntactic distances the gated heads of an LPSI model measure.
+        """Return the syntactic distances that the gated heads of an LPSI model measure.
 
         Args:
             sentences: the sources.
             translations: of each; those that the model finds itself where they are left out.
 
         Raises:
-            DataError: the model measures none, or as `translate`.
+            DataError: the model measures none; also as in `translate`.
         """
-        raise DataError(f"{self.name}: it measures no syntactic distances")
+        raise DataError(f"{self.name}: this model measures no syntactic distances")
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What the model is called in errors: where it was loaded from."""
+        """The model's name in errors: where it was loaded from."""
 
     @abstractmethod
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
@@ -114,23 +114,23 @@ class Model(ABC):
     def _pairs(
         self, sentences: Sequence[str], translations: Sequence[str] | None
     ) -> list[tuple[Sentence, Translation]]:
-        """Cut sources and translations, or find the latter."""
+        """Split sources and translations into subwords; translate if there are no translations."""
         sources = self._sources(sentences)
         if translations is None:
             return [*zip(sources, self.translate(sentences), strict=True)]
         if len(translations) != len(sources):
-            raise DataError(f"{len(translations)} translations of {len(sources)} sentences")
+            raise DataError(f"{len(translations)} translations for {len(sources)} sentences")
         cutter = self.target_cutter
         known = [
             line
-            if isinstance(line, Translation)  # as the model has cut it
+            if isinstance(line, Translation)  # already in the model's subwords
             else Translation(Sentence(cutter([line])[0], cutter.scheme))
             for line in translations
         ]
         return [*zip(sources, known, strict=True)]
 
     def _batches(self, sources: Sequence[Sentence]) -> Iterator[list[int]]:
-        """Yield the indices of sentences of like lengths, longest first, without the empty ones."""
+        """Yield batches of indices of similarly long, non-empty sentences, longest first."""
         lengths = np.array([len(source.pieces) for source in sources], dtype=int)
         order = [int(i) for i in np.argsort(-lengths, kind="stable") if lengths[i]]
         for start in range(0, len(order), self.batch_size):

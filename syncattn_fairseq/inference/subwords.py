@@ -1,4 +1,4 @@
-"""From plain text to the subwords of a model."""
+"""From plain text to a model's subwords."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..data.words import detect_scheme
 
 
 class Cutter(ABC):
-    """Cuts words into subwords."""
+    """Splits words into subwords."""
 
     #: How it marks them, see :func:`..data.words.find_word_starts`.
     scheme: str
@@ -22,15 +22,15 @@ class Cutter(ABC):
         """Return the subwords of a sentence."""
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Cut sentences whose words are separated by white space."""
+        """Split sentences whose words are separated by white space."""
         return [self.cut(sentence.split()) for sentence in sentences]
 
 
 class Words(Cutter):
-    """Leaves words as they are: the text is cut already, or the model reads words.
+    """Leaves words unchanged: the text is already in subwords, or the model reads words.
 
     Args:
-        scheme: how the text is cut.
+        scheme: how the text marks subwords.
     """
 
     def __init__(self, scheme: str = "none") -> None:
@@ -42,13 +42,13 @@ class Words(Cutter):
 
 
 class Pieces(Cutter):
-    """Cuts with a sentencepiece model.
+    """Splits with a sentencepiece model.
 
     Args:
-        path: of the model.
+        path: the model.
 
     Raises:
-        DataError: it is none.
+        DataError: the file is not a sentencepiece model.
     """
 
     scheme = "sentencepiece"
@@ -62,10 +62,10 @@ class Pieces(Cutter):
 
 
 class Codes(Cutter):
-    """Cuts with the codes of subword-nmt, which is an extra.
+    """Splits with codes of subword-nmt, which is an extra.
 
     Args:
-        path: of the codes.
+        path: the codes.
 
     Raises:
         DataError: subword-nmt is not installed.
@@ -90,18 +90,18 @@ class Codes(Cutter):
 
 
 def open_cutter(path: Path) -> Cutter:
-    """Load a subword model, whichever of the two kinds it is.
+    """Load a subword model of either kind.
 
     Raises:
-        DataError: it is neither, or what reads it is not installed.
+        DataError: the file is neither, or the package that reads it is not installed.
     """
     with path.open("rb") as file:
-        # A line feed is how protocol buffers number their first field; codes are lines of text.
+        # Protocol buffers begin with a line feed, the tag of their first field; codes are text.
         return Pieces(path) if file.read(1) == b"\n" else Codes(path)
 
 
 def languages_file(language: str) -> str:
-    """Return the name, beside a model, of the subword model of one language."""
+    """Return the name of one language's subword model in an export's folder."""
     return f"subwords.{language}"
 
 
@@ -124,14 +124,14 @@ def open_cutters(
     """Load the subword models of source and target.
 
     Args:
-        given: the models, or None to look for them.
+        given: the subword models; None: look for them.
         folders: where to look.
-        languages: the two.
-        vocabularies: of each.
-        schemes: how the subwords of each are marked; None: as its vocabulary tells.
+        languages: source and target.
+        vocabularies: of source and target.
+        schemes: how each side marks subwords; None: as its vocabulary shows.
 
     Raises:
-        DataError: there are none for subwords, or they are not those of the vocabulary.
+        DataError: a vocabulary of subwords has no subword model, or one that does not match it.
     """
     paths = subword_paths(given) or find_subwords(folders, *languages)
     cutters = []
@@ -139,14 +139,14 @@ def open_cutters(
         scheme = schemes[side] or detect_scheme(vocabulary)
         if paths is None and scheme != "none":
             raise DataError(
-                f"the model reads and writes subwords ({scheme}) and the model that cuts words "
-                "into them is not beside it: subwords=FILE (--subwords FILE)"
+                f"the model reads and writes subwords ({scheme}), and no subword model is in its "
+                "folder; name one: subwords=FILE (--subwords FILE)"
             )
         cutter = Words() if paths is None else open_cutter(paths[side])
         if cutter.scheme != scheme:
             raise DataError(
-                f"{paths[side] if paths else ''}: cuts as {cutter.scheme}, but the text of "
-                f"{language} is cut as {scheme}; give the subword model of the training"
+                f"{paths[side] if paths else ''}: marks subwords as {cutter.scheme}, but the "
+                f"text of {language} as {scheme}; give the subword model of the training"
             )
         cutters.append(cutter)
     return cutters[0], cutters[1]
@@ -155,14 +155,16 @@ def open_cutters(
 def subword_paths(
     given: str | Path | Sequence[str | Path] | None,
 ) -> tuple[Path, Path] | None:
-    """Return the subword models of source and target, of which one may serve both.
+    """Return the subword models of source and target; one may serve both.
 
     Raises:
-        DataError: they are more than two.
+        DataError: there are more than two.
     """
     if given is None:
         return None
     paths = [Path(given)] if isinstance(given, str | Path) else [Path(path) for path in given]
     if not 1 <= len(paths) <= 2:
-        raise DataError(f"{len(paths)} subword models; give one, or one of source and of target")
+        raise DataError(
+            f"{len(paths)} subword models; give one, or one for the source and one for the target"
+        )
     return paths[0], paths[-1]

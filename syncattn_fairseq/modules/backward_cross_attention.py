@@ -17,7 +17,7 @@ from .registry import register_part
 
 @dataclass
 class SyncOptions(FairseqDataclass):
-    """SyncAttn: where the dependency heads of both sides are tied, and how."""
+    """SyncAttn: where and how the dependency heads of both sides are tied."""
 
     sync_layer: int = field(
         default=0,
@@ -36,14 +36,14 @@ class SyncOptions(FairseqDataclass):
 class BackwardCrossAttention(Part, MultiheadAttention):
     """fairseq's cross-attention that, in teacher forcing, returns its backward attention as well.
 
-    The backward attention is the softmax over the target positions of the transposed logits. It
-    is returned beside the ordinary one, in the same tensor ``(H, B, T, 2 S)``: first T × S
+    The backward attention is the softmax over the target positions of the transposed logits. It is
+    returned beside the ordinary one, in the same tensor ``(H, B, T, 2 S)``: first T × S
     probabilities over the source, then T × S probabilities over the target (each of the latter's
-    columns sums to one). One tensor, because that is all that fairseq's decoder layer hands on,
+    columns sums to one). It is one tensor because fairseq's decoder layer passes on nothing else,
     with or without activation checkpointing.
 
     Args:
-        view: of the decoder's batch.
+        view: the decoder's batch.
         args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
@@ -65,7 +65,7 @@ class BackwardCrossAttention(Part, MultiheadAttention):
 
     @classmethod
     def stands_in(cls, cfg: Any, layer: int) -> bool:
-        """Say whether it is the cross-attention of a decoder layer, counted from 1."""
+        """Tell whether a decoder layer, counted from 1, has this cross-attention."""
         return layer == cfg.sync_layer and cfg.sync_backward == "softmax"
 
     def forward(

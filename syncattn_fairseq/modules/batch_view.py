@@ -1,4 +1,4 @@
-"""What attention may know about the batch at hand, beside the states that it is given."""
+"""What attention may know about the current batch, besides the states it is given."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from ..base.errors import DataError
 class BatchView:
     """The batch as the attention modules of one stack of layers see it.
 
-    fairseq's layers hand on states and masks only. So all modules of an encoder, or of a decoder,
-    share one view, which the encoder or decoder fills at the beginning of each forward pass. It
-    stays filled afterwards: a layer whose activations are checkpointed runs again in the backward
-    pass, and must see the same batch.
+    fairseq's layers pass on states and masks only. So all modules of an encoder or a decoder share
+    one view, which is filled at the beginning of each forward pass. It stays filled afterwards: a
+    layer with activation checkpointing runs again in the backward pass and must see the same batch.
 
     Attributes:
-        tokens: ``(B, T)`` of this stack's side.
+        tokens: ``(B, T)``, of this stack's side.
         padding_mask: ``(B, T)``, True = padding.
-        notes: what the modules let the model return beside its scores, by name.
+        notes: what the modules let the model return besides its scores, by name.
     """
 
     tokens: Tensor
@@ -35,7 +34,7 @@ class BatchView:
     def fill(
         self, tokens: Tensor, padding_mask: Tensor, fields: Mapping[str, Tensor | None]
     ) -> None:
-        """Show another batch.
+        """Take a new batch.
 
         Args:
             tokens: ``(B, T)``.
@@ -49,23 +48,23 @@ class BatchView:
         self.notes.clear()
 
     def get(self, field: str) -> Tensor | None:
-        """Return a field of ``net_input``, None if the batch has none of that name."""
+        """Return a field of ``net_input``; None if the batch lacks it."""
         return self._fields.get(field)
 
     def require(self, field: str, reader: str) -> Tensor:
-        """Return a field of ``net_input`` that the model cannot do without.
+        """Return a field of ``net_input`` that the model needs.
 
         Args:
             field: its name.
             reader: who reads it, for the message: "the model's parent-scaled heads".
 
         Raises:
-            DataError: the batch has none.
+            DataError: the batch lacks it.
         """
         return require_field(self._fields.get(field), field, reader)
 
     def keep(self, name: str, make: Callable[[], Tensor]) -> Tensor:
-        """Return what several layers share, made by the first that asks, without gradient."""
+        """Return what several layers share; the first to ask makes it, without gradient."""
         if name not in self._kept:
             with torch.no_grad():
                 self._kept[name] = make()
@@ -73,7 +72,7 @@ class BatchView:
 
 
 def require_field(found: Tensor | None, field: str, reader: str) -> Tensor:
-    """Return a field of ``net_input``; see :meth:`BatchView.require`.
+    """Return a field of ``net_input`` unless it is missing; see :meth:`BatchView.require`.
 
     Raises:
         DataError: it is None.

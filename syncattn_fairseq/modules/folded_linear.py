@@ -1,4 +1,4 @@
-"""A linear layer whose parameters others rewrite."""
+"""A linear layer that rewrites its parameters before it uses them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-#: From a weight (N, D) and a bias (N) to others of the same shapes.
+#: Maps a weight (N, D) and a bias (N) to new ones of the same shapes.
 Rewrite = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class FoldedLinear(nn.Module):
-    """A linear layer with parameters ``weight`` and ``bias`` that computes with others.
+    """A linear layer that computes with rewritten parameters.
 
-    Its checkpoint holds the plain parameters under their plain names. Whoever reads ``weight`` and
-    ``bias``, as PyTorch's fused attention does, gets the rewritten ones, with their gradients.
+    Checkpoints hold the plain parameters under their usual names, ``weight`` and ``bias``. Code
+    that reads these attributes, such as PyTorch's fused attention, gets the rewritten ones, with
+    gradients.
 
     Args:
-        linear: whose parameters it takes over.
-        rewrite: computes the others.
+        linear: the layer whose parameters it takes over.
+        rewrite: computes the rewritten parameters.
     """
 
     folded_weight: Tensor | None
@@ -28,16 +29,16 @@ class FoldedLinear(nn.Module):
 
     def __init__(self, linear: nn.Linear, rewrite: Rewrite) -> None:
         super().__init__()
-        # Not registered as usual: the names are those of the properties.
+        # Not registered as usual, since properties have these names.
         self._parameters |= linear._parameters
         self.rewrite = rewrite
-        # Buffers follow the module to another device or type; checkpoints go without them.
+        # Buffers follow the module to another device or type; checkpoints leave these out.
         self.register_buffer("folded_weight", None, persistent=False)
         self.register_buffer("folded_bias", None, persistent=False)
 
     @property
     def plain(self) -> tuple[Tensor, Tensor]:
-        """The parameters."""
+        """The parameters before rewriting."""
         weight, bias = self._parameters["weight"], self._parameters["bias"]
         assert weight is not None and bias is not None
         return weight, bias
@@ -57,6 +58,6 @@ class FoldedLinear(nn.Module):
         return F.linear(x, self.weight, self.bias)
 
     def make_generation_fast_(self, **_: object) -> None:
-        """Rewrite once and for all; fairseq calls this before it decodes, and training is over."""
+        """Rewrite once and for all; fairseq calls this before decoding, when training is over."""
         with torch.no_grad():
             self.folded_weight, self.folded_bias = self.rewrite(*self.plain)

@@ -1,4 +1,4 @@
-"""A gated recurrent unit whose products with weights are made elsewhere, many at a time."""
+"""A gated recurrent unit whose weight products are computed elsewhere, many at a time."""
 
 from __future__ import annotations
 

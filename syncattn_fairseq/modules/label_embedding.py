@@ -29,13 +29,13 @@ class LabelOptions(FairseqDataclass):
 
 @register_part("labels")
 class LabelEmbedding(Part, nn.Embedding):
-    """Lets dependency labels take the last dimensions of the source embedding.
+    """The dependency labels' share of the source embedding, its last dimensions.
 
-    That is Sennrich and Haddow's (WMT 2016) concatenation. Where the table of the tokens is shared
-    with the target, its last columns then serve the target alone.
+    This is Sennrich and Haddow's (WMT 2016) concatenation. If source and target share the token
+    embedding, only the target uses its last columns.
 
     Args:
-        dictionary: of the labels.
+        dictionary: the labels'.
         dim: how many dimensions they take.
         width: of the whole embedding.
     """
@@ -44,7 +44,7 @@ class LabelEmbedding(Part, nn.Embedding):
 
     def __init__(self, dictionary: Any, dim: int, width: int) -> None:
         super().__init__(len(dictionary), dim, padding_idx=dictionary.pad())
-        nn.init.normal_(self.weight, std=width**-0.5)  # as fairseq's tokens
+        nn.init.normal_(self.weight, std=width**-0.5)  # as fairseq does for tokens
         nn.init.zeros_(self.weight[dictionary.pad()])
 
     @classmethod
@@ -60,10 +60,10 @@ class LabelEmbedding(Part, nn.Embedding):
         return SourceFields(fields=frozenset([LABELS])) if cfg.source_label_dim else NOTHING
 
     def replace_last(self, embedded: Tensor, view: BatchView) -> Tensor:
-        """Put the labels' embedding in the place of the last dimensions of the tokens', (B, S, D).
+        """Replace the last dimensions of embedded tokens, (B, S, D), by their labels' embedding.
 
         Raises:
-            ValueError: the batch has no labels.
+            DataError: the batch has no labels.
         """
         labels = view.require("src_labels", "the model's source embedding has to")
         return torch.cat([embedded[..., : -self.embedding_dim], self(labels)], dim=-1)

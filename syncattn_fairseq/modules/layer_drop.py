@@ -1,4 +1,4 @@
-"""LayerDrop under which a layer keeps its number."""
+"""LayerDrop that keeps the layers' numbers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from torch import nn
 
 
 class NumberedLayerDrop(LayerDropModuleList):
-    """A list of layers that puts a dropped layer's bypass where the layer was.
+    """A list of layers that puts a bypass in place of a dropped layer.
 
-    fairseq leaves a dropped layer out of the iteration, and every layer above it takes a lower
-    number: the third layer's attention is then taken from another layer from one step to the
-    next. Here numbers stay, and layers that a loss looks at are never dropped.
+    fairseq skips a dropped layer, which renumbers every layer above it: "the third layer's
+    attention" would come from different layers in different steps. Here numbers stay, and layers
+    that a loss looks at are never dropped.
 
     Args:
         p: probability of dropping a layer.
         modules: the layers.
-        bypass: what stands in for a dropped layer; called as the layer is.
+        bypass: called in place of a dropped layer.
         keep: numbers, counted from 1, of layers that always stay.
     """
 
@@ -31,7 +31,7 @@ class NumberedLayerDrop(LayerDropModuleList):
         self.keep = frozenset(keep)
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the layers, and over the bypass for each that is dropped this time."""
+        """Iterate over the layers, with the bypass for each that is dropped this time."""
         layers = list(nn.ModuleList.__iter__(self))
         survivors = {id(layer) for layer in super().__iter__()}
         for number, layer in enumerate(layers, start=1):

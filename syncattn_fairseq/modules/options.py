@@ -15,14 +15,14 @@ def flag(option: str) -> str:
 
 
 def check_range(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
-    """Raise ``ValueError`` for an option that is lower or higher."""
+    """Raise ``DataError`` if an option is out of range."""
     value = getattr(cfg, option)
     if not lowest <= value <= highest:
         raise DataError(f"{flag(option)} {value}: {explanation}")
 
 
 def read_layer(cfg: Any, option: str, side: str) -> int:
-    """Return the layer, from 1 and from the bottom, that an option names; 0 = none.
+    """Return the layer that an option names, counted from 1 at the bottom; 0 = none.
 
     Raises:
         DataError: this side has no such layer.
@@ -34,10 +34,10 @@ def read_layer(cfg: Any, option: str, side: str) -> int:
 
 
 def read_layers(cfg: Any, option: str, *sides: str) -> list[int]:
-    """Return the layers, from 1 and from the bottom, that an option such as ``1,2`` names.
+    """Return the layers that an option such as ``1,2`` names, counted from 1 at the bottom.
 
     Raises:
-        DataError: it names something else, or layers that one of these sides lacks.
+        DataError: it is not a list of layers, or one of these sides lacks a layer.
     """
     value = str(getattr(cfg, option))
     for side in sides:

@@ -1,4 +1,4 @@
-"""What the model is told about its syntactic parts."""
+"""What every syntactic part of a model tells about itself."""
 
 from typing import Any, ClassVar
 
@@ -8,32 +8,32 @@ from ..data.fields import NOTHING, SourceFields
 
 
 class Part:
-    """A syntactic part of a Transformer: a kind of attention head, say.
+    """A syntactic part of a Transformer, such as a kind of attention head.
 
-    The model's options, their checks and what it asks of the data are those of all parts that are
-    registered (:func:`.registry.register_part`), whether they are in use or not.
+    The model gathers the options, checks and required data fields of all registered parts
+    (:func:`.registry.register_part`), whether they are in use or not.
     """
 
-    #: Its options, which the command line and hydra's configuration gain.
+    #: Its options, added to the command line and to hydra's configuration.
     Options: ClassVar[type[FairseqDataclass]] = FairseqDataclass
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Raise ``ValueError`` for options that are impossible, or do not go together.
+        """Raise ``ValueError`` for options that are impossible or contradict each other.
 
         Args:
-            cfg: fairseq's ``TransformerConfig``, which has the options of all parts too.
+            cfg: fairseq's ``TransformerConfig``, which also has the options of all parts.
         """
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return what it asks of the data about the source's parse; nothing if not in use."""
+        """Return what it needs to know about the source's parse; nothing if not in use."""
         return NOTHING
 
     def start_plain(self) -> bool:
-        """Make the parameters such that it computes what a plain Transformer does in its place.
+        """Set the parameters so that it computes what a plain Transformer does in its place.
 
         Returns:
-            Whether it does; if not, the parameters may be left as they were made.
+            Whether it does; if not, the parameters may keep their initial values.
         """
         return False

@@ -14,7 +14,7 @@ P = TypeVar("P", bound=type[Part])
 
 
 def register_part(name: str) -> Callable[[P], P]:
-    """Register a part under a name; for use as a decorator, also from a user's ``--user-dir``.
+    """Register a part under a name; a decorator, for a user's ``--user-dir`` too.
 
     Raises:
         ValueError: the name is taken.
@@ -22,7 +22,7 @@ def register_part(name: str) -> Callable[[P], P]:
 
     def register(part: P) -> P:
         if name in PARTS:
-            raise ValueError(f"there is a syntactic part named {name} already: choose another")
+            raise ValueError(f"there is already a syntactic part named {name}: choose another name")
         PARTS[name] = part
         return part
 

@@ -1,4 +1,4 @@
-"""Attentions of a recurrent decoder to the source, told apart by how far they see."""
+"""A recurrent decoder's attention to the source; its kinds differ in how far they see."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..functional import (
     syntax_directed_attention,
 )
 
-#: Where syntax-directed attention takes the distances in the tree from.
+#: The word from which syntax-directed attention counts distances in the tree.
 TREE_POSITIONS = ("predicted", "expected")
 
 #: Weights ``(B, T, S)`` in float32 or wider, and p as :class:`PositionPredictor` returns it, or
@@ -27,11 +27,11 @@ Looking = tuple[Tensor, Tensor | None]
 
 @dataclass(frozen=True)
 class Source:
-    """What attentions ask of the source sentences.
+    """What attention needs to know about the source sentences.
 
     Attributes:
         padding_mask: ``(B, S)``, True = padding, on the left or on the right.
-        tree_distances: ``(B, S, S)`` edges between words, None where no attention asks.
+        tree_distances: ``(B, S, S)`` edges between words; None if no attention needs them.
     """
 
     padding_mask: Tensor
@@ -48,7 +48,7 @@ class Source:
         return (~self.padding_mask).sum(dim=1)
 
     def columns(self, position: Tensor) -> Tensor:
-        """Return positions counted from each sentence's first token, ``(B, T)``, as columns."""
+        """Turn positions ``(B, T)``, counted from each sentence's first token, into columns."""
         return position + self.first.unsqueeze(1)
 
 
@@ -71,19 +71,19 @@ class GlobalAttention(nn.Module):
 
 
 class PositionPredictor(nn.Module):
-    """Expects, from its state, which source position the decoder translates (SDAtt Eq. 5).
+    """Predicts from the decoder's state which source position it translates (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid((4 / d) v_p · tanh(W_p s'_i))
 
-    The factor is ours: the paper's `v_p` absorbs it, but Adam does not. It moves every weight
-    by about the learning rate at each update, however small the gradient is. As long as attention
-    means nothing yet, all states pull p the same way, and the d terms of the sum grow together:
-    within some fifty updates the sigmoid is flat for every state, at one end of the sentence, and
-    stays there. A mean in the place of the sum grows as a single weight does, whatever the width;
-    times 4, it reaches from 2 % to 98 % of the sentence with weights of one.
+    The paper lacks the factor 4 / d. `v_p` could absorb it, but training with Adam cannot: Adam
+    moves every weight by about the learning rate at each update, however small the gradient. While
+    attention is still meaningless, all states pull p the same way, and the d terms of the sum grow
+    together: within some fifty updates the sigmoid saturates for every state, at one end of the
+    sentence, and stays there. A mean in place of the sum grows like a single weight, whatever the
+    width; times 4, it reaches from 2 % to 98 % of the sentence with weights of one.
 
     Args:
-        state_dim: d, of the state.
+        state_dim: d, the size of the state.
     """
 
     def __init__(self, state_dim: int) -> None:
@@ -104,7 +104,7 @@ class LocalAttention(nn.Module):
     Args:
         state_dim: of the decoder's state.
         half_window: D.
-        renormalise: let the weights sum to one, which they do not in the paper.
+        renormalise: make the weights sum to one, unlike in the paper.
     """
 
     def __init__(self, state_dim: int, half_window: int = 10, renormalise: bool = False) -> None:
@@ -121,7 +121,7 @@ class LocalAttention(nn.Module):
 
 
 class FlexibleAttention(nn.Module):
-    """Attention around the expected position in a window of its own choice (Shu and Nakayama).
+    """Attention in a window of predicted size around the expected position (Shu and Nakayama).
 
     Args:
         state_dim: of the decoder's state.
@@ -143,13 +143,13 @@ class FlexibleAttention(nn.Module):
 
 
 class SyntaxDirectedAttention(nn.Module):
-    """Attention to what is near the expected word in the source's tree (SDAtt Eq. 10-11).
+    """Attention near the expected word in the source's tree (SDAtt Eq. 10-11).
 
     Args:
         state_dim: of the decoder's state.
         tree_window: n, in edges.
         tree_position: ``predicted``: that word is at the position predicted from the state, as in
-            the paper. ``expected``: the distances are the mean of all words', weighted by the
+            the paper. ``expected``: the distances are averaged over all words, weighted by the
             global attention; nothing is predicted.
     """
 

@@ -1,4 +1,4 @@
-"""Self-attention that is composed of heads of several kinds."""
+"""Self-attention composed of heads of several kinds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .heads.heads import Heads, Scope, States, split_heads
 
 
 class SyntaxAttention(MultiheadAttention):
-    """fairseq's multi-head self-attention, in which groups of heads attend each in its own way.
+    """fairseq's multi-head self-attention, where each group of heads attends in its own way.
 
-    Where all groups attend as ordinary heads do, with their queries rewritten at most, fairseq's
-    code and its fused kernel do the work.
+    If all groups attend like ordinary heads, at most with rewritten queries, fairseq's code and its
+    fused kernel do the work.
 
     Args:
-        heads: the groups by name, in the order of the heads; as many heads as the layer has.
+        heads: the groups by name, in the order of the heads; together, all heads of the layer.
         args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
@@ -41,7 +41,7 @@ class SyntaxAttention(MultiheadAttention):
             first += group.count
 
     def _rows(self, heads: slice) -> slice:
-        """Return the rows of a projection that are these heads'."""
+        """Return the rows of a projection that belong to these heads."""
         return slice(heads.start * self.head_dim, heads.stop * self.head_dim)
 
     def _rewrite_queries(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
@@ -53,22 +53,22 @@ class SyntaxAttention(MultiheadAttention):
         return torch.cat(weights), torch.cat(biases)
 
     def shows(self, name: str) -> bool:
-        """Say whether some heads show something of this name."""
+        """Tell whether some heads show something by this name."""
         return any(group.shown == name for group, _ in self.groups)
 
     def show(
         self, name: str, x: Tensor, padding_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """Compute what the heads show that show something of this name.
+        """Compute what heads show by this name.
 
         Args:
             name: see :attr:`.Heads.shown`.
-            x: input of the attention, ``(T, B, D)`` as fairseq has it.
+            x: input of the attention, ``(T, B, D)`` as in fairseq.
             padding_mask: ``(B, T)``, True = padding.
-            causal: rows see no column to their right.
+            causal: whether rows see no column to their right.
 
         Returns:
-            ``(B, h, ...)``, see :meth:`.Heads.show` of the kind.
+            ``(B, h, ...)``, see :meth:`.Heads.show`.
         """
         shown = []
         for group, heads in self.groups:
@@ -91,7 +91,7 @@ class SyntaxAttention(MultiheadAttention):
         attn_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend; where every head is as fairseq has it, as fairseq does."""
+        """Attend; leave it to fairseq if every head is like fairseq's."""
         if all(group.fused for group, _ in self.groups):
             return super().forward(
                 query,
@@ -111,10 +111,10 @@ class SyntaxAttention(MultiheadAttention):
         incremental_state: Any,
         attn_mask: Tensor | None,
     ) -> Tensor:
-        """Attend with each kind of heads in its own way, ``(T, B, D)`` to the same.
+        """Attend with each kind of heads in its own way, ``(T, B, D)`` to ``(T, B, D)``.
 
-        What is kept between the steps of incremental decoding is kept by sentence in the first
-        dimension: fairseq reorders it with the beam.
+        What is kept between the steps of incremental decoding has the sentence as first dimension,
+        so that fairseq can reorder it with the beam.
         """
         query, key, value = (
             split_heads(project(x), self.head_dim)
@@ -127,7 +127,7 @@ class SyntaxAttention(MultiheadAttention):
                 key = torch.cat([kept["prev_key"], key], dim=2)
                 value = torch.cat([kept["prev_value"], value], dim=2)
             kept = {**kept, "prev_key": key, "prev_value": value}
-            padding_mask = None  # of the last token; what was decoded has none
+            padding_mask = None  # the last token's; decoded tokens have none
         mask = _additive(padding_mask, attn_mask, query.dtype)
 
         causal, contexts = attn_mask is not None, []
@@ -147,7 +147,7 @@ class SyntaxAttention(MultiheadAttention):
 def _additive(
     padding_mask: Tensor | None, attn_mask: Tensor | None, dtype: torch.dtype
 ) -> Tensor | None:
-    """Make one mask, to be added to the scores, of fairseq's two."""
+    """Merge fairseq's two masks into one that is added to the scores."""
     mask = None if attn_mask is None else attn_mask.to(dtype)
     if padding_mask is not None:
         padding = torch.zeros_like(padding_mask, dtype=dtype).masked_fill(padding_mask, -torch.inf)

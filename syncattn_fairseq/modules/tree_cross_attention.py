@@ -1,4 +1,4 @@
-"""Cross-attention of a Transformer of which some heads are syntax-directed."""
+"""A Transformer's cross-attention with some syntax-directed heads."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,43 +20,43 @@ from .source_attention import TREE_POSITIONS, PositionPredictor, Source
 
 @dataclass
 class TreeWindowOptions(FairseqDataclass):
-    """Syntax-directed heads (SDAtt): where they are, and how far they see."""
+    """Syntax-directed heads (SDAtt): where they are and how far they see."""
 
     cross_attention_tree_window: int = field(
         default=0,
         metadata={
-            "help": "how many edges of the source's dependency tree syntax-directed heads of the "
-            "cross-attention see to any side of the word that they expect (SDAtt has 4; 0 = none)"
+            "help": "how far, in edges of the source's dependency tree, the cross-attention's "
+            "syntax-directed heads see from the word that they expect (SDAtt has 4; 0 = none)"
         },
     )
     cross_attention_tree_position: ChoiceEnum(list(TREE_POSITIONS)) = field(  # type: ignore[valid-type]
         default="predicted",
         metadata={
-            "help": "the word that edges are counted from: predicted from the layer's state as in "
-            "SDAtt, or expected: the mean over all words, weighted by the head's attention"
+            "help": "the word that edges are counted from: predicted from the layer's state, as in "
+            "SDAtt; or expected: the mean over all words, weighted by the head's attention"
         },
     )
     cross_attention_tree_layer: int = field(
         default=0, metadata={"help": "decoder layer with these heads (0 = the top one)"}
     )
     cross_attention_tree_heads: int = field(
-        default=0, metadata={"help": "how many there are (0 = half of the layer's heads)"}
+        default=0, metadata={"help": "number of these heads (0 = half of the layer's heads)"}
     )
 
 
 @register_part("tree_window")
 class TreeCrossAttention(Part, MultiheadAttention):
-    """fairseq's cross-attention whose first heads see what is near in the source's tree.
+    """fairseq's cross-attention whose first heads see what is close by in the source's tree.
 
-    Their scores are SDAtt's (Eq. 10-11) with the scaled dot products in the place of e.
+    Their scores are SDAtt's (Eq. 10-11) with scaled dot products in place of e.
 
     Args:
-        view: of the decoder's batch.
-        tree_heads: how many heads, counted from the first.
+        view: the decoder's batch.
+        tree_heads: how many of the first heads are syntax-directed.
         tree_window: n, in edges.
-        tree_position: ``predicted``: all of them share a position, which is predicted from the
-            layer's state. ``expected``: each has its own distances, the mean of all words',
-            weighted by its softmax without a window; nothing is predicted.
+        tree_position: ``predicted``: they share one position, predicted from the layer's state.
+            ``expected``: each has its own distances, averaged over all words, weighted by its
+            softmax without a window; nothing is predicted.
         args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
@@ -80,7 +80,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that there are such a layer and such heads, and that they are free."""
+        """Check that the layer and the heads exist and are free."""
         check_range(cfg, "cross_attention_tree_window", 0, float("inf"), "must be 0 or more")
         read_layer(cfg, "cross_attention_tree_layer", "decoder")
         heads = cfg.decoder.attention_heads
@@ -88,19 +88,19 @@ class TreeCrossAttention(Part, MultiheadAttention):
         check_range(cfg, "cross_attention_tree_heads", 0, heads, explanation)
         if cfg.sync_backward == "softmax" and cls.stands_in(cfg, cfg.sync_layer):
             raise DataError(
-                f"--cross-attention-tree-layer {cfg.sync_layer}: not in the sync layer where "
+                f"--cross-attention-tree-layer {cfg.sync_layer}: not in the sync layer if "
                 "--sync-backward is softmax; choose another"
             )
 
     @classmethod
     def stands_in(cls, cfg: Any, layer: int) -> bool:
-        """Say whether it is the cross-attention of a decoder layer, counted from 1."""
+        """Tell whether a decoder layer, counted from 1, has this cross-attention."""
         chosen = cfg.cross_attention_tree_layer or cfg.decoder.layers
         return cfg.cross_attention_tree_window > 0 and layer == chosen
 
     @classmethod
     def options_of(cls, cfg: Any) -> dict[str, Any]:
-        """Return what the constructor wants of the options."""
+        """Return the constructor's arguments from the options."""
         half = max(1, cfg.decoder.attention_heads // 2)
         return {
             "tree_heads": cfg.cross_attention_tree_heads or half,
@@ -129,7 +129,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
             key_padding_mask = torch.zeros_like(distances[:, 0], dtype=torch.bool)
         self._source = Source(key_padding_mask, distances)
         self._state = query.transpose(0, 1)
-        kwargs["static_kv"] = True  # else a fused kernel may be taken, which has no hook
+        kwargs["static_kv"] = True  # else fairseq may take a fused kernel, which has no hook
         attended = super().forward(query, key, value, key_padding_mask=key_padding_mask, **kwargs)
         del self._source, self._state
         return attended
@@ -145,7 +145,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
         return torch.cat([near.type_as(rest), rest], dim=1).view_as(attn_weights)
 
     def _distances(self, scores: Tensor) -> Tensor:
-        """Return the distances that fade ``(B, h, T, S)`` scores out, ``(B, h or 1, T, S)``."""
+        """Return the distances, ``(B, h or 1, T, S)``, by which ``(B, h, T, S)`` scores fade."""
         source = self._source
         assert source.tree_distances is not None, "the view sees to it"
         if self.position is None:

@@ -1,1 +1,1 @@
-"""Parsing texts: parsers, and what other parsers have written."""
+"""Parsing texts: parsers, and readers of other parsers' output."""

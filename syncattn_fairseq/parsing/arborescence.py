@@ -1,4 +1,4 @@
-"""From a parser's scores to trees, where half of Stanza's time goes."""
+"""From a parser's scores to trees, a step that takes half of Stanza's time."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from ..data.parses import check_tree
 
 
 def find_best_heads(scores: np.ndarray) -> list[int]:
-    """Return the heads of the best tree with one root, as Stanza's search finds it.
+    """Return the heads of the best tree with one root, the same as Stanza's search.
 
-    That search (Chu-Liu/Edmonds with the root arcs reweighted, Stanojević and Cohen 2021) takes
-    milliseconds even where it has nothing to decide. Two answers are found faster and are the best
-    tree wherever they are allowed: each word's best head, as all of them are if they form a tree;
-    and the best tree with any number of roots, if it has one.
+    That search (Chu-Liu/Edmonds with reweighted root arcs, Stanojević and Cohen 2021) takes
+    milliseconds even where there is nothing to decide. Two answers are found faster and are the
+    best tree when valid: each word's best head, if they form a tree; and the best tree with any
+    number of roots, if it has just one.
 
     Args:
-        scores: (n + 1, n + 1); of each row's word, its head being each column's; row and column 0
-            are the root.
+        scores: (n + 1, n + 1), row = dependent, column = head; row and column 0 are the root.
     """
     from stanza.models.common.chuliu_edmonds import chuliu_edmonds, chuliu_edmonds_one_root
 
     heads: list[int] = scores[1:].argmax(1).tolist()
     if _is_tree(heads):
         return heads
-    heads = chuliu_edmonds(scores.astype(np.float64))[1:].tolist()  # writes into what it gets
+    heads = chuliu_edmonds(scores.astype(np.float64))[1:].tolist()  # modifies its argument
     if heads.count(0) != 1:
         heads = chuliu_edmonds_one_root(scores)[1:].tolist()
     return heads
@@ -44,12 +43,12 @@ def _is_tree(heads: list[int]) -> bool:
 
 
 def make_predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
-    """Return a faster ``predict`` for a ``GraphParser`` of Stanza's, with the same result.
+    """Return a faster ``predict`` for Stanza's ``GraphParser``, with the same result.
 
-    Labels are looked for where heads are, and not on every pair of words.
+    Labels are computed for the arcs of the tree only, not for every pair of words.
 
     Args:
-        model: whose scores are taken.
+        model: the model that computes the scores.
     """
     import torch
     from stanza.models.common.vocab import VOCAB_PREFIX_SIZE

@@ -1,4 +1,4 @@
-"""Parsing a text of any size, in shards, with nothing done twice."""
+"""Parsing a text of any size, in shards, without doing anything twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .report import Report
 from .shards import Shard, ShardTask, plan_shards
 from .writer import HEADS, open_writer
 
-# Some 20,000 sentences: minutes of work for a processor, and enough of each length for batches.
+# About 20,000 sentences: minutes of work for one core, and enough of each length for batches.
 _SHARD_BYTES = 2 << 20
 
 
@@ -37,41 +37,43 @@ def parse_corpus(
     say: Callable[[str], None] = lambda message: None,
     min_parsed: float = 0.0,
 ) -> tuple[Report, float]:
-    """Parse a text, but nothing that has been parsed already.
+    """Parse a text, except for what has been parsed already.
 
-    Finished shards are kept beside the output, in ``OUTPUT.shards``, until all are finished. Then
-    ``OUTPUT.manifest.json`` says what the output was made from.
+    Finished shards are kept next to the output, in ``OUTPUT.shards``, until all are finished. Then
+    ``OUTPUT.manifest.json`` records what the output was made from.
 
     Args:
-        text: words separated by white space, a sentence per line.
-        outputs: what to write, by its kind, see `ParseWriter`; heads among them.
-        source: of the parser.
+        text: one sentence per line, words separated by white space.
+        outputs: the files to write, by kind, see `ParseWriter`; must include heads.
+        source: the parser's source.
         max_words: sentences of more words are not parsed.
         execute: parses shards.
-        count: how many shards; None for one per 2 MB.
-        overwrite: also files that were not made here.
-        say: is told what is not done, or done again, and why.
-        min_parsed: the smallest share of the sentences with words that must have a parse.
+        count: how many shards; None: one per 2 MB.
+        overwrite: whether to overwrite files that this function did not make.
+        say: called with a message about what is skipped or done again, and why.
+        min_parsed: the smallest share of non-empty sentences that must get a parse.
 
     Returns:
-        what is in the output, and the words parsed per second, 0 if there was nothing to do.
+        the report on the output, and the words parsed per second, 0 if there was nothing to do.
 
     Raises:
-        DataError: the text, or the parser, does not work, another process is at it, or there are
-            other files already.
+        DataError: the text or the parser does not work, another process is writing the same output,
+            or other files are in the way.
     """
     for path in outputs.values():
         if not path.parent.is_dir():
-            raise DataError(f"{path}: there is no such folder; make it first")
+            raise DataError(f"{path}: no such folder; make it first")
     text = text.resolve()
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
     shards, sha256 = plan_shards(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
     manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
-    busy = f"{output}: another syncattn-parse is writing it; wait for its end, or stop it"
+    busy = f"{output}: another syncattn-parse is writing it; wait until it ends, or stop it"
     with locked(folder / "lock", busy):
         made = Manifest.read(record)
-        if not overwrite and Manifest.read(folder / "manifest.json") is None:  # else we are at it
+        if (
+            not overwrite and Manifest.read(folder / "manifest.json") is None
+        ):  # else unfinished work of ours
             try:
                 _check_unmade(outputs, made.outputs if made else {})
             except DataError:
@@ -83,7 +85,7 @@ def parse_corpus(
             shutil.rmtree(folder)
             return made.report, 0.0
         if made:
-            say(f"{output}: is made again: {stale}")
+            say(f"{output}: made again: {stale}")
         task = ShardTask(text, folder, source, max_words, tuple(outputs))
         missing = _find_missing(manifest, folder, say)
         record.unlink(missing_ok=True)
@@ -103,16 +105,16 @@ def parse_corpus(
 
 
 def _check_unmade(outputs: Mapping[str, Path], made: Mapping[str, str]) -> None:
-    """Refuse to overwrite what was not made here.
+    """Refuse to overwrite files that were not made here.
 
     Args:
-        outputs: what would be written, by its kind.
-        made: checksums of what was made here, by its kind.
+        outputs: the files to be written, by kind.
+        made: checksums of the files made here, by kind.
     """
     for kind, path in outputs.items():
         if path.is_file() and (kind not in made or hash_file(path) != made[kind]):
             raise DataError(
-                f"{path}: exists already, and was not made by this command or was changed since; "
+                f"{path}: already exists, and was not made by this command or was changed since; "
                 "move it away, or give --overwrite"
             )
 
@@ -122,9 +124,9 @@ def _hash_outputs(outputs: Mapping[str, Path]) -> dict[str, str]:
 
 
 def _explain_staleness(manifest: Manifest, made: Manifest, outputs: Mapping[str, Path]) -> str:
-    """Say why finished output is not what would be made now; nothing if it is."""
+    """Say why finished output is out of date; nothing if it is not."""
     if manifest.text != made.text:
-        return "the text is another"
+        return "the text has changed"
     if differences := manifest.differences(made):
         return "; ".join(differences)
     if (
@@ -136,10 +138,10 @@ def _explain_staleness(manifest: Manifest, made: Manifest, outputs: Mapping[str,
 
 
 def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> list[Shard]:
-    """Return the shards that are not there, without those that are stale, which are removed."""
+    """Remove stale shards, and return all that are missing."""
     path = folder / "manifest.json"
     earlier = Manifest.read(path)
-    # Others belong to jobs of Slurm that still run, or to workers that were killed.
+    # Other folders belong to Slurm jobs that still run, or to workers that were killed.
     finished = {entry for entry in folder.iterdir() if entry.name.isdecimal()}
     usable: set[Shard] = set()
     if earlier is not None and finished:
@@ -148,14 +150,14 @@ def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) 
         else:
             same = set(manifest.shards) & set(earlier.shards)
             usable = {shard for shard in same if shard.folder(folder) in finished}
-            cause = "cut otherwise" if manifest.text == earlier.text else "another text"
+            cause = "cut differently" if manifest.text == earlier.text else "the text has changed"
         if stale := len(finished) - len(usable):
             say(f"{folder}: {stale} finished shards are parsed again: {cause}")
     for entry in finished - {shard.folder(folder) for shard in usable}:
         shutil.rmtree(entry)
     manifest.write(path)
     if usable:
-        say(f"{folder}: {len(usable)} of {len(manifest.shards)} shards are finished already")
+        say(f"{folder}: {len(usable)} of {len(manifest.shards)} shards are already finished")
     return [shard for shard in manifest.shards if shard not in usable]
 
 
@@ -192,22 +194,22 @@ def convert_parsed(
     overwrite: bool = False,
     min_parsed: float = 0.0,
 ) -> tuple[Report, float]:
-    """Take the parses of a text from what a parser has written.
+    """Take the parses of a text from a parser's output.
 
     Args:
         text: as in `parse_corpus`.
         parsed: the parser's output for this text.
         file_format: see :data:`.formats.FORMATS`.
         outputs: as in `parse_corpus`.
-        overwrite: files that are there already.
+        overwrite: whether to overwrite existing files.
         min_parsed: as in `parse_corpus`.
 
     Returns:
-        as `parse_corpus`.
+        the report on the output.
 
     Raises:
-        DataError: naming the line that is not in the format, or a file that is there already; too
-            few sentences have a parse.
+        DataError: a line is not in the format, an output exists already, or too few sentences have
+            a parse.
     """
     if not overwrite:
         _check_unmade(outputs, {})

@@ -1,4 +1,4 @@
-"""EDA (Flannery et al., 2012) for Japanese, on KyTea's words with KyTea's tags."""
+"""EDA (Flannery et al., 2012), for Japanese, on KyTea's words and tags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EDA = "EDA, http://plata.ar.media.kyoto-u.ac.jp/tool/EDA/"
 
 @dataclass(frozen=True)
 class Eda(Command):
-    """The command that is EDA."""
+    """The command that runs EDA."""
 
     about: ClassVar = "EDA, on KyTea's tags for the words of the text"
     specs: ClassVar[tuple[str, ...]] = ("MODEL",)
@@ -39,7 +39,7 @@ class Eda(Command):
 
     @classmethod
     def from_model(cls, model: str) -> Eda:
-        """Make the command for a model of EDA's."""
+        """Make the command for an EDA model."""
         command = f"kytea -in tok | eda -i kytea -o conll -m {shlex.quote(model)}"
         programs = (("kytea", f"install {KYTEA}"), ("eda", f"install {EDA}"))
         return cls(command, "eda-conll", programs, (model,))

@@ -1,4 +1,4 @@
-"""Where shards are parsed: in processes of this machine, or as jobs of Slurm."""
+"""Where shards are parsed: in processes on this machine, or as Slurm jobs."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from ..base.slurm import minutes_of, open_executor, queued, submitted
 from .shards import Shard, ShardTask
 
 Progress: TypeAlias = Callable[[int], object]
-"""Is told how many more words have been parsed."""
+"""Called with the number of words parsed since the last call."""
 
 Executor: TypeAlias = Callable[[ShardTask, Sequence[Shard], Progress], None]
-"""Parses shards; raises `DataError` if that fails. Finished shards are kept then."""
+"""Parses shards; raises `DataError` if that fails, but keeps finished shards."""
 
-# How often, in seconds.
+# How often to look, in seconds.
 _LOOK = 2.0
 
-# How long, in seconds, what a job has written may take to be seen on this machine.
+# How long, in seconds, a job's files may take to show up on this machine.
 _DELAY = 60.0
 
-# Where it is noted which jobs run.
+# The file that lists the running jobs.
 _JOBS = "jobs.json"
 
 
 def make_local_executor(workers: int, report_every: float = 0.2) -> Executor:
-    """Return what parses shards in processes of this machine.
+    """Return an executor that parses shards in processes on this machine.
 
     Args:
-        workers: how many there are. Each loads the parser once and takes shard after shard.
-        report_every: how often each reports its progress, in seconds.
+        workers: how many processes. Each loads the parser once and takes shard after shard.
+        report_every: seconds between each process's progress reports.
     """
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
-        # Forking this process would be faster, and may deadlock: libraries have begun threads.
+        # Forking this process would be faster but might deadlock: libraries have started threads.
         context: Any = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["__main__", *task.source.modules()])
         following = context.Value("i", 0)
@@ -79,7 +79,7 @@ def _check(process: Any) -> None:
         cause = f"signal {-process.exitcode}" if process.exitcode < 0 else "see the error above"
         memory = "; if memory ran out, use fewer --workers" if process.exitcode == -9 else ""
         raise DataError(
-            f"a worker process died ({cause}){memory}; run the command again to go on, finished "
+            f"a worker process died ({cause}){memory}; run the command again to continue, finished "
             "shards are kept"
         )
 
@@ -92,7 +92,7 @@ def _work(
     sender: Connection,
     report_every: float,
 ) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
     end_with_parent()
     waiting = 0
     sent = time.monotonic()
@@ -119,14 +119,14 @@ def _work(
 
 
 def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
-    """Return what parses shards as an array of Slurm jobs, one for each.
+    """Return an executor that parses shards as an array of Slurm jobs, one per shard.
 
     Args:
-        workers: how many may run at the same time; None: all.
-        options: of ``sbatch``, by their long names.
+        workers: how many jobs may run at the same time; None: all.
+        options: options of ``sbatch``, by their long names.
 
     Raises:
-        DataError: the time is none of Slurm's.
+        DataError: Slurm does not understand the time limit.
     """
     minutes_of(str(options.get("time", 0)))
 
@@ -148,14 +148,14 @@ def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) 
 
 
 def _remember(folder: Path, jobs: Mapping[Shard, Any]) -> None:
-    """Note which jobs run, and what for: they go on if this process is killed."""
+    """Note which jobs run and what for, since they outlive this process if it is killed."""
     ids = {shard.number: job.job_id for shard, job in jobs.items()}
     with replacing(folder / _JOBS) as temporary:
         temporary.write_text(json.dumps({"for": _purpose(folder), "jobs": ids}), "utf-8")
 
 
 def _running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
-    """Return the jobs of an earlier run that still run and do what is wanted; cancel others."""
+    """Return an earlier run's jobs that are still running and useful; cancel the others."""
     from submitit import SlurmJob
 
     try:
@@ -175,13 +175,13 @@ def _running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
 
 
 def _purpose(folder: Path) -> str | None:
-    """Return what tells the present text, parser and settings from others."""
+    """Return a fingerprint of the current text, parser and settings."""
     manifest = folder / "manifest.json"
     return hash_file(manifest) if manifest.exists() else None
 
 
 def _wait(jobs: dict[Shard, Any], folder: Path, progress: Progress) -> None:
-    """Wait for jobs, whose work is done when their shards are there."""
+    """Wait for jobs; a job is done when its shard is there."""
     gone: dict[Shard, float] = {}
     failed: list[Any] = []
     try:
@@ -203,5 +203,5 @@ def _wait(jobs: dict[Shard, Any], folder: Path, progress: Progress) -> None:
     if failed:
         raise DataError(
             f"{len(failed)} jobs ended without their shards, {failed[0].job_id} first; see "
-            f"{failed[0].paths.stderr} and run the command again to go on, finished shards are kept"
+            f"{failed[0].paths.stderr}; run the command again to continue, finished shards are kept"
         )

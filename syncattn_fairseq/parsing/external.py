@@ -1,4 +1,4 @@
-"""Parsers that are commands: sentences on standard input, parses on standard output."""
+"""Commands as parsers: sentences on standard input, parses on standard output."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .formats import FORMATS
 from .parsed_file import STOPPED, match_parses
 from .parser import Parse, Parser, ParserSource, Sentences, parse_in_halves
 
-# The most of what a failed command said that fits into a line.
+# How much of a failed command's output to quote.
 _SAID = 200
 
 
 @dataclass(frozen=True)
 class Command(ParserSource):
-    """A parser that reads sentences and writes parses.
+    """A command that reads sentences and writes parses.
 
     Args:
-        command: of the shell. Reads one sentence per line, with a space between words; the same
-            order comes out.
-        output_format: what it writes, see :data:`.formats.FORMATS`.
-        programs: what the command needs, and where to get it.
+        command: a shell command that reads one sentence per line, with a space between words, and
+            writes the parses in the same order.
+        output_format: the format it writes, see :data:`.formats.FORMATS`.
+        programs: programs that the command needs, and where to get them.
         models: files that the parses depend on.
     """
 
@@ -51,8 +51,8 @@ class Command(ParserSource):
         group.add_argument(
             "--command",
             metavar="COMMAND",
-            help="of the shell; reads the sentences and writes their parses in --format, in order, "
-            "as 'udpipe --input=horizontal --tag --parse MODEL' does",
+            help="a shell command that reads sentences and writes their parses in --format, in "
+            "order, such as 'udpipe --input=horizontal --tag --parse MODEL'",
         )
 
     @classmethod
@@ -70,10 +70,10 @@ class Command(ParserSource):
 
     @classmethod
     def from_user(cls, command: str, output_format: str) -> Command:
-        """Take a command as it is: its first word is a program, others may be names of files.
+        """Take a user's command: its first word is a program, others may be file names.
 
         Raises:
-            DataError: quotes that do not end.
+            DataError: a quote is not closed.
         """
         try:
             words = shlex.split(command)
@@ -89,7 +89,7 @@ class Command(ParserSource):
             path = shutil.which(program)
             if path is None:
                 raise DataError(
-                    f"{program}: no such program; {advice or 'install it, or mend PATH'}"
+                    f"{program}: no such program; {advice or 'install it, or add it to PATH'}"
                 )
             found.append(Path(path))
         return [*found, *map(Path, self.models)]
@@ -104,12 +104,12 @@ class Command(ParserSource):
 
 
 class ExternalParser(Parser):
-    """Sends sentences through a command; again, without those before it, where it breaks off.
+    """Sends sentences through a command; restarts it after the point where it breaks off.
 
-    Words hold no white space.
+    Words must not contain white space.
 
     Args:
-        command: what is started for all sentences of a call.
+        command: started once per call, for all its sentences.
     """
 
     def __init__(self, command: Command) -> None:
@@ -125,7 +125,7 @@ class ExternalParser(Parser):
             process = subprocess.Popen(
                 self.command.command,
                 shell=True,
-                start_new_session=True,  # the shell, and what the shell has started
+                start_new_session=True,  # one group: the shell and what it starts
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=said,
@@ -136,7 +136,7 @@ class ExternalParser(Parser):
             try:
                 yield from self._read(lines, process.stdout)
             except (DataError, _BrokenOffError) as error:
-                process.stdout.read()  # or else it may wait for us
+                process.stdout.read()  # otherwise it may wait for us
                 if isinstance(error, DataError) and process.wait() == 0:
                     raise
                 raise RuntimeError(_describe_ending(process, said)) from None
@@ -157,7 +157,7 @@ class ExternalParser(Parser):
 
 
 class _BrokenOffError(Exception):
-    """The command has written less than it was asked for."""
+    """The command stopped before it had parsed every sentence."""
 
 
 def _write(lines: list[str], stream: IO[bytes]) -> None:
@@ -166,11 +166,11 @@ def _write(lines: list[str], stream: IO[bytes]) -> None:
             for line in lines:
                 stream.write(f"{line}\n".encode())
     except BrokenPipeError:
-        pass  # the reader finds out why
+        pass  # the reader will find out why
 
 
 def _describe_ending(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
     status = process.wait()
     said.seek(0)
     last = said.read().decode(errors="replace").strip().split("\n")[-1][-_SAID:]
-    return f"the command stopped before the end, with status {status}" + (last and f": {last}")
+    return f"the command stopped early, with status {status}" + (last and f": {last}")

@@ -1,4 +1,4 @@
-"""What parses were made from, to notice those that are stale."""
+"""A record of what parses were made from, to detect stale ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .shards import Shard
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that parses depend on, and what came of them.
+    """Everything that parses depend on, and their outcome.
 
     Attributes:
         text: checksum of the text.
-        settings: parser, versions and options.
-        models: checksums of the parser's files, wherever they are.
+        settings: the parser, its versions and options.
+        models: checksums of the parser's files, wherever they lie.
         shards: of the text.
-        outputs: checksums of the finished files, by their kind; empty: not finished.
-        report: on the finished files.
+        outputs: checksums of the finished files, by kind; empty: not finished.
+        report: the report on the finished files.
     """
 
     text: str
@@ -37,13 +37,13 @@ class Manifest:
 
     @classmethod
     def of(cls, text: str, shards: list[Shard], source: ParserSource, **options: Any) -> Manifest:
-        """Describe what is about to be made.
+        """Describe parses that are about to be made.
 
         Args:
             text: checksum of the text.
             shards: of the text.
-            source: of the parser.
-            options: whatever else decides on the output.
+            source: the parser's source.
+            options: whatever else the output depends on.
 
         Raises:
             DataError: files of the parser are missing.
@@ -53,7 +53,7 @@ class Manifest:
         return cls(text, settings, models, shards, {}, Report())
 
     def differences(self, earlier: Manifest) -> list[str]:
-        """Say what parses of an earlier manifest do not have in common with those of this one."""
+        """List how an earlier manifest's parses differ from this one's."""
         names = dict.fromkeys([*self.settings, *earlier.settings])
         found = [
             f"{name} was {earlier.settings.get(name)}, is {self.settings.get(name)}"
@@ -61,10 +61,10 @@ class Manifest:
             if self.settings.get(name) != earlier.settings.get(name)
         ]
         same = sorted(self.models.values()) == sorted(earlier.models.values())
-        return found if same else [*found, "the parser's files are others"]
+        return found if same else [*found, "the parser's files have changed"]
 
     def finished(self, outputs: Mapping[str, str], report: Report) -> Manifest:
-        """Return the manifest with what came of it."""
+        """Return the manifest with the outcome."""
         return replace(self, outputs=outputs, report=report)
 
     def write(self, path: Path) -> None:
@@ -75,7 +75,7 @@ class Manifest:
 
     @classmethod
     def read(cls, path: Path) -> Manifest | None:
-        """Return what has been stored; None if there is nothing, or something else."""
+        """Return a stored manifest; None if the file is missing or something else."""
         try:
             document = json.loads(path.read_text("utf-8"))
             shards = [Shard(*values) for values in document.pop("shards")]
@@ -86,7 +86,7 @@ class Manifest:
             return None
 
     def is_sound(self) -> bool:
-        """Tell whether everything is of its type: what is read may have been changed by hand."""
+        """Tell whether everything has the right type, since people may edit the file."""
         strings = [self.text, *self.models.values(), *self.outputs.values()]
         strings += [shard.sha256 for shard in self.shards]
         numbers = [self.report.sentences, self.report.words, *self.report.empty.values()]

@@ -1,4 +1,4 @@
-"""Which sentence of a parsed file belongs to which line of the text."""
+"""Matching the sentences of a parsed file to the lines of the text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .parser import Parse
 from .realign import realign, reduce_to_characters
 
 LOOK_AHEAD = 10
-"""How many lines and sentences are looked at where the two do not go together."""
+"""How far ahead to look, in lines and sentences, when the two do not match."""
 
 EMPTY = "empty line"
 NO_TREE = "no tree from the parser"
@@ -24,16 +24,16 @@ SPLIT = "split by the parser"
 DIFFERENT = "words differ"
 STOPPED = "parser stopped before"
 
-# How many lines and sentences to skip, as few as can be. Parsers drop lines, but add no sentences.
+# How many lines and sentences to skip, fewest first. Parsers drop lines, but add no sentences.
 _SKIPS = sorted(product(range(LOOK_AHEAD + 1), repeat=2), key=lambda skip: (sum(skip), skip[1]))
 
 
 class Outcome(NamedTuple):
-    """What there is for one line of the text.
+    """The result for one line of the text.
 
     Attributes:
         parse: the tree over its words; None if there is none.
-        reason: why there is none, in a few words that are the same for all such lines.
+        reason: why there is no parse, in a few words, the same for all such lines.
     """
 
     parse: Parse | None
@@ -45,19 +45,19 @@ def match_parses(
 ) -> Iterator[Outcome]:
     """Yield the outcome for each line of the text.
 
-    Lines and sentences go together in order. Most parsers leave blank lines out, so that these, and
-    empty sentences, are passed over. Where a sentence has not the characters of its line
-    (:mod:`.realign`), the line has no parse, and the two are brought in step again: the parser may
-    have split the line into sentences, or left up to ``LOOK_AHEAD`` lines out. No sentence ever
-    goes to a line that has other characters.
+    Lines and sentences match in order. Most parsers leave out blank lines, so these and empty
+    sentences are skipped. If a sentence does not have the characters of its line (:mod:`.realign`),
+    the line gets no parse, and the two are realigned: the parser may have split the line into
+    sentences, or left out up to ``LOOK_AHEAD`` lines. A sentence is never assigned to a line with
+    other characters.
 
     Args:
-        text_lines: words separated by white space.
+        text_lines: the text, words separated by white space.
         analyses: the sentences of a parsed file, see :data:`.formats.FORMATS`.
-        name: of the parsed file, for errors.
+        name: the parsed file's name in errors.
 
     Raises:
-        DataError: the parsed file has sentences beyond those of the text.
+        DataError: the parsed file has more sentences than the text.
     """
     lines = _Queue(map(_Line, text_lines))
     sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
@@ -66,7 +66,7 @@ def match_parses(
     left_over = sentences.ahead(1)
     if left_over:
         raise DataError(
-            f"{name}: more sentences than the text has lines; the first one left over is "
+            f"{name}: more sentences than the text has lines, the first extra one being "
             f"{' '.join(left_over[0].analysis.words)[:60]!r}; parse exactly this text"
         )
 
@@ -86,7 +86,7 @@ class _Sentence:
 
     @cached_property
     def characters(self) -> list[str]:
-        """Of each way to write it, surface forms first."""
+        """The characters of each way to write it, surface forms first."""
         readings = self.analysis.list_readings()
         return [reduce_to_characters([unit.form for unit in reading]) for reading in readings]
 
@@ -98,7 +98,7 @@ _Item = TypeVar("_Item")
 
 
 class _Queue(Generic[_Item]):
-    """An iterator that lets one see what comes."""
+    """An iterator that can look ahead."""
 
     def __init__(self, items: Iterable[_Item]) -> None:
         self._items = iter(items)
@@ -109,18 +109,18 @@ class _Queue(Generic[_Item]):
             yield self._seen.popleft()
 
     def ahead(self, count: int) -> list[_Item]:
-        """Return the next items, ``count`` if there are so many."""
+        """Return the next ``count`` items, or fewer at the end."""
         self._seen.extend(islice(self._items, max(count - len(self._seen), 0)))
         return list(islice(self._seen, count))
 
     def skip(self, count: int) -> None:
-        """Take items that are known to be there."""
+        """Skip items that are known to exist."""
         for _ in range(count):
             self._seen.popleft()
 
 
 def _find_outcome(line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence]) -> Outcome:
-    """Find the parse of a line, and take from the sentences what belongs to it."""
+    """Find the parse of a line, and consume the sentences that belong to it."""
     if not line.words:
         return Outcome(None, EMPTY)
     following = sentences.ahead(1)

@@ -1,4 +1,4 @@
-"""What a parser is: words in, heads and labels out."""
+"""The interface of parsers: words in, heads and labels out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..base.errors import BadParse, DataError
 
-#: Longer sentences are not parsed: time and memory grow faster than the square of the length,
-#: to 2 s and 0.4 GB for this many words on a CPU.
+#: Longer sentences are not parsed: time and memory grow faster than the square of the length, and
+#: reach 2 s and 0.4 GB at this many words on a CPU.
 MAX_WORDS = 500
 
-#: The reason why there is no parse where the parser itself fails, see `BadParse`.
+#: The reason for a missing parse if the parser itself fails, see `BadParse`.
 FAILED = "parser failed"
 
-# What fails on so many sentences in a row is not the sentences.
+# After this many failures in a row, the sentences are not to blame.
 _FAILURES = 100
 
 Sentences: TypeAlias = Sequence[Sequence[str]]
@@ -25,7 +25,7 @@ Sentences: TypeAlias = Sequence[Sequence[str]]
 
 
 class Morphology(NamedTuple):
-    """What a tagger says of one word, as in CoNLL-U; ``_`` for nothing."""
+    """What a tagger says about one word, as in CoNLL-U; ``_`` for nothing."""
 
     lemma: str
     upos: str
@@ -39,7 +39,7 @@ class Parse(NamedTuple):
     Attributes:
         heads: for each word the 1-based position of its head; 0 for the root.
         labels: the relation of each word to its head.
-        morphology: what is known of each word beyond that; nothing, or one for each.
+        morphology: further facts about each word; empty, or one entry per word.
     """
 
     heads: list[int]
@@ -48,16 +48,17 @@ class Parse(NamedTuple):
 
 
 class Parser(ABC):
-    """Whatever parses sentences that are cut into words already."""
+    """Anything that parses sentences already split into words."""
 
     @abstractmethod
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """Yield for each sentence, in any order, its index and a tree, or why there is none.
+        """Yield each sentence's index with its tree or the reason for having none, in any order.
 
-        Nobody has checked that the trees are trees.
+        The trees are not checked to be trees.
 
         Args:
-            sentences: one word or more in each, of any characters, one or more in each.
+            sentences: each has at least one word, and each word at least one character, of any
+                kind.
 
         Raises:
             DataError: the parser does not work at all.
@@ -67,12 +68,11 @@ class Parser(ABC):
         """Parse any number of sentences.
 
         Args:
-            sentences: with words of any characters, spaces too.
+            sentences: words may contain any character, even spaces.
 
         Returns:
-            A tree over exactly the words of each sentence, in the order of the sentences; None
-            where there is none: for an empty sentence, an empty word or more than ``MAX_WORDS``,
-            and for a sentence that the parser cannot parse.
+            For each sentence, in order, a tree over exactly its words, or None if it is empty, has
+            an empty word or more than ``MAX_WORDS`` words, or the parser fails on it.
         """
         parses: list[Parse | None] = [None] * len(sentences)
         indices = [
@@ -87,13 +87,13 @@ class Parser(ABC):
 
 
 class ParserSource(ABC):
-    """What makes the same parser in every process; can be pickled.
+    """Makes the same parser in every process; can be pickled.
 
     Attributes:
-        about: what parses, in a few words, for ``syncattn-parse --help``.
-        specs: how :func:`.registry.open_parser` is asked for it, without its name.
-        needs: the options of ``syncattn-parse`` that it cannot do without.
-        takes: the other options that it has.
+        about: the parser in a few words, for ``syncattn-parse --help``.
+        specs: what follows its name in a spec for :func:`.registry.open_parser`.
+        needs: the options of ``syncattn-parse`` that it requires.
+        takes: its other options.
     """
 
     about: ClassVar[str]
@@ -104,29 +104,29 @@ class ParserSource(ABC):
     @staticmethod
     @abstractmethod
     def add_options(group: Any) -> None:
-        """Add those of its options to a group of ``argparse`` that no other parser has."""
+        """Add the options that only this parser has to an ``argparse`` group."""
 
     @classmethod
     @abstractmethod
     def from_options(cls, options: Namespace) -> ParserSource:
-        """Take what ``syncattn-parse`` was given.
+        """Make a source from the options of ``syncattn-parse``.
 
         Raises:
-            DataError: it makes no parser.
+            DataError: the options do not define a parser.
         """
 
     @classmethod
     @abstractmethod
     def from_spec(cls, spec: str) -> ParserSource | None:
-        """Take one of its ``specs``; return None for anything else."""
+        """Make a source from one of its ``specs``; return None for anything else."""
 
     def modules(self) -> list[str]:
-        """Return what is slow to import, to be imported once for all processes."""
+        """List modules that are slow to import, to be imported once for all processes."""
         return []
 
     @abstractmethod
     def files(self) -> list[Path]:
-        """Return every file that the parses are known to depend on.
+        """List every file that the parses are known to depend on.
 
         Raises:
             DataError: something is missing.
@@ -134,15 +134,15 @@ class ParserSource(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """Return what else they depend on."""
+        """Return what else the parses depend on, by name."""
 
     @abstractmethod
     def open(self, worker: int | None = None) -> Parser:
         """Make the parser.
 
         Args:
-            worker: the number of this process, from 0, among several that parse side by side; None
-                if it is the only one.
+            worker: this process's number, from 0, among several that parse in parallel; None: it is
+                the only one.
 
         Raises:
             DataError: something is missing.
@@ -154,17 +154,17 @@ def parse_in_halves(
     sentences: Sentences,
     blocks: Iterable[Sequence[int]],
 ) -> Iterator[tuple[int, Parse | BadParse]]:
-    """Parse blocks of sentences; one on which the parser fails costs only itself.
+    """Parse blocks of sentences; a sentence on which the parser fails affects no others.
 
-    What is left of a block when the parser raises is parsed again in halves.
+    When the parser raises, the rest of the block is parsed again in halves.
 
     Args:
-        parse: of a block, in order; may raise whatever it likes, after some sentences or none.
+        parse: parses a block in order; may raise anything at any sentence.
         sentences: all of them.
-        blocks: the indices of those to be parsed together.
+        blocks: the indices of sentences to parse together.
 
     Raises:
-        DataError: ``parse`` raised it, or fails on one sentence after the other.
+        DataError: ``parse`` raised it, or fails on too many sentences in a row.
     """
     in_a_row = 0
     for block in blocks:
@@ -188,6 +188,7 @@ def parse_in_halves(
                 in_a_row += 1
                 if in_a_row == _FAILURES:
                     raise DataError(
-                        f"the parser failed on {in_a_row} sentences in a row, at last with {detail}"
+                        f"the parser failed on {in_a_row} sentences in a row, the last time "
+                        f"with {detail}"
                     ) from error
                 yield from ((index, BadParse(FAILED, detail)) for index in rest)

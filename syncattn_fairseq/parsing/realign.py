@@ -1,21 +1,21 @@
-"""From the words of a parser to the words of the text: the same characters, cut otherwise.
+"""From a parser's words to the text's words: the same characters, split differently.
 
-Both sides are compared by their characters alone. Case and white space do not count, nor do
-characters that nobody sees (soft hyphens, zero-width spaces); full-width and other compatibility
-forms are the plain ones (Unicode's NFKD); the escapes of the Moses tokenizer (``&apos;``,
-``&#91;``, ``@-@``) and of the Penn Treebank (``-LRB-``, ``\\/``) are undone; quotes of all shapes
-are straight, a double one is two single ones, and long dashes are two short ones.
+Only the characters of the two sides are compared. Case, white space and invisible characters (soft
+hyphens, zero-width spaces) are ignored; full-width and other compatibility forms become plain ones
+(Unicode's NFKD); the escapes of the Moses tokenizer (``&apos;``, ``&#91;``, ``@-@``) and of the
+Penn Treebank (``-LRB-``, ``\\/``) are undone; all quotes become straight, a double quote becomes
+two single ones, and a long dash two short ones.
 
-The words then form blocks, as small as they can be, that begin and end together on both sides. A
-block's top is the parser's word nearest to the root, the first of several:
+The words then form the smallest blocks that begin and end together on both sides. A block's top is
+the parser's word nearest to the root, or the first of several:
 
-- The last text word of a block takes head and label of the top. If that head is in another block,
-  it is the last text word there.
-- Other text words of a block attach to the next one as ``goeswith``. (So does Deguchi's code for
-  SyncAttn, where U+3000 cuts a word of EDA's in two; it suits Japanese, where heads come last.)
+- The last text word of a block takes the top's head and label. If that head is in another block,
+  the last text word there becomes the head.
+- Each other text word of a block is attached to the next one as ``goeswith``. (Deguchi's code for
+  SyncAttn does the same if U+3000 splits an EDA word; it suits Japanese, where heads come last.)
 
-From a tree this always makes a tree: the head of a block's top is nearer to the root than the top,
-and so is the top of that head's block, or nearer still.
+The result of a tree is always a tree: the head of a block's top is nearer to the root than the top,
+and the top of that head's block is at least as near.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .formats.analysis import Analysis, Surface
 from .parser import Parse
 
 INNER_LABEL = "goeswith"
-"""Label of text words that are parts of one word of the parser's."""
+"""Label of text words that are parts of one parser word."""
 
 _ESCAPES = {
     "&amp;": "&",
@@ -57,11 +57,11 @@ _ESCAPES = {
     "\\*": "*",
 }
 _ESCAPES |= {escape.upper(): character for escape, character in _ESCAPES.items()}
-# Runs of letters go through as they are, which saves most of the time.
+# Runs of letters need no change, which saves most of the time.
 _PIECE = re.compile(
     "|".join(["(?P<run>[A-Za-z0-9]+)", *map(re.escape, _ESCAPES), "."]), flags=re.DOTALL
 )
-# A double quote as two single ones: whoever writes `` or '' may also cut between the two.
+# A double quote counts as two single ones: `` and '' may also be split in the middle.
 _SHAPES = str.maketrans(
     dict.fromkeys('"“”„‟«»', "''")
     | dict.fromkeys("`‘’‚‛‹›", "'")
@@ -72,17 +72,17 @@ _UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
 
 
 def realign(words: Sequence[str], analysis: Analysis) -> Parse | None:
-    """Carry a parser's tree over to the words of the text; see the module.
+    """Transfer a parser's tree to the words of the text; see the module.
 
-    If the parser's words are the text's, their tree is returned as it is. Where words are written
-    as one (CoNLL-U's ranges), the text may have either.
+    If the parser's words are the text's, the tree is returned unchanged. If words are written as
+    one (CoNLL-U's ranges), the text may have either form.
 
     Args:
-        words: of the text.
-        analysis: what the parser made of the same sentence.
+        words: the text's words.
+        analysis: the parser's analysis of the same sentence.
 
     Returns:
-        A tree over ``words``; None if the characters differ, or the parser's heads are no tree.
+        A tree over ``words``; None if the characters differ or the parser's heads are not a tree.
     """
     if analysis.heads is None:
         return None
@@ -100,16 +100,16 @@ def realign(words: Sequence[str], analysis: Analysis) -> Parse | None:
 
 
 def reduce_to_characters(words: Sequence[str]) -> str:
-    """Return what counts of the characters of a sentence, however it is cut; see the module."""
+    """Normalise the characters of a sentence, however it is split; see the module."""
     return _reduce_words(words)[0]
 
 
 def _reduce_words(words: Sequence[str]) -> tuple[str, list[int]]:
-    """Return the characters, and how many of them there are up to the end of each word."""
+    """Return the normalised characters, and their number up to the end of each word."""
     pieces: list[str] = []
     size = 0
-    sizes = [0]  # up to each character of the sentence as it is written
-    # Words are joined first: a parser may have cut an escape into several words.
+    sizes = [0]  # normalised characters up to each original one
+    # Words are joined first: a parser may have split an escape into several words.
     for match in _PIECE.finditer("".join(words)):
         text = match[0]
         if match["run"]:
@@ -125,7 +125,7 @@ def _reduce_words(words: Sequence[str]) -> tuple[str, list[int]]:
 
 @cache
 def _reduce_piece(text: str) -> str:
-    """Return what counts of an escape or a character."""
+    """Normalise an escape or a character."""
     decomposed = normalize("NFKD", _ESCAPES.get(text, text)).casefold()
     seen = (character for character in decomposed if category(character) not in _UNSEEN)
     return "".join(seen).translate(_SHAPES)
@@ -134,13 +134,13 @@ def _reduce_piece(text: str) -> str:
 def _find_blocks(
     words: Sequence[str], reading: Sequence[Surface]
 ) -> tuple[list[int], list[int]] | None:
-    """Return the block of each text word and of each parser's word; None if characters differ."""
+    """Return the block of each text word and parser word; None if the characters differ."""
     ours, our_ends = _reduce_words(words)
     theirs, their_ends = _reduce_words([unit.form for unit in reading])
     ends = sorted(set(our_ends) & set(their_ends))
     if ours != theirs or not ends:
         return None
-    # A word without a character that counts belongs to the block that ends with it.
+    # A word without normalised characters belongs to the block that ends with it.
     return [bisect_left(ends, end) for end in our_ends], [
         bisect_left(ends, end)
         for unit, end in zip(reading, their_ends, strict=True)
@@ -151,13 +151,13 @@ def _find_blocks(
 def _carry_over(
     heads: Sequence[int], labels: Sequence[str], ours: Sequence[int], theirs: Sequence[int]
 ) -> Parse:
-    """Give the text's words heads and labels.
+    """Give the text's words their heads and labels.
 
     Args:
         heads: of the parser's words.
         labels: of the parser's words.
         ours: the block of each text word.
-        theirs: the block of each of the parser's words.
+        theirs: the block of each parser word.
     """
     last = {block: word for word, block in enumerate(ours, 1)}
     members: dict[int, list[int]] = {}

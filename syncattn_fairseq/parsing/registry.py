@@ -1,4 +1,4 @@
-"""The parsers by name. A new one is a file that holds its `ParserSource`, and a line here."""
+"""The parsers by name. A new one is a file with its `ParserSource`, and a line here."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def open_parser(spec: str) -> Parser:
     """Load a parser; nothing is downloaded.
 
     Args:
-        spec: ``stanza:LANG`` takes Stanza's models from where Stanza keeps them,
-            ``stanza:LANG:DIR`` from a directory; ``spacy:MODEL``, ``eda:MODEL`` and
-            ``command:FORMAT:COMMAND`` are what ``syncattn-parse`` calls so.
+        spec: ``stanza:LANG`` takes Stanza's models from its own folder, ``stanza:LANG:DIR`` from a
+            directory; ``spacy:MODEL``, ``eda:MODEL`` and ``command:FORMAT:COMMAND`` are the parsers
+            of these names in ``syncattn-parse``.
 
     Raises:
-        DataError: there is no such parser, it is not installed or its models are not there.
+        DataError: there is no such parser, it is not installed, or its models are missing.
     """
     return find_parser(spec).open()
 
 
 def find_parser(spec: str) -> ParserSource:
-    """Return what makes a parser; see `open_parser`.
+    """Return the source of a parser; see `open_parser`.
 
     Raises:
         DataError: there is no such parser.
@@ -44,7 +44,7 @@ def find_parser(spec: str) -> ParserSource:
     if source is None:
         known = [f"{name}:{spec}" for name, made in PARSERS.items() for spec in made.specs]
         raise DataError(
-            f"{spec!r} names no parser; expected {', '.join(known[:-1])} or {known[-1]}, as in "
-            "stanza:en"
+            f"{spec!r} does not name a parser; expected {', '.join(known[:-1])} or {known[-1]}, "
+            "as in stanza:en"
         )
     return source

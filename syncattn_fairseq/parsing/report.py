@@ -1,4 +1,4 @@
-"""What came of parsing a text."""
+"""The outcome of parsing a text."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# How many failures.
+# How many failures to keep.
 _KEPT = 5
 
 
 @dataclass
 class Report:
-    """Totals of a text or of a part of it.
+    """Totals for a text or a part of it.
 
     Attributes:
-        sentences: lines.
-        words: of all of them.
-        empty: how many have no parse, by reason.
-        failures: number and detail of the first lines on which the parser itself failed.
+        sentences: how many lines.
+        words: how many words in all of them.
+        empty: how many lines have no parse, by reason.
+        failures: the first lines on which the parser itself failed: their numbers, and details.
     """
 
     sentences: int = 0
@@ -33,7 +33,7 @@ class Report:
             self.failures.append((line, detail))
 
     def add(self, part: Report) -> None:
-        """Add what came of the next part of the text."""
+        """Add the report on the next part of the text."""
         self.sentences += part.sentences
         self.words += part.words
         self.empty += part.empty
@@ -41,7 +41,7 @@ class Report:
             self.fail(*failure)
 
     def summarise(self) -> str:
-        """Say it in a line: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
+        """Summarise in a line: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
         said = f"{self.sentences:,} sentences, {self.words:,} words, "
         if not self.empty:
             return said + "all parsed"
@@ -49,12 +49,12 @@ class Report:
         return said + f"{self.empty.total():,} without a parse ({reasons})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` takes."""
+        """Return the report as JSON values, for `from_json`."""
         return vars(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Report:
-        """Return what has been stored."""
+        """Restore a report from JSON values."""
         return cls(
             values["sentences"],
             values["words"],

@@ -1,4 +1,4 @@
-"""A text in shards: where they are, and what is written for each."""
+"""A text in shards: where they are, and the files written for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CONTROL = "control characters"
 
-# Those of ASCII that are not white space, which ends words.
+# ASCII control characters except white space, which separates words.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
 
 
@@ -35,12 +35,12 @@ class Shard(NamedTuple):
     """A run of whole lines of a text file.
 
     Attributes:
-        number: its place among the shards, from 0.
-        begin: where it begins, in bytes.
-        end: where the next one begins.
+        number: its index among the shards, from 0.
+        begin: its first byte in the file.
+        end: the first byte of the next shard.
         first_line: the number of its first line, from 1.
-        lines: how many there are.
-        words: how many there are in them.
+        lines: its number of lines.
+        words: its number of words.
         sha256: checksum of its bytes.
     """
 
@@ -56,25 +56,25 @@ class Shard(NamedTuple):
         """Return its lines.
 
         Raises:
-            DataError: they are no longer what they were.
+            DataError: the text has changed.
         """
         data = _read(text, self.begin, self.end)
         if hashlib.sha256(data).hexdigest() != self.sha256:
-            raise DataError(f"{text}: has changed while it was parsed; run the command again")
+            raise DataError(f"{text}: changed while it was being parsed; run the command again")
         return list(_read_lines(data))
 
     def folder(self, shards: Path) -> Path:
-        """Return where its parses are once they are finished."""
+        """Return the folder of its finished parses."""
         return shards / f"{self.number:05}"
 
 
 def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
-    """Cut a text into shards of about the same size.
+    """Split a text into shards of about the same size.
 
-    Lines are those of :func:`.files.read_lines`.
+    Lines are as in :func:`.files.read_lines`.
 
     Returns:
-        ``count`` shards, or fewer where lines are long, and the checksum of the file.
+        ``count`` shards, or fewer if lines are long, and the file's checksum.
 
     Raises:
         DataError: the file is empty or not UTF-8.
@@ -120,14 +120,14 @@ def _read_lines(data: bytes) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """Parses shards; submitit starts it anew where a job was preempted.
+    """Parses shards; submitit restarts it when a job was preempted.
 
     Args:
         text: the whole text.
         shards: folder for the parses.
-        source: of the parser.
+        source: the parser's source.
         max_words: sentences of more words are not parsed.
-        kinds: of output, see `ParseWriter`.
+        kinds: the kinds of output, see `ParseWriter`.
     """
 
     text: Path
@@ -137,12 +137,12 @@ class ShardTask:
     kinds: tuple[str, ...]
 
     def __call__(self, shard: Shard) -> None:
-        """Parse a shard, in a job of its own."""
+        """Parse a shard in its own job."""
         if not shard.folder(self.shards).exists():
             self.parse(shard, self.source.open(0))
 
     def checkpoint(self, shard: Shard) -> DelayedSubmission:
-        """Return what submitit is to run after a preemption: the same."""
+        """Tell submitit to run the same again after a preemption."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, shard)
@@ -150,12 +150,12 @@ class ShardTask:
     def parse(
         self, shard: Shard, parser: Parser, progress: Callable[[int], None] = lambda words: None
     ) -> None:
-        """Parse a shard; its folder appears whole or not at all.
+        """Parse a shard; its folder appears complete or not at all.
 
         Args:
-            shard: what is parsed.
-            parser: what parses.
-            progress: called with the number of words that have been done since the last call.
+            shard: the shard to parse.
+            parser: the parser.
+            progress: called with the number of words parsed since the last call.
         """
         sentences = [line.split() for line in shard.read(self.text)]
         found: list[Parse | BadParse | None] = [
@@ -177,18 +177,18 @@ class ShardTask:
             try:
                 os.rename(folder, shard.folder(self.shards))
             except OSError:
-                if not shard.folder(self.shards).exists():  # else a job was started twice
+                if not shard.folder(self.shards).exists():  # else the job was started twice
                     raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def report(self, shard: Shard) -> Report:
-        """Return what came of a finished shard."""
+        """Return the report on a finished shard."""
         return Report.from_json(json.loads((shard.folder(self.shards) / "report.json").read_text()))
 
 
 def refuse_sentence(words: list[str], max_words: int) -> BadParse | None:
-    """Return why a sentence is not given to the parser; None if it is."""
+    """Return the reason not to give a sentence to the parser; None if there is none."""
     if not words:
         return BadParse(EMPTY, "there are no words")
     if len(words) > max_words:

@@ -1,4 +1,4 @@
-"""spaCy's parsers, among them GiNZA for Japanese, on words that are given."""
+"""spaCy's parsers, including GiNZA for Japanese, on given words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from ..base.errors import BadParse, DataError
 from .parser import Morphology, Parse, Parser, ParserSource, Sentences, parse_in_halves
 
-#: Parts of a pipeline that a tree depends on, or what CoNLL-U says beside it. Others may join
-#: words, as GiNZA's do.
+#: The pipeline components that trees and the other columns of CoNLL-U depend on. Other components
+#: may join words, as GiNZA's do.
 PARTS = (
     *("tok2vec", "transformer", "curated_transformer", "tagger", "morphologizer"),
     *("attribute_ruler", "lemmatizer", "trainable_lemmatizer", "parser"),
 )
-#: How a further root hangs on the first one.
+#: Label of further roots, which are attached to the first one.
 FURTHER_ROOT = "parataxis"
 
 _SENTENCES_AT_ONCE = 1_000
@@ -25,10 +25,10 @@ _SENTENCES_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class SpacyModel(ParserSource):
-    """A model of spaCy that is installed.
+    """An installed spaCy model.
 
     Args:
-        model: its name, or the folder that it is in.
+        model: its name, or its folder.
     """
 
     about: ClassVar = "spaCy, with any model, such as GiNZA's ja_ginza"
@@ -41,7 +41,7 @@ class SpacyModel(ParserSource):
     def add_options(group: Any) -> None:
         """See `ParserSource`."""
         group.add_argument(
-            "--spacy-model", metavar="MODEL", help="name of a model of spaCy, or its folder"
+            "--spacy-model", metavar="MODEL", help="name of a spaCy model, or its folder"
         )
 
     @classmethod
@@ -66,8 +66,8 @@ class SpacyModel(ParserSource):
         if Path(self.model).is_dir():
             return Path(self.model).resolve()
         raise DataError(
-            f"{self.model}: no such model of spaCy; 'pip install {self.model.replace('_', '-')}' "
-            f"or 'python -m spacy download {self.model}' gets it"
+            f"{self.model}: no such spaCy model; get it with 'pip install "
+            f"{self.model.replace('_', '-')}' or 'python -m spacy download {self.model}'"
         )
 
     def files(self) -> list[Path]:
@@ -87,30 +87,29 @@ class SpacyModel(ParserSource):
 
 
 class SpacyParser(Parser):
-    """spaCy's pipeline on sentences, each of which stays one.
+    """spaCy's pipeline on sentences, without splitting them.
 
-    spaCy's parser splits text into sentences as well: left to itself, GiNZA gives 2 % of the
-    sentences of a corpus two roots or more. It is told that there is one sentence, and then finds
-    a head for all but one word. Should there still be further roots, they hang on the first one,
-    as ``parataxis``.
+    spaCy's parser also splits text into sentences: by default, GiNZA gives 2 % of a corpus's
+    sentences two or more roots. Told that there is only one sentence, it finds a head for all words
+    but one. Any further roots are attached to the first one, as ``parataxis``.
 
     Args:
         source: the model.
 
     Raises:
-        DataError: spaCy or the model is not installed, or it has no parser.
+        DataError: spaCy or the model is not installed, or the model has no parser.
     """
 
     def __init__(self, source: SpacyModel) -> None:
         try:
             self.pipeline = _spacy().load(source.name)
         except (OSError, ValueError, ImportError) as error:
-            raise DataError(f"{source.model}: not a model of spaCy: {error}") from error
+            raise DataError(f"{source.model}: not a spaCy model: {error}") from error
         for name in self.pipeline.pipe_names:
             if name not in PARTS:
                 self.pipeline.remove_pipe(name)
         if "parser" not in self.pipeline.pipe_names:
-            raise DataError(f"{source.model}: this model of spaCy has no parser")
+            raise DataError(f"{source.model}: this spaCy model has no parser")
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """See ``Parser``."""

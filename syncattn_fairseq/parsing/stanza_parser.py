@@ -16,7 +16,7 @@ from .parser import Morphology, Parse, Parser, ParserSource, Sentences, parse_in
 # Enough for full batches, few enough for the memory of a small machine.
 _WORDS_AT_ONCE = 20_000
 
-# What Stanza's own models have; smaller ones of models of one's own leave a GPU idle.
+# As in Stanza's own models; smaller batches, from models of one's own, leave a GPU idle.
 _WORDS_IN_GPU_BATCH = 5_000
 
 _PROCESSORS = ("pos", "lemma", "depparse")
@@ -25,20 +25,20 @@ _NEEDED = (*_PROCESSORS, "pretrain", "forward_charlm", "backward_charlm")
 
 @dataclass(frozen=True)
 class StanzaModels(ParserSource):
-    """Where the models of one language are; nothing is downloaded.
+    """Stanza's models of one language; nothing is downloaded.
 
-    Either ``stanza.download`` has filled the directory, or it holds models of one's own,
-    ``LANG_tagger.pt`` and ``LANG_parser.pt``, trained without pretrained vectors, character
-    language models and lemmas. Such models can also be named one by one.
+    The directory was filled by ``stanza.download``, or contains your own models, ``LANG_tagger.pt``
+    and ``LANG_parser.pt``, trained without pretrained vectors, character language models and
+    lemmas. Your own models can also be given one by one.
 
     Args:
-        language: Stanza's code of it.
-        directory: of models; None for Stanza's own.
-        tagger: a model of one's own, together with ``depparse``.
-        depparse: the same.
+        language: Stanza's language code.
+        directory: the models' directory; None: Stanza's own.
+        tagger: your own tagger, together with ``depparse``.
+        depparse: your own parser, together with ``tagger``.
     """
 
-    about: ClassVar = "Stanza, on a GPU where there is one"
+    about: ClassVar = "Stanza, on a GPU if there is one"
     specs: ClassVar[tuple[str, ...]] = ("LANG", "LANG:DIR")
     needs: ClassVar[tuple[str, ...]] = ("lang",)
     takes: ClassVar[tuple[str, ...]] = ("stanza_dir", "tagger", "depparse")
@@ -51,18 +51,16 @@ class StanzaModels(ParserSource):
     @staticmethod
     def add_options(group: Any) -> None:
         """See `ParserSource`."""
-        group.add_argument(
-            "--lang", metavar="LANG", help="Stanza's code of the language, such as de"
-        )
+        group.add_argument("--lang", metavar="LANG", help="Stanza's language code, such as de")
         group.add_argument(
             "--stanza-dir",
             type=Path,
             metavar="DIR",
-            help="what stanza.download has filled, or with one's own models LANG_tagger.pt and "
+            help="folder filled by stanza.download, or with your own models LANG_tagger.pt and "
             "LANG_parser.pt (default: Stanza's own folder); nothing is ever downloaded",
         )
-        group.add_argument("--tagger", type=Path, metavar="FILE", help="one's own Stanza tagger")
-        group.add_argument("--depparse", type=Path, metavar="FILE", help="one's own Stanza parser")
+        group.add_argument("--tagger", type=Path, metavar="FILE", help="your own Stanza tagger")
+        group.add_argument("--depparse", type=Path, metavar="FILE", help="your own Stanza parser")
 
     @classmethod
     def from_options(cls, options: Namespace) -> StanzaModels:
@@ -84,13 +82,13 @@ class StanzaModels(ParserSource):
 
     @property
     def folder(self) -> Path:
-        """Where the models are if they are not named one by one."""
+        """The models' folder, unless they were given one by one."""
         default = _stanza().resources.common.DEFAULT_MODEL_DIR
         return Path(self.directory or default).expanduser()
 
     @property
     def own(self) -> tuple[Path, Path] | None:
-        """Tagger and parser of one's own; None if Stanza's are meant."""
+        """Your own tagger and parser; None for Stanza's."""
         if self.tagger and self.depparse:
             return Path(self.tagger), Path(self.depparse)
         found = [self.folder / f"{self.language}_{name}.pt" for name in ("tagger", "parser")]
@@ -134,14 +132,14 @@ class StanzaModels(ParserSource):
     def open(self, worker: int | None = None) -> Parser:
         """Load the models.
 
-        Each of several processes has a thread of its own, as processes scale and threads do not,
-        and shares the GPUs, if there are any, with the others.
+        With several processes, each runs one thread, since processes scale and threads do not, and
+        they share any GPUs.
 
         Args:
             worker: see `ParserSource`.
 
         Raises:
-            DataError: Stanza is not installed, or models are not there.
+            DataError: Stanza is not installed, or models are missing.
         """
         if worker is None:
             return StanzaParser(self)
@@ -153,20 +151,20 @@ class StanzaModels(ParserSource):
 
 
 class StanzaParser(Parser):
-    """Stanza's pipeline on sentences of like length, with faster predictions of trees.
+    """Stanza's pipeline on sentences of similar length, with faster tree prediction.
 
-    The trees are those of the pipeline. It runs on a GPU where there is one.
+    The trees are the same as the pipeline's. It runs on a GPU if there is one.
 
     Args:
         models: what to load.
-        device: as in PyTorch; None for Stanza's choice.
+        device: as in PyTorch; None: Stanza's choice.
 
     Raises:
-        DataError: Stanza is not installed, or models are not there.
+        DataError: Stanza is not installed, or models are missing.
     """
 
     def __init__(self, models: StanzaModels, device: str | None = None) -> None:
-        from . import arborescence  # numpy: a command's --help can do without
+        from . import arborescence  # imports numpy, which --help does not need
 
         folder = models.folder
         try:
@@ -176,7 +174,7 @@ class StanzaParser(Parser):
                 raise DataError(f"{models.tagger}, {models.depparse}: {error}") from error
             raise models.missing() from error
         model = self.pipeline.processors["depparse"].trainer.model
-        if hasattr(model, "forward_scores"):  # as graph parsers have since Stanza 1.15
+        if hasattr(model, "forward_scores"):  # graph parsers, since Stanza 1.15
             model.predict = arborescence.make_predictor(model)
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
@@ -185,7 +183,7 @@ class StanzaParser(Parser):
 
     def _parse(self, sentences: Sentences) -> list[Parse]:
         collecting = gc.isenabled()
-        gc.disable()  # would look at millions of objects again and again, all of them in use
+        gc.disable()  # it would check millions of objects again and again, all of them in use
         try:
             document = self.pipeline([list(words) for words in sentences])
             return [_parse(sentence.words) for sentence in document.sentences]
@@ -203,7 +201,7 @@ def _parse(words: Any) -> Parse:
 
 
 def _cut_blocks(sentences: Sentences) -> Iterator[Sequence[int]]:
-    """Yield indices of sentences of like length, the short ones first."""
+    """Yield blocks of indices of similarly long sentences, short ones first."""
     block: list[int] = []
     for index in sorted(range(len(sentences)), key=lambda index: len(sentences[index])):
         if block and (len(block) + 1) * len(sentences[index]) > _WORDS_AT_ONCE:
@@ -229,7 +227,7 @@ def _load_pipeline(models: StanzaModels, folder: Path, device: str | None) -> An
         "download_method": None,
         "logging_level": "ERROR",
         "device": device,
-        # Trees as the parser found them: only Stanza from 1.15 on would mend double subjects.
+        # Keep trees as the parser found them: only Stanza 1.15 and later would fix double subjects.
         "depparse_resolve_head_constraints": False,
     }
     if device and device.startswith("cuda"):
@@ -238,7 +236,7 @@ def _load_pipeline(models: StanzaModels, folder: Path, device: str | None) -> An
         processors = ",".join(("tokenize", *_PROCESSORS))
         return stanza.Pipeline(models.language, dir=str(folder), processors=processors, **options)
     tagger, depparse = map(str, models.own)
-    with TemporaryDirectory() as catalogue:  # of the models that Stanza knows: none
+    with TemporaryDirectory() as catalogue:  # an empty catalogue of Stanza's models
         (Path(catalogue) / "resources.json").write_text("{}")
         return stanza.Pipeline(
             models.language,

@@ -18,13 +18,13 @@ _UNKNOWN = Morphology("_", "_", "_", "_")
 
 
 class ParseWriter:
-    """Writes the parses of the lines of a text, and counts.
+    """Writes the parses of a text's lines, and counts them.
 
-    Heads and labels have a line for each, an empty one where there is no parse. CoNLL-U has the
-    sentences that have a parse, with the number of the line as ``sent_id``.
+    Heads and labels have one line per line of the text, empty if there is no parse. CoNLL-U has the
+    sentences with a parse, with the line number as ``sent_id``.
 
     Args:
-        files: what to write, by its kind: ``heads``, ``labels``, ``format_conllu``.
+        files: the files to write, by kind: ``heads``, ``labels``, ``format_conllu``.
         first_line: the number of the first line.
     """
 
@@ -37,8 +37,8 @@ class ParseWriter:
         """Write the parse of the next line.
 
         Args:
-            words: of the line.
-            found: what is not a tree is not written.
+            words: the line's words.
+            found: the parse; written only if it is a tree.
         """
         line = self.first_line + self.report.sentences
         self.report.sentences += 1
@@ -69,7 +69,7 @@ def _check(words: Sequence[str], found: Parse | BadParse) -> Parse:
 
 
 def format_conllu(words: Sequence[str], parse: Parse, line: int) -> str:
-    """Return a sentence as CoNLL-U, with the blank line after it."""
+    """Return a sentence as CoNLL-U, including the blank line after it."""
     rows = [f"# sent_id = {line}", f"# text = {' '.join(words)}"]
     morphology = parse.morphology or [_UNKNOWN] * len(words)
     for number, (word, known) in enumerate(zip(words, morphology, strict=True), 1):

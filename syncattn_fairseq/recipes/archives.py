@@ -20,16 +20,16 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 from ..base.errors import DataError
 
-#: Between an archive and its member in the name of a place.
+#: Separates an archive from its member in the name of a place.
 SEPARATOR = "!"
 
-#: Kinds of tar, and how tarfile calls their compression.
+#: Kinds of tar, and tarfile's names for their compression.
 TARS = {".tar": "", ".tar.gz": "gz", ".tgz": "gz", ".tar.bz2": "bz2"}
 ARCHIVES = (*TARS, ".zip")
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open}
 
 _BLOCK = 1 << 18
-#: What the libraries raise for an archive that is not whole.
+#: What the libraries raise for a damaged archive.
 _DAMAGE = (EOFError, OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
 
 
@@ -37,10 +37,10 @@ _DAMAGE = (EOFError, OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile
 def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
     """Open a file that may be in an archive.
 
-    It is unpacked into a temporary file first, so that nothing is read of one that is damaged.
+    It is unpacked into a temporary file first, so that nothing is read from a damaged archive.
 
     Args:
-        directory: where the archive, or the file, is.
+        directory: folder of the archive or file.
         place: ``FILE``, or ``ARCHIVE!MEMBER``. Archives end in .tar, .tar.gz, .tgz, .tar.bz2 or
             .zip. A FILE that ends in .gz or .bz2 is decompressed.
 
@@ -53,10 +53,10 @@ def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
     name, _, member = place.partition(SEPARATOR)
     path = directory / name
     if not path.exists():
-        raise DataError(f"{path}: is missing; fetch it first, or put it there")
+        raise DataError(f"{path}: missing; fetch it first, or put it there")
     if name.endswith(ARCHIVES) != bool(member):
         raise DataError(
-            f"{path}: is no archive (one of {', '.join(ARCHIVES)}), by its name"
+            f"{path}: not an archive by its name ({', '.join(ARCHIVES)})"
             if member
             else f"{path}: is an archive; name a member: {path}{SEPARATOR}MEMBER"
         )
@@ -77,10 +77,10 @@ class _Entry(NamedTuple):
     """A member of an archive.
 
     Attributes:
-        name: as it is there.
-        link: where it points to, from the top of the archive; None: it is not a link.
+        name: its name in the archive.
+        link: what it links to, from the top of the archive; None: it is not a link.
         is_file: whether it has content.
-        info: what the archive's library calls it.
+        info: the library's object for it.
     """
 
     name: str
@@ -104,7 +104,7 @@ def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:
 
 
 def _find(entries: Iterator[_Entry], archive: Path, member: str) -> _Entry:
-    """Return the member of that name."""
+    """Return the member with this name."""
     names = []
     for entry in entries:
         name = posixpath.normpath(entry.name)
@@ -119,7 +119,7 @@ def _find(entries: Iterator[_Entry], archive: Path, member: str) -> _Entry:
 
 
 def _inside(entry: _Entry, archive: Path) -> _Entry:
-    """Refuse an archive that has a member outside of it, though it is not unpacked."""
+    """Refuse an archive with a member outside its folder, even though it is not unpacked."""
     outside = entry.name.startswith("/") or ".." in entry.name.split("/")
     if entry.link is not None:
         target = posixpath.normpath(entry.link)

@@ -1,4 +1,4 @@
-"""The cells of a table, as many at a time as asked for, and their results."""
+"""The cells of a table, run some at a time, and their results."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from .results import load_results, read_scores, read_training, record
 from .run import Runner, locked
 from .stages import Stage
 
-#: Models of the size that is trained on a CPU gain nothing from more.
+#: Models small enough to train on a CPU gain nothing from more threads.
 MOST_THREADS = 8
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells that are run.
+    """Cells to run.
 
     Attributes:
-        cells: with those of their stages that are run.
+        cells: the cells, each with the stages to run.
         runner: runs them.
         jobs: how many cells at a time.
-        results: the file for their results.
-        overrides: settings that the user has changed for all of them, as written.
+        results: the results file.
+        overrides: settings that the user changed for all cells, as written.
     """
 
     cells: Mapping[Cell, Sequence[Stage]]
@@ -48,10 +48,10 @@ class Grid:
         """Run all cells; a cell that fails does not stop the others.
 
         Args:
-            locks: open files that stay locked until the last process has ended.
+            locks: open files that stay locked until the last process ends.
 
         Raises:
-            DataError: cells have failed.
+            DataError: some cells failed.
         """
         machines = next(iter(self.cells)).experiment.machines
         free: queue.Queue[Mapping[str, str]] = queue.Queue()
@@ -112,13 +112,13 @@ class Grid:
 def compare(
     cells: Sequence[Cell], work: Path, results: Path, baseline: Callable[[str], str]
 ) -> None:
-    """Test every system's output against the baseline's, and write down what comes out.
+    """Test every system's output against the baseline's, and record the results.
 
     Args:
-        cells: of the systems that were run; of each all seeds are tested that there are.
+        cells: cells of the systems that were run; all available seeds of each are tested.
         work: folder of the recipe.
-        results: the file of their results.
-        baseline: names the system that one is compared with.
+        results: the results file.
+        baseline: returns the system that a system is compared with.
     """
     from ..evaluation.significance import pooled_bootstrap
     from ..evaluation.translation import read_references, words_by
@@ -156,7 +156,7 @@ def compare(
 
 
 def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
-    """Return the variables of each of some cells that run side by side on this machine."""
+    """Return environment variables for each of the cells that run side by side here."""
     cores = len(os.sched_getaffinity(0))
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
     common = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(threads)}
@@ -172,12 +172,12 @@ def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
 
 
 def facts(machines: Machines, jobs: int) -> dict[str, Any]:
-    """Return the state of the code, and what it runs on."""
+    """Return the version of the code and the hardware."""
     return {"commit": commit(), "hardware": hardware(machines, jobs)}
 
 
 def commit() -> str:
-    """Return the commit of the checkout, with a + where it is changed; else the version."""
+    """Return the checkout's commit, with a + if it has changes; without git, the version."""
     root = Path(syncattn_fairseq.__file__).resolve().parents[1]
     if not (root / ".git").exists():
         return syncattn_fairseq.__version__
@@ -191,7 +191,7 @@ def commit() -> str:
 
 
 def hardware(machines: Machines, jobs: int) -> str:
-    """Say what a training runs on."""
+    """Describe what a training runs on."""
     count = machines.processes * machines.nodes
     if machines.slurm is not None:
         return f"Slurm ({' '.join(machines.slurm)}), {count} processes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Why pairs are left out, in the order in which they are tried.
+#: Why pairs are left out, in the order of the checks.
 FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
     "a side has no words",
     "a side is longer than --max-words",
@@ -12,7 +12,7 @@ FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
 
 
 def key(sentence: str) -> str:
-    """Return what two sentences have in common that are cut into words and cased differently."""
+    """Return a key that is the same for sentences that differ only in case or spaces."""
     return "".join(sentence.split()).lower()
 
 

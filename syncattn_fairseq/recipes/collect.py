@@ -1,4 +1,4 @@
-"""Parallel text out of archives, whatever its format."""
+"""Parallel text from archives, whatever its format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..base.errors import DataError
 from .archives import open_member
 from .formats import PAIRS, TEXTS
 
-#: What ``{role}`` in a place stands for, on the source side and on the target side.
+#: Values of ``{role}`` in a place, for the source side and the target side.
 ROLES = ("src", "ref")
 
 
@@ -25,15 +25,15 @@ def collect(
 
     Args:
         archives: folder of the archives.
-        format_name: of `TEXTS` or `PAIRS`.
-        place: where in it, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
-            filled in where each side has a file of its own.
+        format_name: a name in `TEXTS` or `PAIRS`.
+        place: the text's place, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}``
+            are filled in if each side has its own file.
         languages: source and target.
         keep_empty: whether pairs with two empty sides are yielded as well.
 
     Raises:
-        DataError: there are no pairs, or one side has more sentences than the other, or a file
-            is not in its format.
+        DataError: there are no pairs, one side has more sentences than the other, or a file is not
+            in its format.
     """
     if format_name in PAIRS:
         pairs = _of_one_file(archives, format_name, place, languages)
@@ -76,5 +76,5 @@ def _of_two_files(
                     for sentence, rest in ((source, sources), (target, targets))
                 )
                 have = " but ".join(f"{n} in {name}" for name, n in zip(names, counts, strict=True))
-                raise DataError(f"sentences do not go together: {have}; fetch the files again")
+                raise DataError(f"the sides differ in length: {have}; fetch the files again")
             yield source, target

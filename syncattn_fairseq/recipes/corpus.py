@@ -15,14 +15,14 @@ from omegaconf import OmegaConf
 from ..base.errors import DataError
 from .systems import load_system, read_config
 
-#: Start of the names of environment variables that name another parser of a language.
+#: Prefix of the environment variables that choose another parser for a language.
 PARSER = "PARSER_"
 SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A file that the texts are in: one to download, or one that needs a signed licence."""
+    """A file with texts: one to download, or one that needs a signed licence."""
 
     url: str | None = None
     file: str | None = None
@@ -33,18 +33,18 @@ class Archive:
 
     @property
     def name(self) -> str:
-        """How the file is called here."""
+        """The file's name here."""
         return self.file or Path(urlsplit(self.url or "").path).name
 
 
 @dataclass(frozen=True)
 class Here:
-    """Files that a user may have already, so that nothing is downloaded.
+    """Files that a user may already have, so that nothing is downloaded.
 
     Attributes:
-        variable: of the environment; it names the folder that they are in.
+        variable: environment variable with their folder.
         train, valid, test: the text of each split, with ``{language}`` for a language.
-        heads: the heads of its words, with ``{split}`` as well; None: they are parsed.
+        heads: the heads of the words, with ``{split}`` as well; None: the texts are parsed.
     """
 
     variable: str
@@ -55,22 +55,22 @@ class Here:
 
     @property
     def folder(self) -> Path | None:
-        """The folder; None: the user has none, and the text is downloaded."""
+        """The folder; None if the user has none, so that the text is downloaded."""
         place = os.environ.get(self.variable)
         return Path(place).absolute() if place else None
 
 
 @dataclass(frozen=True)
 class Subwords:
-    """How words are cut.
+    """How words are split.
 
     Attributes:
-        size: of the vocabulary; None: the text is published in subwords of subword-nmt, and the
-            "tokeniser" of each language makes words of them; or all words are in it.
-        unit: ``subword``, or ``word``: words are not cut, and those beyond the most frequent ones
-            of a side are unknown.
-        joint: whether it is learnt from both sides together.
-        joined_dictionary: whether fairseq's dictionary is one for both sides; None: as ``joint``.
+        size: size of the vocabulary; None: it has all words, or the text was published in subwords
+            of subword-nmt, from which each language's "tokeniser" makes words.
+        unit: ``subword``, or ``word``: words are not split, and all but the most frequent ones of a
+            side are unknown.
+        joint: whether subwords are learnt from both sides together.
+        joined_dictionary: whether both sides share fairseq's dictionary; None: as ``joint``.
     """
 
     joint: bool
@@ -80,47 +80,47 @@ class Subwords:
 
     @property
     def scheme(self) -> str:
-        """How fairseq calls the marks of subwords."""
+        """fairseq's name for the way that subwords are marked."""
         if self.unit == "word":
             return "none"
         return "subword_nmt" if self.size is None else "sentencepiece"
 
     @property
     def joined(self) -> bool:
-        """Whether fairseq's dictionary is one for both sides."""
+        """Whether both sides share fairseq's dictionary."""
         return self.joint if self.joined_dictionary is None else self.joined_dictionary
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A parallel corpus, and how its text is made ready.
+    """A parallel corpus, and how its text is prepared.
 
     Attributes:
-        folder: where its configs are; it has the corpus's name.
+        folder: folder of its configs, with the corpus's name.
         source, target: languages.
-        archives: what the texts are in.
+        archives: the files with the texts.
         train, valid, test: the texts, each ``FORMAT=PLACE`` (`syncattn_fairseq.recipes.collect`).
         words: for each language a tokeniser, a command from standard input to standard output.
             ``{cores}`` in it is the number of processes; ``{normalise}`` is ``--normalise`` for
             the training text and nothing for the others.
         subwords: how words are cut.
-        here: the same texts where a user may have them already.
-        first: how many training pairs are taken, from the first on; None: all.
-        every: every so manieth training pair is for validation, in the place of ``valid``.
-        last: so many training pairs at the end are.
-        clean: options of ``syncattn-clean``, for the training pairs; None: all are kept.
-            ``exclude`` names a split whose pairs are left out.
-        parses: for each language that is parsed, options of ``syncattn-parse``; the environment's
-            ``PARSER_JA``, say, names another, as ``--parser`` does: ``spacy:ja_ginza``.
-        tokenised: splits that are published as words.
-        checkpoint: what is decoded with: ``best``, ``last``, or of so many last epochs the mean.
-        score: options of ``syncattn-score``; ``references: words`` takes the tokenised ones.
-        gold_alignments: place of those of the test set, counted from 1; systems are then scored
-            for their alignments.
-        multi_task: whether a corpus for Multi-Task is made as well.
-        generated: options of ``syncattn-corpus``, which writes the text with its gold structure in
-            the place of archives, tokeniser and parsers; empty: it does not.
-        groups: names of systems by the name of a group, ``@NAME`` on the command line.
+        here: the same texts, if a user may already have them.
+        first: use only this many training pairs, from the first; None: all.
+        every: every N-th training pair is for validation, in place of ``valid``.
+        last: the last N training pairs are for validation, in place of ``valid``.
+        clean: options of ``syncattn-clean`` for the training pairs; None: keep all. ``exclude``
+            names a split whose pairs are left out.
+        parses: options of ``syncattn-parse`` for each parsed language; an environment variable such
+            as ``PARSER_JA`` chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
+        tokenised: splits published as words.
+        checkpoint: what to decode with: ``best``, ``last``, or the mean of the last N epochs.
+        score: options of ``syncattn-score``; ``references: words`` means tokenised references.
+        gold_alignments: place of the test set's alignments, counted from 1; if given, systems'
+            alignments are scored.
+        multi_task: whether to make a corpus for Multi-Task too.
+        generated: options of ``syncattn-corpus``, which then writes the text with its gold
+            structure in place of archives, tokeniser and parsers; empty: not used.
+        groups: the systems of each group, ``@NAME`` on the command line.
     """
 
     folder: Path
@@ -148,7 +148,7 @@ class Corpus:
 
     @property
     def name(self) -> str:
-        """Its name, that of the folder."""
+        """Its name, the same as its folder's."""
         return self.folder.name
 
     @property
@@ -157,14 +157,14 @@ class Corpus:
         return self.source, self.target
 
     def baseline(self, system: str) -> str:
-        """Return the system that another is compared with: that of its paper."""
+        """Return the system that another is compared with, as in its paper."""
         return "rnn_global" if system.startswith("rnn_") else "transformer"
 
     def system(self, name: str) -> Path:
         """Return the config of a system.
 
         Raises:
-            DataError: there is none of this name; it lists those that there are.
+            DataError: there is no such system; the message lists the known ones.
         """
         path = self.folder / f"{name}.yaml"
         if name.startswith("_") or "/" in name or not path.exists():
@@ -192,7 +192,7 @@ def load_corpus(folder: Path) -> Corpus:
     """Read the facts about a corpus.
 
     Raises:
-        DataError: they are not there, or not as `Corpus` has them.
+        DataError: the file is missing, or does not describe a `Corpus`.
     """
     path = folder / "_data.yaml"
     if not path.exists():
@@ -222,20 +222,20 @@ def load_corpus(folder: Path) -> Corpus:
 
 def _texts(path: Path, split: str, entries: Any) -> list[str]:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise DataError(f"{path}: {split}: a list of FORMAT: PLACE is wanted")
+        raise DataError(f"{path}: {split}: give a list of FORMAT: PLACE")
     return [f"{name}={place}" for entry in entries for name, place in entry.items()]
 
 
 def _need(path: Path, values: Any, names: Iterable[str]) -> None:
     if not isinstance(values, Mapping):
-        raise DataError(f"{path}: names and values are wanted, not {values!r}")
+        raise DataError(f"{path}: expected names and values, not {values!r}")
     for name in names:
         if name not in values:
             raise DataError(f"{path}: the key {name!r} is missing")
 
 
 def _make(kind: type[Any], path: Path, values: Any) -> Any:
-    """Make an object of what a file says, and see that each value is of its kind."""
+    """Make an object from a file's values, and check their types."""
     known = {f.name: f for f in fields(kind)}
     needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
     _need(path, values, needed)

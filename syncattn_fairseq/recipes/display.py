@@ -1,7 +1,7 @@
-"""What a recipe shows: a line for each stage, and how far each is that runs.
+"""What a recipe shows: a line for each stage, and the progress of those that run.
 
-That is a bar on a terminal; elsewhere, as in a log, a training says every half minute how many
-updates it has done.
+On a terminal, progress is a bar; elsewhere, as in a log, a training reports its number of updates
+every half minute.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 #: How fairseq logs the number of updates, in any of its formats.
 UPDATES = re.compile(r"num_updates\W+(\d+)")
-#: Seconds between two lines about a training, where there is no terminal.
+#: Seconds between two lines about a training, if there is no terminal.
 SAID_EVERY = 30
 
 
@@ -25,8 +25,8 @@ class Bar:
     """The bar of a stage.
 
     Args:
-        title: what stands before it.
-        updates: how many updates there are to be; None: what commands print is shown instead.
+        title: the text before it.
+        updates: the planned number of updates; None: show what commands print instead.
         position: line of the terminal, from 0.
         say: prints a line.
     """
@@ -49,7 +49,7 @@ class Bar:
         )
 
     def told(self, text: str) -> None:
-        """Take in what a command printed."""
+        """Show what a command printed."""
         if self._updates is None:
             self._bar.set_postfix_str(text.strip()[:120])
         elif found := UPDATES.search(text):
@@ -60,7 +60,7 @@ class Bar:
                 self._say(f"   {self._title}: {found[1]} of {self._updates} updates")
 
     def close(self) -> None:
-        """Take it away."""
+        """Remove the bar."""
         self._bar.close()
 
 
@@ -79,7 +79,7 @@ class Display:
 
     @contextmanager
     def stage(self, title: str, updates: int | None) -> Iterator[Bar]:
-        """Show a stage while it runs; when it is done, a line with its time."""
+        """Show a stage while it runs, and a line with its time when it is done."""
         if not sys.stderr.isatty():
             self.say(f"== {title}")
         with self._lock:
@@ -97,7 +97,7 @@ class Display:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as a person says it."""
+    """Return a time in words."""
     whole = round(seconds)
     hours, minutes = divmod(whole // 60, 60)
     if hours:

@@ -19,9 +19,9 @@ from .prepare import RAW, WORDS, folder, gold_alignments
 from .stages import Stage, Step, line, options, written
 from .systems import IGNORED, check_system, generation_options, load_system, read_overrides
 
-#: Of other sections the settings are a training's.
+#: Settings of all other sections are for training.
 DECODING = "generation"
-#: BLEU on the validation set, of greedy search, as subwords joined again.
+#: BLEU on the validation set, with greedy search and subwords joined.
 VALID_BLEU = {
     "task.eval_bleu": True,
     "task.eval_bleu_args": '{"beam": 1, "max_len_a": 1.2, "max_len_b": 10}',
@@ -31,14 +31,14 @@ VALID_BLEU = {
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """What the cells of a table share.
+    """What all cells of a table share.
 
     Attributes:
         corpus: what the systems translate.
         plugin: the folder ``syncattn_fairseq``.
         machines: where they are trained.
-        overrides: values by ``SECTION.OPTION`` for all of them.
-        valid_bleu: whether BLEU is measured on the validation set during training.
+        overrides: values by ``SECTION.OPTION`` for all cells.
+        valid_bleu: whether to measure BLEU on the validation set during training.
     """
 
     corpus: Corpus
@@ -53,9 +53,9 @@ class Cell:
     """A system with a seed.
 
     Attributes:
-        experiment: what it is part of.
+        experiment: the experiment it is part of.
         system: name of a config, and perhaps changes of its own: ``NAME:SECTION.OPTION=VALUE``.
-        seed: of the training; None: the config's.
+        seed: seed of the training; None: the config's.
     """
 
     experiment: Experiment
@@ -69,7 +69,7 @@ class Cell:
 
     @cached_property
     def changes(self) -> dict[str, Any]:
-        """What is changed in its config, by ``SECTION.OPTION``."""
+        """The changes to its config, by ``SECTION.OPTION``."""
         experiment = self.experiment
         scheme = {"task.eval_bleu_remove_bpe": experiment.corpus.subwords.scheme}
         measured = VALID_BLEU | scheme if experiment.valid_bleu else {}
@@ -78,7 +78,7 @@ class Cell:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """All settings, but for those that the seed and the direction make."""
+        """All settings, except those that depend on the seed and the direction."""
         config = load_system(self.path, self.changes)
         check_system(config, self.path)
         check_options(config, self.path)
@@ -92,31 +92,31 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What it is called on the terminal."""
+        """Its name on the terminal."""
         return f"{self.system}, seed {self.seed}"
 
     @property
     def plugin(self) -> Path:
-        """What fairseq loads: this package, or another of the user's that ``user_dir`` names."""
+        """The folder that fairseq loads: this package, or the user's own from ``user_dir``."""
         named = Path(self.config["common"].get("user_dir", self.experiment.plugin.name))
         ours = self.experiment.plugin
         return ours if str(named) == ours.name else named.resolve()
 
     @property
     def folder(self) -> Path:
-        """Where its model is. Systems that are only decoded differently share it."""
+        """The folder of its model, shared by systems that differ only in decoding."""
         made = Path(self.config["checkpoint"]["save_dir"])
         changes = [text for text in self.system.split(":")[1:] if not text.startswith(DECODING)]
         return made.with_name(_slug(made.name, changes)) / str(self.seed)
 
     @property
     def output(self) -> Path:
-        """Where its translations and scores are."""
+        """The folder of its translations and scores."""
         changes = [text for text in self.system.split(":")[1:] if text.startswith(DECODING)]
         return self.folder / _slug("", changes)
 
     def stages(self) -> list[Stage]:
-        """Return what makes it, from training to scores."""
+        """Return its stages, from training to scores."""
         logs = {"train": self.folder, "decode": self.output, "score": self.output}
         steps = {"train": self._train(), "decode": self._decode(), "score": self._score()}
         most = self.config["optimization"].get("max_update") or None
@@ -133,7 +133,7 @@ class Cell:
         ]
 
     def _settings(self, stage: str) -> dict[str, Any]:
-        """Return what the result of a stage depends on."""
+        """Return the settings that the result of a stage depends on."""
         corpus = self.experiment.corpus
         if stage == "score":
             return dict(corpus.score)
@@ -143,10 +143,10 @@ class Cell:
         return {f"{s}.{name}": v for s in sections for name, v in self.config[s].items()}
 
     def _directions(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield the folder below the cell's, and the changed settings, of each direction."""
+        """Yield each direction's folder below the cell's, and its changed settings."""
         corpus = self.experiment.corpus
         yield Path(), {}
-        if corpus.gold_alignments:  # they are symmetrised
+        if corpus.gold_alignments:  # alignments are symmetrised
             languages = {"task.source_lang": corpus.target, "task.target_lang": corpus.source}
             yield Path("reversed"), languages
 
@@ -184,12 +184,12 @@ class Cell:
 
     @property
     def _reference(self) -> dict[str, Any]:
-        """What is printed of the references, forced through the model."""
+        """What to print about the references, forced through the model."""
         corpus = self.experiment.corpus
         arch = self.config["model"]["_name"]
         tagged = self.config["task"]["data"].endswith(MULTI_TASK)
         if not (corpus.generated or corpus.gold_alignments) or arch.startswith("rnn_") or tagged:
-            return {}  # no gold to compare with; no layers; a tag that is no word
+            return {}  # no gold to compare with; no layers; a tag that is not a word
         printed = {"print_layer_alignments": True}
         if corpus.generated:
             parsing = (
@@ -216,7 +216,7 @@ class Cell:
 
     @property
     def references(self) -> Path:
-        """What its translations are compared with."""
+        """The file that its translations are compared with."""
         corpus = self.experiment.corpus
         part = WORDS if corpus.score.get("references") == WORDS else RAW
         return folder(corpus, part) / f"test.{corpus.target}"
@@ -259,7 +259,7 @@ class Cell:
         return steps
 
     def _score_reversed(self, how: Mapping[str, Any]) -> Step:
-        """Score the translations of the other direction."""
+        """Score the translations in the other direction."""
         folder = self.output / "reversed"
         references = self.references.with_name(f"test.{self.experiment.corpus.source}")
         outputs = ("--system", self.system, folder / "test.txt", "--json", folder / "scores.json")

@@ -1,4 +1,4 @@
-"""fast_align (Dyer et al., 2013) on a corpus, where it is installed: a baseline of alignments.
+"""fast_align (Dyer et al., 2013) on a corpus, if it is installed: a baseline for alignments.
 
 ``python -m syncattn_fairseq.recipes.fast_align --words corpora/C/words --languages de en`` writes
 ``fast_align.forward`` and ``fast_align.backward`` there, the links of the test set. Both models
@@ -21,13 +21,13 @@ from ..cli.common import command
 from .parallel import read_pairs
 
 PROGRAM = "fast_align"
-#: Of its two directions, and what it is told for each; links are source-target in both.
+#: Its two directions, with options for each; links are source-target in both.
 WAYS = {"forward": (), "backward": ("-r",)}
 _OPTIONS = ("-d", "-o", "-v")
 
 
 def outputs(words: Path) -> list[Path]:
-    """Return where the links of the test set are, of either direction."""
+    """Return the files with the test set's links, one for each direction."""
     return [words / f"{PROGRAM}.{way}" for way in WAYS]
 
 
@@ -39,7 +39,7 @@ def align(words: Path, languages: Sequence[str]) -> None:
         languages: source and target.
 
     Raises:
-        DataError: the program fails, or does not give a line for each pair.
+        DataError: the program fails, or does not print a line for each pair.
     """
     count = sum(1 for _ in read_lines(words / f"test.{languages[0]}"))
     with TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
     args = parser.parse_args(argv)
     if shutil.which(PROGRAM) is None:
-        print(f"{PROGRAM}: no such program; the table has no row of it")
+        print(f"{PROGRAM}: no such program; the table will have no row for it")
         return
     align(args.words, args.languages)
     print(", ".join(map(str, outputs(args.words))))

@@ -1,4 +1,4 @@
-"""Files from the web: whole and verified, or not at all."""
+"""Files from the web: complete and verified, or not at all."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ..base.files import hash_file, replacing
 #: Environment variable with the base URLs of mirrors, separated by spaces.
 MIRRORS = "SYNCATTN_MIRROR"
 
-#: File with the checksums that files had at first where nobody publishes them.
+#: File with the checksums of first downloads, for files without published ones.
 SUMS = "SHA256SUMS"
 
 #: Seconds without a byte after which a connection counts as broken.
 SILENCE = 60.0
 
-#: Seconds before each new attempt, until one gets further than all before it.
+#: Seconds before each new attempt; starts over whenever an attempt gets further.
 PAUSES = (1.0, 5.0, 15.0)
 
 _BLOCK = 1 << 16
@@ -47,45 +47,45 @@ def fetch(
     size: int | None = None,
     md5: str | None = None,
 ) -> Path:
-    """Download a file unless it is there.
+    """Download a file unless it is already there.
 
-    It is written to ``.NAME.part`` and renamed when it is complete and verified. What an
-    interrupted run has left there is not downloaded again, if the server can send the rest.
+    It is written to ``.NAME.part`` and renamed when it is complete and verified. After an
+    interruption, only the rest is downloaded if the server supports it.
 
-    The mirrors in ``SYNCATTN_MIRROR`` are tried first: each is asked for ``BASE/HOST/PATH``, which
-    is what ``wget -x`` makes of a URL.
+    The mirrors in ``SYNCATTN_MIRROR`` are tried first, with the URL ``BASE/HOST/PATH``, the layout
+    of ``wget -x``.
 
     Args:
         url: http, https, ftp or file.
-        directory: where to; made if need be.
-        name: of the file there; None: the last part of the URL's path.
+        directory: target folder; made if needed.
+        name: the file's name there; None: the last part of the URL's path.
         sha256: its checksum, in hexadecimal.
-        size: how many bytes it has.
+        size: its size in bytes.
         md5: its MD5 sum, in hexadecimal.
 
     Returns:
-        the file. Where nobody publishes its checksum, that of the first download is noted in
-        ``SHA256SUMS`` beside it, and later ones are compared with it.
+        the file. If it has no published checksum, the first download's is noted in ``SHA256SUMS``
+        next to it, and later downloads are compared with that.
 
     Raises:
-        DataError: there is no such file to be had, it is not the one that is expected, or another
-            run is downloading it.
+        DataError: the file cannot be downloaded, it is not the expected one, or another run is
+            downloading it.
     """
     try:
         path = urlsplit(url).path
     except ValueError as error:
-        raise DataError(f"{url}: no URL: {error}") from None
+        raise DataError(f"{url}: not a URL: {error}") from None
     if name is None:
         name = unquote(path).rpartition("/")[2]
     if name in ("", ".", "..") or {"/", "\0"} & set(name):
-        raise DataError(f"{url}: {name!r} is no name for a file; name it")
+        raise DataError(f"{url}: {name!r} is not a file name; give one")
     target = directory / name
     sums = _Sums(directory / SUMS)
     expected = _Expected(size, sha256 or (None if md5 else sums.of(name)), md5)
     if not target.exists():
         directory.mkdir(parents=True, exist_ok=True)
         with _open_part(target) as part:
-            if not target.exists():  # else: another run has ended since
+            if not target.exists():  # else: another run has finished it
                 _fill(part, url, expected)
                 part.publish()
     for what, wanted, found in expected.differences(target):
@@ -99,33 +99,33 @@ def fetch(
 
 
 def licensed(name: str, directory: Path, licence: str) -> Path:
-    """Return a file that cannot be downloaded.
+    """Return a file that users have to get themselves.
 
     Args:
-        name: of the file.
-        directory: where it is.
+        name: its name.
+        directory: its folder.
         licence: how to get it.
 
     Raises:
-        DataError: it is not there.
+        DataError: it is missing.
     """
     target = directory / name
     if not target.is_file():
         raise DataError(
-            f"{target}: is missing and needs a signed licence; put it there yourself: {licence}"
+            f"{target}: missing; it needs a signed licence, so put it there yourself: {licence}"
         )
     return target
 
 
 class _Expected(NamedTuple):
-    """What is known of a file; None: nothing."""
+    """What is known about a file; None: unknown."""
 
     size: int | None = None
     sha256: str | None = None
     md5: str | None = None
 
     def differences(self, path: Path) -> Iterator[tuple[str, object, object]]:
-        """Yield what is wrong with a file: a name of it, what is expected and what is found."""
+        """Yield what is wrong with a file: the property, the expected and the found value."""
         if self.size is not None and (size := path.stat().st_size) != self.size:
             yield "size", self.size, size
         for what, expected, algorithm in (
@@ -137,22 +137,22 @@ class _Expected(NamedTuple):
 
 
 class _Sums:
-    """Checksums that were found at first, in the format of ``sha256sum``.
+    """Checksums of first downloads, in the format of ``sha256sum``.
 
     Args:
-        path: the file that they are in.
+        path: the file with the checksums.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def of(self, name: str) -> str | None:
-        """Return that of a file, None if there is none."""
+        """Return a file's checksum; None if there is none."""
         lines = self.path.read_text("utf-8").splitlines() if self.path.exists() else []
         return {line[66:]: line[:64] for line in lines}.get(name)
 
     def note(self, name: str, path: Path) -> None:
-        """Add that of a file unless it has one."""
+        """Add a file's checksum unless it has one."""
         if self.of(name) is None:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(f"{hash_file(path)}  {name}\n")
@@ -163,7 +163,7 @@ class _Failure(Exception):
 
     Args:
         reason: why not.
-        status: what the server has answered, if it has.
+        status: the server's status, if it answered.
     """
 
     def __init__(self, reason: str, status: int | None = None) -> None:
@@ -172,12 +172,12 @@ class _Failure(Exception):
 
 
 class _Origin(NamedTuple):
-    """What the bytes of a part are the first of.
+    """The file whose first bytes a partial file holds.
 
     Attributes:
-        url: where they come from.
-        version: the ETag or date of that file; None: not known.
-        size: bytes of the whole file; None: not known.
+        url: its URL.
+        version: its ETag or date; None: unknown.
+        size: bytes of the whole file; None: unknown.
     """
 
     url: str
@@ -186,15 +186,15 @@ class _Origin(NamedTuple):
 
 
 class _Part:
-    """A file that is being downloaded.
+    """A partial file that is being downloaded.
 
     Args:
-        target: what it is to become.
-        path: where it is until then.
-        file: open to append to it, and locked.
+        target: its final path.
+        path: its path until then.
+        file: the file, open for appending, and locked.
 
     Attributes:
-        size: bytes that are there.
+        size: its bytes so far.
     """
 
     def __init__(self, target: Path, path: Path, file: BinaryIO) -> None:
@@ -205,7 +205,7 @@ class _Part:
         self._note = path.with_name(path.name + ".json")
 
     def origin(self, url: str) -> _Origin | None:
-        """Return of what it is the beginning, if the rest can be asked for at ``url``."""
+        """Return the origin of this partial file if ``url`` can send the rest."""
         try:
             origin = _Origin(*json.loads(self._note.read_text("utf-8")))
         except (FileNotFoundError, ValueError, TypeError):
@@ -213,24 +213,24 @@ class _Part:
         return origin if self.size and origin.url == url and origin.version else None
 
     def begin(self, origin: _Origin) -> None:
-        """Start afresh."""
+        """Start over with another origin."""
         self.clear()
         with replacing(self._note) as temporary:
             temporary.write_text(json.dumps(origin), "utf-8")
 
     def append(self, block: bytes) -> None:
-        """Add what has come."""
+        """Add received bytes."""
         self._file.write(block)
         self.size += len(block)
 
     def clear(self) -> None:
-        """Throw away what is there."""
+        """Discard the content."""
         self._note.unlink(missing_ok=True)
         self._file.truncate(0)
         self.size = 0
 
     def verify(self, expected: _Expected) -> None:
-        """Compare it with what is expected; throw it away if it differs.
+        """Compare the file with what is expected; discard it if it differs.
 
         Raises:
             _Failure: it differs.
@@ -241,7 +241,7 @@ class _Part:
             raise _Failure(f"{what} {found}, expected {wanted}; has it changed there?")
 
     def publish(self) -> None:
-        """Give it its name."""
+        """Move the file to its final path."""
         os.replace(self.path, self.target)
         self._note.unlink(missing_ok=True)
 
@@ -250,11 +250,11 @@ class _Part:
 def _open_part(target: Path) -> Iterator[_Part]:
     path = target.with_name(f".{target.name}.part")
     try:
-        # A link that someone has put there would lead the download elsewhere.
+        # A link would redirect the download elsewhere.
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise DataError(f"{path}: is a link; remove it, then fetch again") from None
+            raise DataError(f"{path}: this is a link; remove it, then fetch again") from None
         raise
     with open(descriptor, "ab") as file:
         try:
@@ -263,7 +263,7 @@ def _open_part(target: Path) -> Iterator[_Part]:
         except BlockingIOError:
             running = True
         if running:
-            raise DataError(f"{target}: another download of it is running; wait for its end")
+            raise DataError(f"{target}: another download of it is running; wait until it ends")
         part = _Part(target, path, file)
         try:
             yield part
@@ -296,14 +296,14 @@ def _places(url: str) -> list[str]:
 
 
 def _download(part: _Part, url: str, size: int | None) -> None:
-    """Make requests until the part is complete, as long as they get further."""
+    """Make requests until the part is complete, as long as they make progress."""
     furthest = part.size if part.origin(url) else 0
     pauses: Iterator[float] = iter(())
     while True:
         try:
             return _request(part, url, size)
         except _Failure:
-            # A server that cannot send the rest may break at the same byte for ever.
+            # A server that cannot send the rest may fail at the same byte forever.
             if part.size > furthest:
                 furthest, pauses = part.size, iter(PAUSES)
             pause = next(pauses, None)
@@ -313,7 +313,7 @@ def _download(part: _Part, url: str, size: int | None) -> None:
 
 
 def _request(part: _Part, url: str, size: int | None) -> None:
-    """Make one request, and keep what comes."""
+    """Make one request, and keep what arrives."""
     origin = part.origin(url)
     headers = {"User-Agent": f"syncattn-fairseq/{__version__}"}
     if origin is not None:
@@ -364,7 +364,7 @@ def _read(part: _Part, answer: Any, size: int | None) -> None:
 
 @contextmanager
 def _network() -> Iterator[None]:
-    """Tell the faults of a place from those of the disk."""
+    """Turn network errors, but not disk errors, into `_Failure`."""
     try:
         yield
     except HTTPError as error:
@@ -374,16 +374,16 @@ def _network() -> Iterator[None]:
 
 
 def _described(answer: Any, url: str) -> _Origin:
-    """Return what a whole file is, by the headers of the answer."""
+    """Return the origin of a complete file from the response's headers."""
     tag = answer.headers["ETag"]
-    # Only a strong tag says that two files are the same byte for byte.
+    # Only a strong ETag guarantees that two files are the same byte for byte.
     version = answer.headers["Last-Modified"] if tag is None or tag.startswith("W/") else tag
     length = answer.headers["Content-Length"] or ""
     return _Origin(url, version, int(length) if length.isdecimal() else None)
 
 
 def _check(origin: _Origin, size: int | None, target: Path, answer: Any) -> None:
-    """Refuse what cannot be the file, before it is downloaded."""
+    """Refuse a response that cannot be the file, before it is downloaded."""
     if size is not None and origin.size not in (None, size):
         raise _Failure(f"size {origin.size}, expected {size}; has it changed there?")
     kind = answer.headers.get_content_type()
@@ -392,7 +392,7 @@ def _check(origin: _Origin, size: int | None, target: Path, answer: Any) -> None
 
 
 def _continues(origin: _Origin | None, begin: int, content_range: str | None) -> bool:
-    """Is an answer the rest of the file from ``begin``?"""
+    """Tell whether a response is the rest of the file from ``begin``."""
     found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", content_range or "")
     return (
         origin is not None

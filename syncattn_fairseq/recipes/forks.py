@@ -1,10 +1,10 @@
-"""Commands of ours and of fairseq, forked from a process that has imported their libraries once.
+"""Our commands and fairseq's, forked from a process that has imported their libraries once.
 
-Each would else import them anew, which takes up to six seconds: more than the work of most. While
-the libraries are being imported, and if they cannot be, commands are started as any others are.
+Otherwise each would import them again, which takes up to six seconds, longer than most commands'
+work. Until the libraries are imported, and if they cannot be, commands are started normally.
 
-This file is also run, as the process that forks; it must not import the package, since that is for
-``--user-dir`` to do.
+This file also runs as the forking process; it must not import the package, since ``--user-dir``
+does that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
-#: What recipes start most. fairseq's other commands set up their log before they import anything.
+#: What recipes start most. fairseq's other commands set up logging before they import anything.
 COMMANDS = ("fairseq-preprocess", "fairseq-hydra-train", "fairseq-generate", "syncattn-")
 #: Not fairseq_cli itself, which is each command's own.
 LIBRARIES = (
@@ -37,10 +37,10 @@ _KILLED = 137
 
 
 class Fork:
-    """A command that runs.
+    """A running command.
 
     Args:
-        answers: tells its process id, and then its status.
+        answers: socket that sends its process id, and then its status.
     """
 
     stdout = None
@@ -54,7 +54,7 @@ class Fork:
         return int(self._answers.readline() or _KILLED)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         os.kill(self.pid, signal.SIGKILL)
 
 
@@ -62,8 +62,8 @@ class Forks:
     """Starts commands of this environment.
 
     Args:
-        environment: variables for all of them that must be there from the start.
-        libraries: what is imported once for all of them.
+        environment: variables for all commands that must be set from the start.
+        libraries: modules to import once for all commands.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class Forks:
         environment: Mapping[str, str],
         files: Sequence[int],
     ) -> Fork | None:
-        """Start a command, if it is one of ours and if the libraries are there.
+        """Start a command if it is a known one and the libraries are imported.
 
         Args:
-            words: of the command.
-            program: what its first word stands for.
+            words: the command line.
+            program: the program that its first word names.
             work: folder to run in.
             environment: all of its variables.
-            files: that are open for it: standard input, output, error, and any others.
+            files: its open files: standard input, output, error, and any others.
         """
         if words[0] not in self._names or program != str(Path(sys.executable).parent / words[0]):
             return None
@@ -107,7 +107,7 @@ class Forks:
         return Fork(ours)
 
     def close(self) -> None:
-        """Let the process end; commands go on."""
+        """Let the forking process end; commands continue."""
         if self._server is not None:
             self._requests.close()
 
@@ -131,11 +131,11 @@ class Forks:
 
 
 def serve(requests: socket.socket, libraries: Sequence[str]) -> None:
-    """Import libraries, and fork a process for each command until nobody asks any more."""
+    """Import libraries, then fork a process for each requested command until the socket closes."""
     for library in libraries:
         importlib.import_module(library)
     gc.collect()
-    gc.freeze()  # else each command copies what is shared when it looks for garbage
+    gc.freeze()  # otherwise garbage collection would copy shared memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     requests.sendall(b"1")
     while True:
@@ -152,7 +152,7 @@ def serve(requests: socket.socket, libraries: Sequence[str]) -> None:
 
 
 def _keep(answers: socket.socket, files: Sequence[int]) -> None:
-    """Fork the command itself, and tell its process id and its status."""
+    """Fork the command itself, and send its process id and its status."""
     words, work, environment = json.loads(answers.makefile().readline())
     command = os.fork()
     if command == 0:
@@ -162,7 +162,7 @@ def _keep(answers: socket.socket, files: Sequence[int]) -> None:
             os.dup2(file, number)
             os.close(file)
         os._exit(become(words, work, environment))
-    os.setpgid(command, command)  # both do it: whichever is first, it is done before this is told
+    os.setpgid(command, command)  # both do it, so that it is done before the id is sent
     for file in files:
         os.close(file)
     answers.sendall(f"{command}\n".encode())
@@ -189,12 +189,12 @@ def become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> i
     except BaseException:
         sys.excepthook(*sys.exc_info())
         status = 1
-    atexit._run_exitfuncs()  # ends what loads data, which else keeps our output open for seconds
+    atexit._run_exitfuncs()  # stops data loaders, which would keep our output open for seconds
     sys.stdout.flush()
     sys.stderr.flush()
     return int(status or 0)
 
 
 if __name__ == "__main__":
-    del sys.path[0]  # this folder, whose files are no modules of their own
+    del sys.path[0]  # this folder, whose files are not top-level modules
     serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

@@ -21,13 +21,13 @@ from .display import Display
 from .processes import Failed, Processes, search_path
 from .stages import Stage, Step, programs_of, unset_variables
 
-#: Where programs are from that are not ours.
+#: Where to get external programs.
 PLACES = {
     "kytea": f"install {KYTEA}",
     "eda": f"install {EDA}",
     "fast_align": "install fast_align, https://github.com/clab/fast_align",
 }
-#: A line that says why a command has failed.
+#: A line that says why a command failed.
 _FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
 
 
@@ -38,9 +38,9 @@ class Runner:
     Attributes:
         work: folder to run in.
         processes: what starts commands.
-        display: what shows how far they are.
-        again: whether stages that were done before are done again.
-        facts: about this run, which are kept with what is done.
+        display: shows their progress.
+        again: whether to repeat stages that are already done.
+        facts: facts about this run, stored with finished stages.
     """
 
     work: Path
@@ -55,16 +55,16 @@ class Runner:
         locks: Iterable[int] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Run stages in their order.
+        """Run stages in order.
 
         Args:
             stages: what to run.
-            locks: open files that stay locked until the last process has ended.
+            locks: open files that stay locked until the last process ends.
             environment: variables for their commands.
 
         Raises:
-            DataError: a command failed, and where its output is; or a stage was done with other
-                settings.
+            DataError: a command failed (the message says where its output is), or a stage was done
+                with other settings.
         """
         for stage in stages:
             if self.is_done(stage):
@@ -87,7 +87,7 @@ class Runner:
                 temporary.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
     def is_done(self, stage: Stage) -> bool:
-        """Return whether a stage is skipped.
+        """Tell whether a stage is done already.
 
         Raises:
             DataError: it was done with other settings.
@@ -100,7 +100,7 @@ class Runner:
             raise DataError(
                 f"{stage.title}: done before with other settings: "
                 f"{_difference(before, stage.settings)}; take another --work, --from {stage.name} "
-                f"to do it again with these, or remove {done.parent} to begin anew"
+                f"to do it again with these, or remove {done.parent} to start over"
             )
         return True
 
@@ -134,7 +134,7 @@ class Runner:
             said = fault or last or "it said nothing"
             raise DataError(
                 f"{stage.title}: a command ended with {failed}: {said} (all of its output: "
-                f"{log.name}); mend the cause and run the same command again to go on"
+                f"{log.name}); fix the cause and run the same command again to continue"
             ) from None
 
 
@@ -156,10 +156,10 @@ def select(stages: Sequence[Stage], first: str | None, last: str | None) -> list
 
 
 def check(stages: Sequence[Stage]) -> None:
-    """See that all is there that stages need, before the first of them is run.
+    """Check that everything that stages need exists, before the first one runs.
 
     Raises:
-        DataError: a program is not there, or a variable has no value.
+        DataError: a program is missing, or a variable has no value.
     """
     path = search_path(os.environ.get("PATH", ""))
     steps = [step for stage in stages for step in stage.steps]
@@ -172,15 +172,15 @@ def check(stages: Sequence[Stage]) -> None:
 
 @contextmanager
 def locked(path: Path, waits: Callable[[], object], shared: bool = False) -> Iterator[int]:
-    """Lock a file, which need not be there; wait while others have locked it.
+    """Lock a file, creating it if needed; wait while others hold the lock.
 
     Args:
-        path: the file. It stays there.
-        waits: is called before waiting.
-        shared: whether others may lock it at the same time, if they share it too.
+        path: the file; it is not removed.
+        waits: called before waiting.
+        shared: whether others may hold a shared lock at the same time.
 
     Yields:
-        the open file. Processes that it is passed to keep it locked while they live.
+        the open file. Processes that inherit it keep it locked while they live.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX

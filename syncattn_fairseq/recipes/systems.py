@@ -15,9 +15,9 @@ from yaml.error import MarkedYAMLError
 from ..base.errors import DataError
 from .stages import options
 
-#: Sections whose ``_name`` is an option; its name where that is not the section's.
+#: Sections whose ``_name`` is an option, and the option's name if not the section's.
 NAMED = {"model": "arch"}
-#: What is not for training; ``generation`` are options of fairseq-generate.
+#: Sections that are not for training; ``generation`` has options of fairseq-generate.
 IGNORED = ("defaults", "generation", "hydra")
 #: Sections that fairseq has.
 SECTIONS = (
@@ -25,7 +25,7 @@ SECTIONS = (
     *("bmuf", "eval_lm", "interactive", "model", "task", "criterion", "optimizer"),
     *("lr_scheduler", "scoring", "bpe", "tokenizer", "ema"),
 )
-#: What must be text, and what whole numbers, in every system.
+#: Settings that must be text, and those that must be whole numbers, in every system.
 _TEXTS = (
     *("task._name", "task.data", "task.source_lang", "task.target_lang"),
     *("model._name", "checkpoint.save_dir"),
@@ -35,10 +35,10 @@ _OVERRIDE = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*=.*", re.DOTALL)
 
 
 def read_config(path: Path) -> Any:
-    """Read a file of settings, with its numbers as hydra reads them.
+    """Read a file of settings, with numbers as hydra reads them.
 
     Raises:
-        DataError: it is not there, or is no YAML of names and values.
+        DataError: the file is missing, or is not YAML with names and values.
     """
     try:
         found = OmegaConf.load(path)
@@ -57,10 +57,10 @@ def read_config(path: Path) -> Any:
 
 
 def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
-    """Return values by their names, of ``SECTION.OPTION=VALUE``.
+    """Return the values of ``SECTION.OPTION=VALUE`` by name.
 
     Raises:
-        DataError: a text is not like this, or there is no such section.
+        DataError: a text is not of this form, or there is no such section.
     """
     found: dict[str, Any] = {}
     for text in texts:
@@ -80,11 +80,11 @@ def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def load_system(path: Path, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a config with those that it builds on, in the order of its ``defaults``.
+    """Return a config merged with those it builds on, in the order of its ``defaults``.
 
     Args:
         path: such as ``configs/wmt14_en_de/syncattn.yaml``.
-        overrides: values by ``SECTION.OPTION`` that take the place of its own.
+        overrides: values by ``SECTION.OPTION`` that replace its own.
 
     Raises:
         DataError: a file cannot be read.
@@ -106,7 +106,7 @@ def _load(path: Path) -> Any:
     own = read_config(path)
     names = own.get("defaults", ["_self_"])
     if not OmegaConf.is_list(names) and not isinstance(names, list):
-        raise DataError(f"{path}: defaults: a list is wanted, such as [_self_, _corpus]")
+        raise DataError(f"{path}: defaults: give a list, such as [_self_, _corpus]")
     parts = [own if name == "_self_" else _load(path.with_name(f"{name}.yaml")) for name in names]
     try:
         return OmegaConf.merge(*parts)
@@ -115,20 +115,20 @@ def _load(path: Path) -> Any:
 
 
 def check_system(config: Mapping[str, Any], path: Path) -> None:
-    """See that a system has what a recipe reads of it.
+    """Check that a system has what recipes read from it.
 
     Args:
-        config: of `load_system`.
-        path: where it is from.
+        config: from `load_system`.
+        path: its file.
 
     Raises:
-        DataError: something is missing or of the wrong kind.
+        DataError: something is missing or of the wrong type.
     """
     for section, values in config.items():
         if section not in (*SECTIONS, *IGNORED):
             raise DataError(f"{path}: no section {section!r}; choose from {', '.join(SECTIONS)}")
         if section != "defaults" and not isinstance(values, Mapping):
-            raise DataError(f"{path}: {section}: names and values are wanted, not {values!r}")
+            raise DataError(f"{path}: {section}: expected names and values, not {values!r}")
 
     def value_of(name: str) -> Any:
         section, _, option = name.partition(".")
@@ -138,22 +138,22 @@ def check_system(config: Mapping[str, Any], path: Path) -> None:
 
     for name in _TEXTS:
         if not isinstance(value_of(name), str) or not value_of(name):
-            raise DataError(f"{path}: {name}={value_of(name)}: a name is wanted")
+            raise DataError(f"{path}: {name}={value_of(name)}: give a name")
     for name, least in _NUMBERS.items():
         if type(value_of(name)) is not int or value_of(name) < least:
             raise DataError(
-                f"{path}: {name}={value_of(name)}: a whole number from {least} is wanted"
+                f"{path}: {name}={value_of(name)}: give a whole number, at least {least}"
             )
     steps = config.get("optimization", {}).get("update_freq", [1])
     if not isinstance(steps, list) or not steps or any(type(n) is not int or n < 1 for n in steps):
         raise DataError(
-            f"{path}: optimization.update_freq={steps}: a list of one whole number from 1 is "
-            "wanted, such as [4]"
+            f"{path}: optimization.update_freq={steps}: give a list of one whole number, at "
+            "least 1, such as [4]"
         )
 
 
 def training_options(config: dict[str, Any]) -> Iterator[str]:
-    """Yield the words behind ``fairseq-train``, the data first."""
+    """Yield the arguments of ``fairseq-train``, the data first."""
     yield config["task"]["data"]
     for section, values in config.items():
         if section not in IGNORED:

@@ -1,7 +1,7 @@
 """``fairseq-hydra-train`` as one of the processes that torchrun starts.
 
-fairseq can be started by torchrun on GPUs, but not on CPUs, where it counts on a GPU for each
-process; told its rank, it counts on nothing.
+torchrun can start fairseq on GPUs, but not on CPUs, where fairseq expects a GPU for each process
+unless it is told its rank.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 import torch
 from fairseq_cli.hydra_train import cli_main
 
-from .. import plugin  # noqa: F401  (fairseq takes a package that is imported for registered)
+from .. import plugin  # noqa: F401  (fairseq treats an imported package as registered)
 
 
 def main() -> None:
-    """Add to the command line what torchrun says in the environment."""
+    """Add torchrun's environment variables to the command line, and train."""
     settings = {
         "distributed_world_size": os.environ["WORLD_SIZE"],
         "distributed_rank": os.environ["RANK"],

@@ -1,9 +1,9 @@
 """Charts of sentences: dependency arcs, grids, and trees.
 
-Each is an Altair chart over named data sets, without the data. Where everything stands follows from
-the data by the chart's own transforms, so that a file and the report's page, in which a browser
-puts the data of any sentence into the same chart, show the same picture. Positions are pixels: a
-picture is as large as its sentence. Sentences in scripts that run from right to left do so.
+Each is an Altair chart over named data sets, without the data. The chart's own transforms compute
+all positions from the data. So a file shows the same picture as the report's page, where a browser
+fills the chart with the data of any sentence. Positions are pixels: a picture is as large as its
+sentence. Sentences in right-to-left scripts run from right to left.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GOLD, RIGHT, WRONG, UNASKED = "#868e96", "#1c5fb8", "#d9480f", "#a5bfe3"
 INK = "#212529"
 CELL = 19
 _STEPS = 24
-"""Straight pieces that an arc is made of."""
+"""Number of straight segments in an arc."""
 
 _RTL = r"test(regexp('[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc]'), datum.word)"
 _WIDE = r"replace(datum.word, regexp('[\\u0000-\\u10ff]', 'g'), '')"
@@ -231,18 +231,18 @@ def bars(prefix: str = "") -> alt.LayerChart:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Return the chart as Vega-Lite, without the looks that only a whole picture has."""
+    """Return the chart as Vega-Lite, without the styling that only whole pictures have."""
     found: dict[str, Any] = chart.to_dict()
     return found
 
 
 def fill(chart: Any, data: Data) -> dict[str, Any]:
-    """Return Vega-Lite with its data."""
+    """Return the chart as Vega-Lite, with its data."""
     return {**specification(chart), "datasets": {name: list(rows) for name, rows in data.items()}}
 
 
 def dress(chart: Any) -> Any:
-    """Give a whole picture its looks."""
+    """Style a whole picture."""
     return (
         chart.configure_view(stroke=None)
         .configure_text(font="sans-serif")
@@ -258,7 +258,7 @@ def save(picture: Mapping[str, Any], path: Path) -> None:
     """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
 
     Raises:
-        DataError: the name of the file ends otherwise.
+        DataError: the file name has another suffix.
     """
     kind = path.suffix.lower().removeprefix(".")
     content: bytes
@@ -280,7 +280,7 @@ def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> A
     Args:
         chart: of rows with ``word``.
         centred: 0 is in the middle of the sentence, not at its beginning.
-        by: fields that tell the rows of one sentence from those of another.
+        by: fields that distinguish the sentences that rows belong to.
     """
     groups: dict[str, Any] = {"groupby": list(by)} if by else {}
     middle = " - datum.total / 2" if centred else ""
@@ -310,11 +310,11 @@ def _judged(words: Any) -> Any:
 
 
 def _with_arcs(words: Any, heads: str) -> Any:
-    """Keep the words that have a head, and say how far away and how high its arc is."""
+    """Keep the words that have a head, and compute where their arcs end and how high they are."""
     return (
         words.transform_filter(f"isValid(datum.{heads})")
         .transform_calculate(to=f"datum.{heads} > 0 ? datum.all[datum.{heads} - 1].x : datum.x")
-        # By a power below 1, so that an arc never meets one inside it.
+        # A power below 1, so that an arc never meets one inside it.
         .transform_calculate(height="8 + 2.3 * pow(abs(datum.to - datum.x), 0.6)")
     )
 
@@ -351,7 +351,7 @@ def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int = 0) 
 
 
 def _labels(words: Any) -> list[Any]:
-    """Write the gold relations on their arcs, on white, since other arcs may pass there."""
+    """Write the gold relations on their arcs, on white, since other arcs may cross there."""
     placed = _with_arcs(words, "gold").transform_calculate(
         middle="(datum.x + datum.to) / 2", top="datum.gold > 0 ? -16 - datum.height : -46"
     )
@@ -415,10 +415,10 @@ def _sides(prefix: str) -> tuple[alt.Chart, alt.Chart]:
 
 
 def _pixels(field: str) -> Any:
-    """A channel whose numbers are pixels."""
+    """Return a channel in pixels."""
     return {"field": field, "type": "quantitative", "scale": None, "axis": None}
 
 
 def _picture(*layers: Any) -> alt.LayerChart:
     picture: Any = alt.layer(*layers)
-    return picture.properties(width=1, height=1)  # and grows with what is drawn outside of it
+    return picture.properties(width=1, height=1)  # grows with what is drawn outside it

@@ -1,4 +1,4 @@
-"""One sentence to draw, with what is known of it."""
+"""One sentence to draw, with what is known about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..trees.brackets import Tree, read_trees
 
 @dataclass(frozen=True)
 class Side:
-    """A sentence in one language; None where something is not known."""
+    """A sentence in one language; unknown facts are None."""
 
     words: list[str]
     heads: list[int] | None = None
@@ -33,7 +33,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Example:
-    """A source, and a reference if it is known."""
+    """A source, and its reference if known."""
 
     source: Side
     target: Side | None = None
@@ -42,14 +42,14 @@ class Example:
 
 
 def read_example(prefix: str, source: str, target: str, number: int) -> Example:
-    """Read one sentence of a test set, and all of its gold that lies beside it.
+    """Read one sentence of a test set, with all of its available gold annotation.
 
     Args:
         prefix: of the files ``PREFIX.en``, ``PREFIX.de``, ``PREFIX.heads.en``,
             ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``, of which only the first
             must exist.
         source, target: the languages, ``en`` and ``de`` here.
-        number: of the sentence, from 1.
+        number: number of the sentence, from 1.
 
     Raises:
         DataError: there is no such sentence, or its gold does not fit its words.

@@ -1,4 +1,4 @@
-"""Figures of one sentence: what a model's heads say of it, or what its parse makes of it."""
+"""Figures of one sentence, from a model's heads or from its parse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Rows = list[dict[str, Any]]
 
 
 class Figure:
-    """Panels side by side, each a chart with data of its own."""
+    """Panels side by side, each a chart with its own data."""
 
     def __init__(self) -> None:
         self._rows: list[list[Any]] = [[]]
@@ -44,7 +44,7 @@ class Figure:
         self._data |= {prefix + name: rows for name, rows in data.items()}
 
     def new_row(self) -> None:
-        """Put what follows below what there is."""
+        """Put the following panels below the existing ones."""
         if self._rows[-1]:
             self._rows.append([])
 
@@ -89,7 +89,7 @@ def draw_parses(model: Model, example: Example) -> Figure:
 
 
 def draw_attention(model: Model, example: Example) -> Figure:
-    """Draw E, C, D and C E Cᵀ between words, without the end of sentence, with gold ringed."""
+    """Draw E, C, D and C E Cᵀ between words, without the end of sentence, with rings for gold."""
     [pair] = model.parse([example.source.text], _translations(model, example))
     [alignment] = model.align([example.source.text], [pair.translation])
     if example.target is None:
@@ -122,7 +122,7 @@ def draw_alignment(model: Model, example: Example, layer: int | None = None) -> 
 
 
 def draw_distances(model: Model, example: Example, layer: int | None = None) -> Figure:
-    """Draw the syntactic distances of both sides, the trees that they make, and the gates."""
+    """Draw the syntactic distances of both sides, their trees, and the gates."""
     [pair] = model.distances([example.source.text], _translations(model, example))
     figure = Figure()
     gates = []
@@ -150,10 +150,10 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
 
 
 def draw_parents(example: Example, sentence: Sentence | None = None, std: float = 1.0) -> Figure:
-    """Draw a parse, and the weights that PASCAL makes of it.
+    """Draw a parse, and PASCAL's weights for it.
 
     Args:
-        example: whose source is parsed.
+        example: has the parsed source.
         sentence: its subwords; None: a word is one.
         std: of the density, in subwords.
     """
@@ -179,11 +179,11 @@ def draw_parents(example: Example, sentence: Sentence | None = None, std: float 
 
 
 def draw_tree_distances(example: Example, window: int = 4) -> Figure:
-    """Draw a parse, and the edges between each two words, as SDAtt counts them.
+    """Draw a parse, and SDAtt's number of edges between every two words.
 
     Args:
         example: whose source is parsed.
-        window: farther words are white: SDAtt does not see them.
+        window: words farther away are white, since SDAtt does not see them.
     """
     heads = _required_heads(example)
     parents = torch.tensor([head - 1 if head else i for i, head in enumerate(heads)])
@@ -219,7 +219,7 @@ class Matrix:
 
     title: str
     rows: str
-    """``source`` or ``target``: whose words attend."""
+    """``source`` or ``target``: the side whose words attend."""
     columns: str
     weights: np.ndarray
     gold: set[Link]
@@ -234,12 +234,12 @@ class Matrix:
 def attention_matrices(
     example: Example, alignment: Alignment, pair: Pair[Parse] | None
 ) -> list[Matrix]:
-    """Return E, C, D and C E Cᵀ as far as the model has them, without the end of sentence.
+    """Return those of E, C, D and C E Cᵀ that the model has, without the end of sentence.
 
     Args:
-        example: the gold of it.
+        example: has the gold annotation.
         alignment: C.
-        pair: E and D; None of a model without dependency heads.
+        pair: E and D; None for a model without dependency heads.
     """
     source, target = alignment.source, alignment.target
     links = {(j, i) for i, j in example.sure | example.possible}
@@ -266,12 +266,12 @@ def attention_matrices(
 
 
 def between_words(attention: np.ndarray, rows: Sentence, columns: Sentence) -> np.ndarray:
-    """Add up attention to the subwords of a word; a word attends as its last subword does.
+    """Sum the attention to a word's subwords; a word attends like its last subword.
 
     Args:
         attention: between subwords, ``(m, n)``.
         rows: the m subwords that attend.
-        columns: the n that are attended to.
+        columns: the n subwords that are attended to.
     """
     if not attention.size:
         return attention
@@ -371,7 +371,7 @@ def _add_heat(
 
 
 def _shown(sentence: Sentence) -> list[str]:
-    """Return the subwords without the mark of a word's beginning, which looks like a fault."""
+    """Return the subwords without the word-beginning mark, which looks like an error."""
     return [piece.lstrip("▁") or piece for piece in sentence.pieces]
 
 
@@ -389,7 +389,7 @@ def _translations(model: Model, example: Example) -> list[str] | None:
 
 
 def _fit(side: Side, sentence: Sentence) -> Side:
-    """Return the words as they are in the text; they must be as many as the model has read."""
+    """Return the text's own words; the model must have read as many."""
     if len(side.words) != len(sentence.words):
         raise DataError(
             f"{len(side.words)} words, but {len(sentence.words)} in the model's subwords; give "

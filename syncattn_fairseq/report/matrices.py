@@ -1,4 +1,4 @@
-"""The attention of models to the sentences of a report, which no decoder prints."""
+"""Attention matrices for the sentences of a report, which decoders do not print."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .sentences import Sentence
 def with_matrices(
     sentences: Iterable[Sentence], models: Mapping[int, Model], number: int
 ) -> Iterator[Sentence]:
-    """Add ``matrices`` to what there is to show of the first sentences.
+    """Add ``matrices`` to the first sentences of a report.
 
     Each is ``title``, ``rows`` and ``columns``, ``source`` or ``target``, ``values`` in per cent,
-    and ``gold``, rows and columns. A sentence whose words the model reads otherwise has none.
+    and ``gold``, rows and columns. A sentence whose words the model reads differently gets none.
 
     Args:
         sentences: of the test set.

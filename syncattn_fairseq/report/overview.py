@@ -1,4 +1,4 @@
-"""Charts of what was measured over the whole test set, each a complete Vega-Lite specification."""
+"""Charts of the scores on the whole test set, each a complete Vega-Lite specification."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Chart:
 
 
 def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
-    """Draw what depends on length, distance, label or layer; what was not measured is left out."""
+    """Draw scores by length, distance, label or layer, except those that were not measured."""
     names = list(scores)
     charts = [
         _points(
@@ -83,7 +83,7 @@ def _detail(score: SystemScore, side: str, kind: str) -> Mapping[str, Any]:
 
 
 def training_charts(logs: Mapping[str, Sequence[Point]], systems: Sequence[str]) -> list[Chart]:
-    """Draw each loss by updates, of training (thin) and of validation (with dots)."""
+    """Draw each loss over updates, for training (thin) and validation (with dots)."""
     losses = dict.fromkeys(point.loss for points in logs.values() for point in points)
     return [_curve(loss, logs, systems) for loss in losses]
 

@@ -1,8 +1,8 @@
-"""The report: one HTML file that asks for nothing outside of it.
+"""The report: one self-contained HTML file.
 
-What comes from texts and models travels as compressed data that the page's script reads, and is put
-into the page as text, never as HTML; the tables are escaped by Jinja2. Beyond that the page has a
-policy under which a browser runs no script but the page's own and fetches nothing at all.
+Content from texts and models is stored as compressed data; the page's script inserts it as text,
+never as HTML. Jinja2 escapes the tables. In addition, the page's content security policy lets the
+browser run no script but the page's own and fetch nothing at all.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def render(
     sentences: Iterable[Sentence],
     logs: Mapping[str, Sequence[Point]],
 ) -> str:
-    """Make the page.
+    """Render the page.
 
     Args:
         title: its heading.
-        scores: of each system.
-        sentences: of the test set, with the systems in the same order.
-        logs: what was logged in training, by the systems' names.
+        scores: the scores of each system.
+        sentences: the test set's sentences, with the systems in the same order.
+        logs: the systems' training logs, by name.
     """
     measured, trained = measured_charts(scores), training_charts(logs, list(scores))
     summaries, details = [], []
@@ -57,10 +57,10 @@ def render(
         },
         "overview": [chart.specification for chart in [*measured, *trained]],
     }
-    # One line for each sentence: the page reads those that it shows.
+    # One line per sentence: the page parses only those that it shows.
     packed = gzip.compress("\n".join([_dump(head), *details]).encode(), mtime=0)
     folder = files(__package__) / "page"
-    bundle: Any = vl_convert.javascript_bundle  # whose hints deny that it can do without argument
+    bundle: Any = vl_convert.javascript_bundle  # its type hints wrongly require an argument
     scripts = [bundle(), (folder / "report.js").read_text("utf-8")]
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -85,7 +85,7 @@ def _dump(value: Any) -> str:
 
 
 def _inside_script(script: str) -> str:
-    """Keep what looks like the end of the script from ending it."""
+    """Escape anything that looks like the end of the script."""
     return script.replace("</script", "<\\/script").replace("<!--", "\\x3C!--")
 
 

@@ -1,4 +1,4 @@
-"""What there is to show of each sentence: words, parses, trees and alignments of all systems."""
+"""The data shown for each sentence: words, parses, trees and alignments of all systems."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _GOLD = ("heads", "labels", "trees")
 class Sentence:
     """One sentence, ready for JSON.
 
-    Words are counted from 0, but heads from 1 with 0 for the root. What was not printed, has no
-    gold, or cannot be told since an unknown subword hides the words, is None or empty.
+    Words are counted from 0, but heads from 1, with 0 for the root. A value is None or empty if it
+    was not printed, has no gold, or is unknown because an unknown subword hides the words.
     """
 
     summary: dict[str, Any]
@@ -44,7 +44,7 @@ def describe(
     scheme: str | None = None,
     moses_language: str | None = None,
 ) -> Iterator[Sentence]:
-    """Yield all sentences; the arguments are those of `score_systems`, whose checks have passed."""
+    """Yield all sentences; the arguments are those of `score_systems`, which has checked them."""
     systems = [_System.of(output, scheme, moses_language) for output in outputs.values()]
     chrf = CHRF()
     for index, reference in enumerate(gold.references):
@@ -76,7 +76,7 @@ def describe(
 
 @dataclass(frozen=True)
 class _System:
-    """What one system printed."""
+    """One system's output."""
 
     texts: list[str]
     beam: Sequence[DecodedSentence]
@@ -148,7 +148,7 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
 
     Args:
         tree: over words; brackets around a single word are not shown.
-        gold: spans of the gold tree; None: all is right.
+        gold: spans of the gold tree; None: everything is right.
 
     Returns:
         Each node is its first word, the one after its last, its height, the place of its parent
@@ -180,7 +180,7 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
 
 
 def _words(systems: Iterable[_System], side: str, index: int) -> list[str]:
-    """Return the words of one side, the reference's for the target, of the first that has them."""
+    """Return one side's words from the first system that has them; the reference's as target."""
     for system in systems:
         printed = system.forced if system.forced is not None else system.beam
         if side == "hypothesis" and system.forced is None:
@@ -214,7 +214,7 @@ def _fitting(heads: Sequence[int] | None, words: Sequence[str]) -> Sequence[int]
 def _differences(
     systems: Sequence[_System], shown: Sequence[Mapping[str, Any]], index: int
 ) -> Iterator[str]:
-    """Name what not all systems that show it agree on."""
+    """List the things on which the systems that show them disagree."""
     if len({system.texts[index] for system in systems}) > 1:
         yield "translations"
     for name, fields in (

@@ -1,7 +1,7 @@
 """Parses, links and trees as plain text, for a terminal.
 
-A word stands on each line, so that a sentence of any length and script fits; arcs are on its left,
-with a tip at the dependent, and its head is named on its right.
+Each word has its own line, so that sentences of any length and script fit. Arcs are on its left,
+with a tip at the dependent, and its head's name is on its right.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..trees.brackets import Tree
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
-"""The character that leads to some of the four sides, by the sum of their numbers."""
+"""The character that connects some of the four sides, by the sum of their numbers."""
 
 
 def draw_arcs(
@@ -23,14 +23,14 @@ def draw_arcs(
     gold: Sequence[int] | None = None,
     labels: Sequence[str] | None = None,
 ) -> str:
-    """Draw dependencies; cycles and several roots come out as they are.
+    """Draw dependencies, including cycles and several roots.
 
     Args:
-        words: of the sentence.
-        heads: of each, from 1, 0 = root; None where a decoder is not asked, since the gold head is
-            on the right of the word.
-        gold: the right heads; wrong ones are marked with a cross, and the right ones named.
-        labels: of the relations, if they are known.
+        words: the sentence's words.
+        heads: each word's head, from 1, 0 = root; None if a decoder is not asked, since the gold
+            head is to the right of the word.
+        gold: the right heads; wrong heads are marked with a cross, followed by the right one.
+        labels: the relations' labels, if known.
     """
     arcs = [(word, head) for word, head in enumerate(heads, 1) if head]
     lanes = _lanes(arcs)
@@ -86,7 +86,7 @@ def draw_tree(tree: Tree) -> str:
 
 
 def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Give each arc the column nearest to the words where it runs into no other."""
+    """Give each arc the column nearest to the words where it meets no other arc."""
     taken: list[list[tuple[int, int, int]]] = []
     found = {}
     for word, head in sorted(arcs, key=lambda arc: (abs(arc[0] - arc[1]), min(arc))):
@@ -108,7 +108,7 @@ def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
 
 
 def _width(text: str) -> int:
-    """Count the columns that a text takes."""
+    """Count the terminal columns that a text takes."""
     return sum(
         0 if combining(character) else 1 + (east_asian_width(character) in "WF")
         for character in text

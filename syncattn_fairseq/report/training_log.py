@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"(\w+)[= ](-?[\d.]+(?:e-?\d+)?)(?=[,\s]|$)")
 
 @dataclass(frozen=True)
 class Point:
-    """One number that was logged."""
+    """One logged number."""
 
     loss: str
     """Such as ``nll_loss`` or ``src_dep_loss``."""
@@ -33,7 +33,7 @@ def read_training_log(path: str | Path) -> list[Point]:
     """Read every loss of a log in fairseq's format ``simple`` or ``json``, by updates.
 
     Raises:
-        DataError: there is none.
+        DataError: the log has no loss.
     """
     points = [point for line in read_lines(path) for point in _points(line)]
     if not points:

@@ -18,9 +18,9 @@ MAX_WORDS = 25
 
 
 def generate(n: int, seed: int) -> Iterator[SentencePair]:
-    """Yield ``n`` pairs of at most ``MAX_WORDS`` words a side; no English sentence comes twice.
+    """Yield ``n`` pairs of at most ``MAX_WORDS`` words a side; no English sentence is repeated.
 
-    The sequence depends on the seed alone: a smaller ``n`` gives the beginning of a larger one.
+    The sequence depends only on the seed: a smaller ``n`` gives the beginning of the same sequence.
     """
     grammar = Grammar(seed)
     seen: set[tuple[str, ...]] = set()
@@ -61,7 +61,7 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
 
 
 def _render(pair: SentencePair, number: int) -> dict[str, str]:
-    """Return what to write, by the end of the file's name."""
+    """Return the texts to write, by file name suffix."""
     links = (f"{i}{'-' if (i, j) in pair.sure else '?'}{j}" for i, j in sorted(pair.possible))
     texts = {"align": " ".join(links) + "\n"}
     for language, sentence in (("en", pair.source), ("de", pair.target)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# The endings of articles, and of adjectives where no article shows the case.
+# The endings of articles, and of adjectives if no article shows the case.
 STRONG = {
     "nom": {"m": "er", "f": "e", "n": "es", "pl": "e"},
     "acc": {"m": "en", "f": "e", "n": "es", "pl": "e"},
@@ -22,7 +22,7 @@ _UMLAUT = str.maketrans("aouAOU", "äöüÄÖÜ")
 
 
 def umlaut(stem: str) -> str:
-    """Change the last vowel that can: ``Garten`` -> ``Gärten``, ``Baum`` -> ``Bäum``."""
+    """Change the last vowel that has an umlaut: ``Garten`` -> ``Gärten``, ``Baum`` -> ``Bäum``."""
     return re.sub(
         "(au|[aouAOU])([^aouAOU]*)$", lambda m: m[1][0].translate(_UMLAUT) + m[1][1:] + m[2], stem
     )

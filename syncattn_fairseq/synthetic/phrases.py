@@ -19,7 +19,7 @@ class PhraseGrammar:
     """Draws words and phrases, and keeps the links between the words in ``links``."""
 
     def __init__(self, seed: int) -> None:
-        # Of the methods of Random only random() is promised to be stable across Python versions.
+        # Only Random.random() is guaranteed to be stable across Python versions.
         self.random = random.Random(seed).random
         self.links: list[Link] = []
 

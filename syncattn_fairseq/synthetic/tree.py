@@ -1,4 +1,4 @@
-"""Derivations under construction, and the sentence pairs that they end as."""
+"""Derivations under construction, and the finished sentence pairs."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def finish(english: Phrase, german: Phrase, links: Iterable[Link]) -> SentencePa
 
 def _linearise(root: Phrase) -> tuple[Sentence, dict[Token, int]]:
     leaves = list(root.leaves())
-    # A comma that closes a clause gives way to the punctuation that follows it.
+    # A comma at the end of a clause is dropped before other punctuation.
     tokens = [
         token
         for token, following in zip(leaves, [*leaves[1:], None], strict=True)

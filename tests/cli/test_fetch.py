@@ -49,7 +49,7 @@ def test_a_licensed_file_is_asked_for_and_not_fetched(
     arguments = ["--directory", str(tmp_path), "--licence", "Write to them.", "a.tgz"]
     assert main(arguments) == 1
     assert capsys.readouterr().err == (
-        f"error: {tmp_path / 'a.tgz'}: is missing and needs a signed licence; "
+        f"error: {tmp_path / 'a.tgz'}: missing; it needs a signed licence, so "
         "put it there yourself: Write to them.\n"
     )
     (tmp_path / "a.tgz").write_bytes(CONTENT)

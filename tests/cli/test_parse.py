@@ -81,7 +81,7 @@ def test_heads_labels_and_conllu_of_a_text(
     program = f"--command={sys.executable} program.py"
     again += ["--parser=command", program, "--max-words=30"]
     assert main(again) == 1
-    assert "error: again: exists already" in capsys.readouterr().err
+    assert "error: again: already exists" in capsys.readouterr().err
     assert main([*again, "--overwrite"]) == 0
     for heads, found in zip(read_heads("again"), expected, strict=True):
         assert heads == (found and list(range(len(found.heads))))
@@ -129,7 +129,7 @@ def test_after_a_kill_only_what_is_missing_is_parsed(
     copy = shutil.copytree(folder, folder / "copy", symlinks=True)
     capsys.readouterr()
     assert main(argv) == 0
-    assert f"{len(kept)} of 12 shards are finished already" in capsys.readouterr().out
+    assert f"{len(kept)} of 12 shards are already finished" in capsys.readouterr().out
     assert {name: (folder / name).read_bytes() for name in expected} == expected
     assert not (folder / "train.heads.en.shards").exists()
 

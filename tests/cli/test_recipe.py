@@ -317,12 +317,12 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (["dataset.max_tokens=0"], "dataset.max_tokens=0: a whole number from 1"),
-        (["dataset.max_tokens=abc"], "dataset.max_tokens=abc: a whole number"),
-        (["dataset.max_tokens=null"], "dataset.max_tokens=None: a whole number"),
-        (["optimization.update_freq=3"], "optimization.update_freq=3: a list"),
-        (["optimization.update_freq=[0]"], "optimization.update_freq=[0]: a list"),
-        (["checkpoint.save_dir="], "checkpoint.save_dir=None: a name is wanted"),
+        (["dataset.max_tokens=0"], "dataset.max_tokens=0: give a whole number, at least 1"),
+        (["dataset.max_tokens=abc"], "dataset.max_tokens=abc: give a whole number"),
+        (["dataset.max_tokens=null"], "dataset.max_tokens=None: give a whole number"),
+        (["optimization.update_freq=3"], "optimization.update_freq=3: give a list"),
+        (["optimization.update_freq=[0]"], "optimization.update_freq=[0]: give a list"),
+        (["checkpoint.save_dir="], "checkpoint.save_dir=None: give a name"),
         (["model.x=[1,"], "model.x=[1,: not a value: "),
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
         (["a.b.c=3"], "a.b.c=3: write settings as"),

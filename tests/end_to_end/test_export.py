@@ -29,7 +29,7 @@ def test_an_export_translates_as_its_checkpoint(
         assert one.split("\t")[0][:30] == other.split("\t")[0][:30]
 
     said = run("syncattn-export", *options, "--format=fairseq", f"--output={folder}", fails=True)
-    assert said.splitlines()[-1].startswith(f"error: {folder}: is there already")
+    assert said.splitlines()[-1].startswith(f"error: {folder}: already exists")
 
 
 def test_a_baseline_is_as_good_before_the_first_update_of_dbsa(data: Path, tmp_path: Path) -> None:

@@ -281,4 +281,4 @@ def test_what_needs_a_licence_says_where_it_is_from(
     stopped = recipe.run(None, "--to=download")
     assert stopped.returncode == 1
     assert "https://jipsti.jst.go.jp/aspec/" in stopped.stderr
-    assert f"download/{archive.name}: is missing" in stopped.stderr
+    assert f"download/{archive.name}: missing" in stopped.stderr

@@ -90,7 +90,7 @@ def test_distances_make_trees(small_corpus: Corpus, tmp_path: Path, model: Any) 
     assert len(pair.source.layers[1]) == len(pair.source.sentence.pieces)
     assert len(pair.source.of_words()) == 6
     assert [*pair.target.tree(1).leaves()] == ["der", "Hund", "sieht", "."]
-    with pytest.raises(DataError, match="no distances of layer 3; there are those of 1, 2"):
+    with pytest.raises(DataError, match="no distances of layer 3; there are distances of 1, 2"):
         pair.source.tree(3)
     with pytest.raises(DataError, match="measures no syntactic distances"):
         model.distances(["the dog"])
@@ -111,7 +111,7 @@ def test_a_model_that_reads_parses_needs_a_parser(small_corpus: Corpus, tmp_path
     reading = syncattn_fairseq.load(pascal, small_corpus.data, subwords=small_corpus.subwords)
     with pytest.raises(DataError, match="name a parser, as in source_parser='stanza:en'"):
         reading.translate(["the dog"])
-    with pytest.raises(DataError, match="'nobody' names no parser"):
+    with pytest.raises(DataError, match="'nobody' does not name a parser"):
         syncattn_fairseq.load(
             pascal, small_corpus.data, subwords=small_corpus.subwords, source_parser="nobody"
         )
@@ -160,7 +160,7 @@ def test_subwords_are_marked_as_was_stored_beside_the_data(
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
     assert alignment.attention.shape == (3, 3)
-    with pytest.raises(DataError, match="cuts as sentencepiece, but the text of en is cut as none"):
+    with pytest.raises(DataError, match="sentencepiece, but the text of en as none"):
         syncattn_fairseq.load(path, data, small_corpus.subwords)
 
 
@@ -172,19 +172,24 @@ def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: P
 
     data, subwords = small_corpus.data, small_corpus.subwords
     fails("No such file", tmp_path / "none.pt", data)
-    fails("no model", tmp_path)
+    fails("not a model", tmp_path)
     fails("PyTorch cannot load it", subwords, data)
     fails("no dictionaries", path, tmp_path)
     fails("subwords=FILE", path, data)
     fails("not a sentencepiece model", path, data, subwords=_file(tmp_path, b"\nnothing"))
-    fails("cuts as subword_nmt", path, data, subwords=_file(tmp_path, b"#version: 0.2\ne r\n"))
+    fails(
+        "marks subwords as subword_nmt",
+        path,
+        data,
+        subwords=_file(tmp_path, b"#version: 0.2\ne r\n"),
+    )
     fails("3 subword models", path, data, subwords=[subwords] * 3)
     model = syncattn_fairseq.load(path, data, subwords=subwords)
     with pytest.raises(TypeError, match="a list of sentences"):
         model.translate("a sentence")
-    with pytest.raises(DataError, match="1 translations of 2 sentences"):
+    with pytest.raises(DataError, match="1 translations for 2 sentences"):
         model.align(["a", "b"], ["c"])
-    with pytest.raises(DataError, match="the model reads 1023 at most"):
+    with pytest.raises(DataError, match="the model reads at most 1023"):
         model.translate(["word " * 1100])
 
 

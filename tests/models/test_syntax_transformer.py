@@ -364,7 +364,7 @@ def test_hydras_configuration_builds_the_same_model() -> None:
                 "sync_layer": 2,
                 "sync_backward": "softmax",
             },
-            "--cross-attention-tree-layer 2: not in the sync layer where --sync-backward is softm",
+            "--cross-attention-tree-layer 2: not in the sync layer if --sync-backward is softm",
         ),
         ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
         ({"dependency_heads": 3}, "--dependency-heads 3: encoder layer 1 has 2 heads"),
@@ -381,7 +381,7 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ({"distance_layers": "2,3"}, "--distance-layers 2,3: the encoder has layers 1 to 2"),
         (
             {"distance_layers": "1,2", "distance_sync_layers": "2"},
-            "--distance-sync-layers 2: one is needed for each of --distance-layers 1,2",
+            "--distance-sync-layers 2: give one layer for each of --distance-layers 1,2",
         ),
         (
             {"distance_layers": "1", "local_layers": "1,2"},

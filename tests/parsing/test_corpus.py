@@ -85,7 +85,7 @@ def test_finished_shards_are_not_parsed_again(run: Run) -> None:
     assert run(stop_after=2) == [0, 1]
     assert not run.outputs["heads"].exists()
     assert run(stop_after=3) == [2, 3, 4]
-    assert "2 of 6 shards are finished already" in run.said[-1]
+    assert "2 of 6 shards are already finished" in run.said[-1]
     assert run() == [5]
     assert run.outputs["heads"].read_text().splitlines() == HEADS
     assert run.report.sentences == 60
@@ -106,17 +106,17 @@ def test_shards_of_changed_lines_are_parsed_again(run: Run) -> None:
     data = run.text.read_text()
     run.text.write_text(data.replace("line", "LINE", 1))  # as long as before
     assert run() == [0, 4, 5]
-    assert "1 finished shards are parsed again: another text" in run.said[0]
+    assert "1 finished shards are parsed again: the text has changed" in run.said[0]
     run.text.write_text(data + "one\n")
     assert run() == [0, 1, 2, 3, 4, 5]
-    assert "is made again: the text is another" in run.said[0]
+    assert "made again: the text has changed" in run.said[0]
     assert run.outputs["heads"].read_text().splitlines() == [*HEADS, "0"]
 
 
 def test_shards_cut_otherwise_are_parsed_again(run: Run) -> None:
     run(stop_after=4)
     assert run(count=2) == [0, 1]
-    assert "4 finished shards are parsed again: cut otherwise" in run.said[0]
+    assert "4 finished shards are parsed again: cut differently" in run.said[0]
     assert run.outputs["heads"].read_text().splitlines() == HEADS
 
 
@@ -130,7 +130,7 @@ def test_another_version_model_or_option_makes_everything_stale(run: Run, stop_a
     model.write_text("one")
     run.source = ChainSource({"version": "2"}, (model,))
     assert run(stop_after)[0] == 0
-    assert "the parser's files are others" in run.said[0]
+    assert "the parser's files have changed" in run.said[0]
     model = model.rename(model.with_name("moved"))
     run.source = ChainSource({"version": "2"}, (model,))
     assert 0 not in run(stop_after)
@@ -149,7 +149,7 @@ def test_more_kinds_of_output_are_noticed(run: Run) -> None:
     assert run() == [0, 1, 2, 3, 4, 5]
     run.outputs["conllu"].unlink()
     assert run() == [0, 1, 2, 3, 4, 5]
-    assert "is made again: it is missing or has been changed" in run.said[0]
+    assert "made again: it is missing or has been changed" in run.said[0]
 
 
 def test_shards_without_a_record_are_not_trusted(run: Run) -> None:
@@ -158,7 +158,7 @@ def test_shards_without_a_record_are_not_trusted(run: Run) -> None:
     manifest.write_text(manifest.read_text()[:100])
     assert run() == [0, 1, 2, 3, 4, 5]
     shutil.copy(run.text, run.text.with_name("heads.manifest.json"))
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         run()
     assert run(overwrite=True) == [0, 1, 2, 3, 4, 5]
 
@@ -169,7 +169,7 @@ def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
     theirs.write_text("mine\n")
     made = ours.read_text()
     run.outputs["labels"] = theirs
-    message = f"{theirs}: exists already, and was not made by this command.*give --overwrite"
+    message = f"{theirs}: already exists, and was not made by this command.*give --overwrite"
     with pytest.raises(DataError, match=message):
         run()
     assert (theirs.read_text(), ours.read_text()) == ("mine\n", made)
@@ -177,14 +177,14 @@ def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
     del run.outputs["labels"]
     assert run() == []
     ours.write_text("corrected by hand\n")
-    with pytest.raises(DataError, match="heads: exists already.*was changed since"):
+    with pytest.raises(DataError, match="heads: already exists.*was changed since"):
         run()
     assert ours.read_text() == "corrected by hand\n"
     assert run(overwrite=True) == [0, 1, 2, 3, 4, 5]
     assert ours.read_text() == made
     parsed = run.text.with_name("parsed")
     parsed.write_text("")
-    with pytest.raises(DataError, match="heads: exists already"):
+    with pytest.raises(DataError, match="heads: already exists"):
         convert_parsed(run.text, parsed, "conllu", run.outputs)
     convert_parsed(run.text, parsed, "conllu", run.outputs, overwrite=True)
     assert ours.read_text() == "\n" * len(LINES)
@@ -200,7 +200,7 @@ def test_what_was_made_for_another_text_is_made_again(run: Run) -> None:
 
 def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) -> None:
     run.outputs["labels"] = run.text.parent / "nowhere" / "labels"
-    with pytest.raises(DataError, match="nowhere/labels: there is no such folder"):
+    with pytest.raises(DataError, match="nowhere/labels: no such folder"):
         parse_corpus(run.text, run.outputs, run.source, 9, lambda *_: None)
     assert [path.name for path in run.text.parent.iterdir()] == ["text"]
 
@@ -281,4 +281,4 @@ def test_too_few_parses_are_not_written(tmp_path: Path) -> None:
     report, _ = parse_corpus(
         run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.4, say=said.append
     )
-    assert report.empty.total() == 36 and "6 of 6 shards are finished already" in said[0]
+    assert report.empty.total() == 36 and "6 of 6 shards are already finished" in said[0]

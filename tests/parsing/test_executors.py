@@ -66,7 +66,7 @@ def test_a_killed_worker_is_noticed(text: Path) -> None:
 def test_what_is_wrong_in_a_worker_is_one_line(text: Path) -> None:
     task, shards = make(text)
     text.write_text(text.read_text().upper())
-    with pytest.raises(DataError, match="text: has changed while it was parsed"):
+    with pytest.raises(DataError, match="text: changed while it was being parsed"):
         make_local_executor(2)(task, shards, lambda words: None)
 
 

@@ -83,7 +83,7 @@ def test_what_names_no_parser_is_told_what_does(spec: str) -> None:
     with pytest.raises(DataError) as error:
         open_parser(spec)
     assert str(error.value) == (
-        f"{spec!r} names no parser; expected stanza:LANG, stanza:LANG:DIR, spacy:MODEL, "
+        f"{spec!r} does not name a parser; expected stanza:LANG, stanza:LANG:DIR, spacy:MODEL, "
         "eda:MODEL or command:FORMAT:COMMAND, as in stanza:en"
     )
 

@@ -101,7 +101,7 @@ def test_what_is_read_is_what_was_planned(tmp_path: Path) -> None:
     text.write_text("a b\nc\n")
     [shard], _ = plan_shards(text, 1)
     text.write_text("a b\nd\n")
-    with pytest.raises(DataError, match="text: has changed while it was parsed"):
+    with pytest.raises(DataError, match="text: changed while it was being parsed"):
         shard.read(text)
 
 

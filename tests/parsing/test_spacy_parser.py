@@ -73,12 +73,14 @@ def test_a_further_root_hangs_on_the_first() -> None:
 def test_what_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Path
 ) -> None:
-    with pytest.raises(DataError, match="ja_none: no such model of spaCy; 'pip install ja-none'"):
+    with pytest.raises(
+        DataError, match="ja_none: no such spaCy model; get it with 'pip install ja-none'"
+    ):
         open_parser("spacy:ja_none")
-    with pytest.raises(DataError, match="not a model of spaCy"):
+    with pytest.raises(DataError, match="not a spaCy model"):
         open_parser(f"spacy:{tmp_path}")
     spacy.blank("xx").to_disk(tmp_path / "blank")
-    with pytest.raises(DataError, match="this model of spaCy has no parser"):
+    with pytest.raises(DataError, match="this spaCy model has no parser"):
         open_parser(f"spacy:{tmp_path / 'blank'}")
     assert model / "meta.json" in SpacyModel(str(model)).files()
     monkeypatch.setitem(sys.modules, "spacy", None)

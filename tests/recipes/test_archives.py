@@ -178,8 +178,8 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         "x.zip!dir": "dir is a folder; name a file",
         "x.zip!dir/link": "dir/link is a link to dir/../a; name a file",
         "x.tgz": "is an archive; name a member: ",
-        "x.txt!a": "x.txt: is no archive (one of .tar, .tar.gz, ",
-        "y.tgz!a": "y.tgz: is missing; fetch it first",
+        "x.txt!a": "x.txt: not an archive by its name (.tar, .tar.gz, ",
+        "y.tgz!a": "y.tgz: missing; fetch it first",
     }.items():
         assert what in refused(tmp_path, place)
 

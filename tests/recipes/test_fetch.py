@@ -92,7 +92,7 @@ def test_the_name_is_the_last_part_of_the_path(server: Server, here: Path) -> No
 
 @pytest.mark.parametrize("path", ["", "/", "/data/", "/..", "/data/%2e%2e", "/a%00b"])
 def test_a_url_without_a_name_is_refused(here: Path, path: str) -> None:
-    with pytest.raises(DataError, match="is no name for a file; name it"):
+    with pytest.raises(DataError, match="is not a file name; give one"):
         fetch(f"http://127.0.0.1{path}", here)
 
 
@@ -339,7 +339,7 @@ def test_a_licensed_file_is_asked_for(here: Path) -> None:
     with pytest.raises(DataError) as caught:
         licensed("ASPEC.tar.gz", here, "write to them.")
     assert str(caught.value) == (
-        f"{here / 'ASPEC.tar.gz'}: is missing and needs a signed licence; "
+        f"{here / 'ASPEC.tar.gz'}: missing; it needs a signed licence, so "
         "put it there yourself: write to them."
     )
     here.mkdir(parents=True)
@@ -393,11 +393,11 @@ def test_a_planted_link_is_not_followed(url: str, here: Path, tmp_path: Path) ->
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (here / ".file.tgz.part").symlink_to(victim)
-    with pytest.raises(DataError, match="part: is a link; remove it"):
+    with pytest.raises(DataError, match="part: this is a link; remove it"):
         fetch(url, here)
     assert victim.read_text() == "mine"
 
 
 def test_what_is_no_url_is_refused(here: Path) -> None:
-    with pytest.raises(DataError, match=r"http://\[::1/x: no URL: Invalid IPv6 URL"):
+    with pytest.raises(DataError, match=r"http://\[::1/x: not a URL: Invalid IPv6 URL"):
         fetch("http://[::1/x", here)

@@ -80,5 +80,5 @@ def test_a_file_that_ends_before_the_input_is_named(words: Dictionary, tmp_path:
 
 
 def test_an_unknown_parser_is_refused(words: Dictionary) -> None:
-    with pytest.raises(DataError, match="names no parser"):
+    with pytest.raises(DataError, match="does not name a parser"):
         InputParses(words, None, parser="spacy")

@@ -1,7 +1,7 @@
 """Kinds of attention heads, one file each; importing this package registers them.
 
-A new kind is a new file with a subclass of :class:`Heads` under :func:`register_part`, and a line
-here; or neither here but in a user's own ``--user-dir``.
+A new kind is a subclass of :class:`Heads` under :func:`register_part`: either a new file and a
+line here, or a file in a user's own ``--user-dir``.
 """
 
 from .dependency import DependencyHeads

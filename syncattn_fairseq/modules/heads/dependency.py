@@ -20,7 +20,7 @@ from .heads import Heads, Scope, States, masked_softmax
 
 @dataclass
 class DependencyOptions(FairseqDataclass):
-    """Dependency heads (DBSA, LISA): where they are, and what."""
+    """Dependency heads (DBSA, LISA): where they are and of what form."""
 
     encoder_dependency_layer: int = field(
         default=0, metadata={"help": "encoder layer with dependency heads (1 = bottom, 0 = none)"}
@@ -37,18 +37,18 @@ class DependencyOptions(FairseqDataclass):
     encoder_parser: ChoiceEnum(["biaffine", "lisa", "dot"]) = field(  # type: ignore[valid-type]
         default="biaffine",
         metadata={
-            "help": "the encoder's dependency heads: DBSA's bi-affine form, LISA's parser, or "
-            "ordinary heads"
+            "help": "form of the encoder's dependency heads: DBSA's bi-affine form, LISA's parser, "
+            "or ordinary heads"
         },
     )
     decoder_parser: ChoiceEnum(["biaffine", "dot"]) = field(  # type: ignore[valid-type]
-        default="biaffine", metadata={"help": "the decoder's dependency heads likewise"}
+        default="biaffine", metadata={"help": "form of the decoder's dependency heads"}
     )
     tgt_dependency_rows: ChoiceEnum(["predicted", "input"]) = field(  # type: ignore[valid-type]
         default="predicted",
         metadata={
-            "help": "the token whose head a decoder state looks for: the one that it predicts, or "
-            "the one that it reads"
+            "help": "the token whose head a decoder state looks for: the one it predicts or the "
+            "one it reads"
         },
     )
 
@@ -59,25 +59,25 @@ class DependencyHeads(Heads):
 
     ============ ===========================================================================
     ``biaffine`` `Q U Kᵀ / √d` (SyncAttn Eq. 4)
-    ``lisa``     the same of leaky-rectified queries and keys (LISA Eq. 2); encoder only
-    ``dot``      ordinary heads that a loss looks at
+    ``lisa``     the same with leaky-rectified queries and keys (LISA Eq. 2); encoder only
+    ``dot``      ordinary heads, trained by a loss
     ============ ===========================================================================
 
     A bi-affine head is an ordinary head with another query: since `Q U = x (W_Q U) + b_Q U`, U is
-    folded into `W_Q` and `b_Q`, and the layer stays on fairseq's fused path; the folding costs
-    d × d × D per call, whatever the batch. A key bias b is folded likewise,
-    `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. The probabilities are computed apart, for the
-    losses and printers, by :meth:`show`.
+    folded into `W_Q` and `b_Q`, and the layer stays on fairseq's fused path; folding costs
+    d × d × D per call, whatever the batch. A key bias b is folded in the same way,
+    `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. :meth:`show` computes the probabilities
+    separately, for losses and printers.
 
-    They can be told where to attend: the batch's ``src_parents``, ``(B, T)`` columns, -1 = none,
-    take the place of what they predict. For analysis, in evaluation.
+    For analysis, in evaluation, they can be told where to attend: the batch's ``src_parents``,
+    ``(B, T)`` columns, -1 = none, replace what they predict.
 
     Args:
         count, head_dim, view: as for :class:`.Heads`.
-        parser: what they are, see above.
-        key_bias: also learn b; not for ordinary heads.
-        rows_predict: whether row t, which predicts `y_t`, looks for the parent of `y_t`, as a rule,
-            or for that of `y_{t−1}`, which it reads.
+        parser: their form, see above.
+        key_bias: whether to learn b as well; not for ordinary heads.
+        rows_predict: whether row t, which reads `y_{t−1}` and predicts `y_t`, looks for the parent
+            of `y_t` (usual) or of `y_{t−1}`.
     """
 
     Options = DependencyOptions
@@ -124,20 +124,20 @@ class DependencyHeads(Heads):
     def build(
         cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
     ) -> "DependencyHeads":
-        """Build those of one layer."""
+        """Build the heads of one layer."""
         parser = getattr(cfg, f"{side}_parser")
         rows_predict = side == "encoder" or cfg.tgt_dependency_rows == "predicted"
         return cls(count, head_dim, view, parser, cfg.dependency_key_bias, rows_predict)
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for no field, but for parents by the rule of the parser."""
+        """Ask for no field, but for parents by the parser's rule."""
         if not cfg.encoder_dependency_layer:
             return NOTHING
         return SourceFields(frozenset(["first" if cfg.encoder_parser == "lisa" else "chain"]))
 
     def start_plain(self) -> bool:
-        """Make U the identity, and the key bias nothing; LISA's heads are no plain ones even so."""
+        """Make U the identity and the key bias zero; LISA's heads are not plain even then."""
         if self.weight is not None and self.folds:
             self.weight.copy_(torch.eye(self.head_dim).expand_as(self.weight))
         if self.key_bias is not None:
@@ -150,7 +150,7 @@ class DependencyHeads(Heads):
         return self.folds and self.view.get("src_parents") is None
 
     def rewrite_query(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """Fold U and b into the projection of the queries."""
+        """Fold U and b into the query projection."""
         if self.weight is None or not self.folds:
             return weight, bias
         rows = weight.view(self.count, self.head_dim, -1)
@@ -161,11 +161,11 @@ class DependencyHeads(Heads):
         return folded_weight, folded_bias.flatten()
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
-        """Attend to what they predict, or to the parents that the batch holds."""
+        """Attend to what the heads predict, or to the parents in the batch."""
         gold = self.view.get("src_parents")
         if self.folds and gold is None:
             return super().attend(query, key, value, scope)
-        # U is in the queries already, but for LISA's.
+        # U is in the queries already, except for LISA.
         scores = dot_products(query, key) if self.folds else self._parser_scores(query, key)
         attention = scope.softmax(scores)
         if gold is not None:
@@ -174,12 +174,12 @@ class DependencyHeads(Heads):
         return scope.average(attention, value)
 
     def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:
-        """Say where they attend: ``(B, h, T, T)`` probabilities, row = dependent, column = parent.
+        """Compute where the heads attend: ``(B, h, T, T)``, row = dependent, column = parent.
 
-        In float32 or wider, whatever the type of the model. A decoder's rows and columns are
-        numbered by the tokens that its states predict. Where they stand for the tokens that the
-        states read, all move up by one, and the end of a sentence, which no state reads, has a row
-        of zeros.
+        The probabilities are in float32 or wider, whatever the model's type. A decoder's rows and
+        columns are numbered by the tokens that its states predict. Where they stand for the tokens
+        that the states read, all move up by one, and the end of the sentence, which no state reads,
+        gets a row of zeros.
         """
         if self.weight is None:
             scores = dot_products(states.query, states.key)

@@ -1,4 +1,4 @@
-"""Heads that are gated by syntactic distances which they learn (LPSI)."""
+"""Heads gated by syntactic distances that they learn (LPSI)."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +28,7 @@ class GateOptions(FairseqDataclass):
         },
     )
     distance_look_back: int = field(
-        default=5, metadata={"help": "how many words before it a distance is measured from"}
+        default=5, metadata={"help": "how many words before a word its distance is measured from"}
     )
     gate_temperature: float = field(
         default=1.0, metadata={"help": "how steeply gates open and shut"}
@@ -37,21 +37,21 @@ class GateOptions(FairseqDataclass):
         default="",
         metadata={
             "help": "decoder layers whose cross-attention ties the distances of both sides, one "
-            "for each of the gated layers, in order (none)"
+            "for each gated layer, in order (none)"
         },
     )
 
 
 @register_part("gated")
 class GatedHeads(Heads):
-    """Heads whose attention passes gates that syntactic distances open and shut (LPSI Eq. 4-6).
+    """Heads whose attention is gated by syntactic distances (LPSI Eq. 4-6).
 
-    Each head measures distances by a convolution over its own keys (Eq. 4), and adds the logarithm
-    of the gates (Eq. 5) to its scores, which makes its softmax Eq. 6.
+    Each head measures distances by a convolution over its own keys (Eq. 4). It adds the logarithm
+    of the gates (Eq. 5) to its scores, so that its softmax is Eq. 6.
 
     Args:
         count, head_dim, view: as for :class:`.Heads`.
-        look_back: M, so that M + 1 keys are seen.
+        look_back: M; the convolution sees M + 1 keys.
         temperature: τ of the gates.
     """
 
@@ -73,33 +73,33 @@ class GatedHeads(Heads):
         self.weight = nn.Parameter(torch.empty(count, look_back + 1, head_dim))
         self.distance_bias = nn.Parameter(torch.zeros(count))
         self.temperature = temperature
-        bound = float(self.weight[0].numel() ** -0.5)  # as PyTorch does a linear layer of this size
+        bound = float(self.weight[0].numel() ** -0.5)  # as in PyTorch's linear layers of this size
         nn.init.uniform_(self.weight, -bound, bound)
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List ``--distance-layers``, which both sides have."""
+        """List ``--distance-layers``, the same on both sides."""
         return read_layers(cfg, "distance_layers", "encoder", "decoder")
 
     @classmethod
     def build(cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView) -> "GatedHeads":
-        """Build those of one layer."""
+        """Build the heads of one layer."""
         return cls(count, head_dim, view, cfg.distance_look_back, cfg.gate_temperature)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that there is a layer to tie each gated layer at."""
+        """Check that each gated layer has a layer that ties it."""
         synchronised = read_layers(cfg, "distance_sync_layers", "decoder")
         if synchronised and len(synchronised) != len(cls.list_layers(cfg, "decoder")):
             raise DataError(
-                f"--distance-sync-layers {cfg.distance_sync_layers}: one is needed for each of "
+                f"--distance-sync-layers {cfg.distance_sync_layers}: give one layer for each of "
                 f"--distance-layers {cfg.distance_layers}"
             )
         check_range(cfg, "distance_look_back", 0, float("inf"), "must be 0 or more")
 
     @classmethod
     def is_shown_in_training(cls, cfg: Any) -> bool:
-        """Say whether distances are tied."""
+        """Tell whether distances are tied."""
         return bool(cfg.distance_sync_layers)
 
     def measure(self, keys: Tensor, padding_mask: Tensor | None = None) -> Tensor:

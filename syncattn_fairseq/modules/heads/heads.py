@@ -15,15 +15,15 @@ from ..part import Part
 
 @dataclass
 class Scope:
-    """What heads see in one pass of their layer, and how.
+    """What heads may see in one pass of their layer.
 
     Attributes:
         mask: added to the scores, broadcasts to ``(B, h, rows, T)``; None for nothing.
         padding_mask: ``(B, T)``, True = padding; None for none.
-        causal: queries see nothing to their right.
-        dropout: of attention probabilities, a module.
-        kept: in incremental decoding, what these heads have kept and keep for the next step, by
-            sentence in the first dimension; None otherwise.
+        causal: whether queries see nothing to their right.
+        dropout: the module that drops attention probabilities.
+        kept: in incremental decoding, the tensors that these heads carry from step to step, with
+            the sentence as first dimension; None otherwise.
     """
 
     mask: Tensor | None
@@ -33,7 +33,7 @@ class Scope:
     kept: dict[str, Tensor] | None = None
 
     def softmax(self, scores: Tensor) -> Tensor:
-        """Normalise ``(B, h, rows, T)`` scores over the columns that may be seen."""
+        """Normalise ``(B, h, rows, T)`` scores over the visible columns."""
         return masked_softmax(scores, self.padding_mask, self.causal)
 
     def average(self, attention: Tensor, value: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ class Scope:
         return context
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
-        """Attend by scaled dot products on PyTorch's fused kernel, with ``bias`` on the scores."""
+        """Attend with PyTorch's fused kernel, with ``bias`` added to the scores."""
         mask = self.mask
         if bias is not None:
             bias = bias.to(query.dtype)
@@ -53,7 +53,7 @@ class Scope:
 
 @dataclass
 class States:
-    """The queries and keys of some heads, projected when they are asked for.
+    """The queries and keys of some heads, projected on demand.
 
     Attributes:
         x: the layer's input, ``(T, B, D)``.
@@ -78,10 +78,10 @@ class States:
 
 
 class Heads(Part, nn.Module):
-    """Some heads of one self-attention layer, all of one kind: here, ordinary ones.
+    """Some heads of one self-attention layer, all of one kind; here, ordinary heads.
 
-    A kind of head is one class. It says which options it has (:class:`Options`), what is impossible
-    (:meth:`check`), in which layers it stands and how many heads it takes there
+    A kind of head is one class. It defines its options (:class:`Options`) and which values are
+    impossible (:meth:`check`), in which layers it stands and how many heads it takes there
     (:meth:`list_layers`, :meth:`count_wanted`), what it reads of the batch (:meth:`list_fields`,
     and :attr:`view` when it attends), how it attends (:meth:`attend`, or one of the smaller
     :meth:`bias` and :meth:`rewrite_query`), what it shows to losses and printers (:attr:`shown`,
@@ -90,23 +90,23 @@ class Heads(Part, nn.Module):
     Args:
         count: h, how many heads these are.
         head_dim: d.
-        view: of the batch.
+        view: the batch.
     """
 
-    #: What they are called in messages: "of which 1 are ... heads".
+    #: Their name in messages: "of which 1 are ... heads".
     title: ClassVar[str] = "ordinary"
-    #: Which heads of the layer they are: the ``first``, the ``last``, or what is left between.
+    #: Which heads of the layer they are: the ``first``, the ``last`` or those in between.
     place: ClassVar[str] = "between"
-    #: The option that says how many or where they are, for messages.
+    #: The option that sets how many or where they are, for messages.
     option: ClassVar[str]
-    #: The option that lists the encoder's layers with such heads, for kinds of the encoder alone.
+    #: For kinds of the encoder only: the option that lists the layers with such heads.
     encoder_layers: ClassVar[str] = ""
-    #: The name of what they show, None for nothing; the model returns it as ``src_NAME`` and
+    #: The name of what they show; None for nothing. The model returns it as ``src_NAME`` and
     #: ``tgt_NAME``.
     shown: ClassVar[str | None] = None
-    #: Whether nothing but a syntactic loss trains them as what they are.
+    #: Whether they need a syntactic loss to learn syntax.
     supervised: ClassVar[bool] = False
-    #: Whether they are ordinary heads but for :meth:`rewrite_query`, and can leave fairseq as such.
+    #: Whether they are ordinary heads except for :meth:`rewrite_query` and can be exported as such.
     folds: bool = True
 
     def __init__(self, count: int, head_dim: int, view: BatchView) -> None:
@@ -119,40 +119,40 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List the layers of ``encoder`` or ``decoder``, from 1, that have such heads."""
+        """List the layers of a side, ``encoder`` or ``decoder``, that have such heads, from 1."""
         if cls.encoder_layers and side == "encoder":
             return read_layers(cfg, cls.encoder_layers, "encoder")
         return []
 
     @classmethod
     def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
-        """Return how many heads these take in each of their layers.
+        """Count the heads of this kind in each of its layers.
 
         Args:
             cfg: the model's options.
             side: ``encoder`` or ``decoder``.
-            free: how many heads of the layer other kinds have left.
+            free: how many heads of the layer other kinds have left free.
         """
         return free
 
     @classmethod
     def build(cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView) -> "Heads":
-        """Build those of one layer as the options want them."""
+        """Build the heads of one layer from the options."""
         return cls(count, head_dim, view)
 
     # ---- how they attend
 
     @property
     def fused(self) -> bool:
-        """Whether, this time, fairseq's own attention does for them what :meth:`attend` would."""
+        """Whether fairseq's own attention does for this batch what :meth:`attend` would."""
         return self.folds
 
     def rewrite_query(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the projection of their queries, ``(h d, D)`` and ``(h d)``, as they want it."""
+        """Return the query projection that they want, ``(h d, D)`` and ``(h d)``."""
         return weight, bias
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
-        """Compute the contexts of all queries, or of the newest in incremental decoding.
+        """Compute the contexts of all queries, or in incremental decoding of the newest one.
 
         Args:
             query: ``(B, h, rows, d)``, rows = T or 1.
@@ -172,18 +172,18 @@ class Heads(Part, nn.Module):
     # ---- what they show
 
     def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:
-        """Compute what losses and printers look at, apart from attending.
+        """Compute what losses and printers look at, separately from attending.
 
         Args:
             states: plain queries (before :meth:`rewrite_query`) and keys.
             padding_mask: ``(B, T)``, True = padding.
-            causal: rows see no column to their right.
+            causal: whether rows see no column to their right.
         """
         raise NotImplementedError(f"{type(self).__name__} shows nothing")
 
     @classmethod
     def is_shown_in_training(cls, cfg: Any) -> bool:
-        """Say whether a loss looks at what they show; printers do so in evaluation."""
+        """Tell whether a loss needs what they show; printers need it in evaluation only."""
         return cls.shown is not None
 
 

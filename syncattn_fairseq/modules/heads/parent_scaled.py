@@ -23,7 +23,7 @@ SUPPLIED = PARENTS[:3]
 
 @dataclass
 class ParentScaledOptions(FairseqDataclass):
-    """Parent-scaled heads (PASCAL): where they are, and what scales them."""
+    """Parent-scaled heads (PASCAL): where they are and what scales them."""
 
     pascal_layers: str = field(
         default="",
@@ -38,21 +38,21 @@ class ParentScaledOptions(FairseqDataclass):
     pascal_std: float = field(
         default=1.0,
         metadata={
-            "help": "standard deviation of the density around the parent, in subwords (0 = the "
-            "parent alone)"
+            "help": "standard deviation of the density around the parent, in subwords (0 = only "
+            "the parent)"
         },
     )
     pascal_parents: ChoiceEnum(list(PARENTS)) = field(  # type: ignore[valid-type]
         default="parse",
         metadata={
-            "help": "where the density is: at the parent, or a control: at the parent of another "
-            "word (shuffled), in a random tree (random), at the token itself (self), or as a "
-            "constant of its peak's height (constant)"
+            "help": "centre of the density: the parent (parse), or a control: the parent of "
+            "another word (shuffled), the parent in a random tree (random), the token itself "
+            "(self), or a constant as high as the peak (constant)"
         },
     )
     parent_ignoring: float = field(
         default=0.0,
-        metadata={"help": "probability of not scaling a token's scores, in training"},
+        metadata={"help": "probability, in training, of not scaling a token's scores"},
     )
 
 
@@ -60,22 +60,23 @@ class ParentScaledOptions(FairseqDataclass):
 class ParentScaledHeads(Heads):
     """Heads whose scores are multiplied by a density around the parent's position (PASCAL Eq. 1-2).
 
-    They have no parameters. The density is at most 0.4, so that D is a temperature as well. The
-    controls tell the two apart: what a model gains from ``parse`` beyond these is syntax.
+    They have no parameters. The density is at most 0.4, so D also acts as a temperature. The
+    controls separate the two effects: what a model gains with ``parse`` over them is due to syntax.
 
     ============ ========================================================================
     ``parse``    a token's parent, as the data gives it
     ``shuffled`` the parent of another word of the sentence; the data shuffles them
     ``random``   a token's parent in a random tree; the data draws it
-    ``self``     the token itself: distance alone
-    ``constant`` every weight is the density's peak: temperature alone
+    ``self``     the token itself: only distance
+    ``constant`` every weight is the density's peak: only temperature
     ============ ========================================================================
 
     Args:
         count, head_dim, view: as for :class:`.Heads`.
-        parents: one of these.
+        parents: one of the above.
         std: σ, in subwords.
-        ignoring: q, with which, in training, a row of D becomes ones, for all heads and layers.
+        ignoring: q, the probability that a row of D becomes ones in training, for all heads and
+            layers.
     """
 
     Options = ParentScaledOptions
@@ -101,14 +102,14 @@ class ParentScaledHeads(Heads):
 
     @classmethod
     def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
-        """Return ``--pascal-heads``; by default all that are free but one."""
+        """Return ``--pascal-heads``; by default all free heads but one."""
         return cfg.pascal_heads or max(1, free - 1)
 
     @classmethod
     def build(
         cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
     ) -> "ParentScaledHeads":
-        """Build those of one layer."""
+        """Build the heads of one layer."""
         options = (cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
         return cls(count, head_dim, view, *options)
 
@@ -116,11 +117,11 @@ class ParentScaledHeads(Heads):
     def check(cls, cfg: Any) -> None:
         """Check the density and the probability."""
         check_range(cfg, "pascal_std", 0, float("inf"), "must be 0 or more")
-        check_range(cfg, "parent_ignoring", 0, 1, "a probability, 0 to 1")
+        check_range(cfg, "parent_ignoring", 0, 1, "a probability is 0 to 1")
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the positions of the parents, or of the control that the data supplies."""
+        """Ask for the parents' positions, or for those of the control if the data supplies it."""
         if not cls.list_layers(cfg, "encoder") or cfg.pascal_parents not in SUPPLIED:
             return NOTHING
         return SourceFields(fields=frozenset([ask_for_parents(cfg.pascal_parents)]))
@@ -133,10 +134,10 @@ class ParentScaledHeads(Heads):
         return scope.average(scope.softmax(scores), value)
 
     def weigh_parents(self, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Compute D of the batch, or of a control, ``(B, T, T)`` in this type.
+        """Compute D for the batch, ``(B, T, T)`` of the given type.
 
         Raises:
-            ValueError: it reads parents, and the batch has none.
+            DataError: D needs parents and the batch has none.
         """
         (batch, length), device = self.view.tokens.shape, self.view.tokens.device
         if self.parents == "constant":

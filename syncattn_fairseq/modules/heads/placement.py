@@ -11,18 +11,18 @@ from .heads import Heads
 
 
 def list_kinds() -> list[type[Heads]]:
-    """List the kinds of heads that are registered, in the order in which they choose."""
+    """List the registered kinds of heads, in the order in which they choose their heads."""
     kinds = [part for part in PARTS.values() if issubclass(part, Heads)]
     return sorted(kinds, key=lambda kind: kind.place == "between")
 
 
 def name_of(kind: type[Heads]) -> str:
-    """Return the name under which a kind is registered; ordinary heads are in no registry."""
+    """Return the name under which a kind is registered; ordinary heads are not registered."""
     return next((name for name, part in PARTS.items() if part is kind), "ordinary")
 
 
 def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
-    """Share the heads of a self-attention layer out among the kinds.
+    """Divide the heads of a self-attention layer among the kinds.
 
     Args:
         cfg: the model's options.
@@ -30,7 +30,7 @@ def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
         layer: counted from 1.
 
     Returns:
-        The number of heads of each kind, in the order of the heads; all are ordinary where no kind
+        The number of heads of each kind, in the order of the heads; all are ordinary if no kind
         wants any.
 
     Raises:
@@ -58,12 +58,12 @@ def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
 
 
 def check_placement(cfg: Any) -> None:
-    """Raise ``ValueError`` for heads that cannot be where the options want them."""
+    """Raise ``DataError`` for heads that cannot be where the options want them."""
     for side in SIDES:
         for layer in range(1, getattr(cfg, side).layers + 1):
             place_heads(cfg, side, layer)
         for kind in list_kinds():
-            kind.list_layers(cfg, side)  # of layers that do not exist
+            kind.list_layers(cfg, side)  # raises for layers that do not exist
 
 
 def names_shown() -> list[str]:
@@ -72,17 +72,17 @@ def names_shown() -> list[str]:
 
 
 def layers_that_show(cfg: Any, side: str, name: str) -> list[int]:
-    """List the layers, from 1, whose heads show something of this name."""
+    """List the layers, from 1, whose heads show something by this name."""
     kinds = [kind for kind in list_kinds() if kind.shown == name]
     return sorted({layer for kind in kinds for layer in kind.list_layers(cfg, side)})
 
 
 def is_shown_in_training(cfg: Any, name: str) -> bool:
-    """Say whether a loss looks at what heads show under this name."""
+    """Tell whether a loss needs what heads show by this name."""
     return any(kind.is_shown_in_training(cfg) for kind in list_kinds() if kind.shown == name)
 
 
 def list_supervised(cfg: Any) -> list[type[Heads]]:
-    """List the kinds in use that a syntactic loss has to train."""
+    """List the kinds in use that need a syntactic loss."""
     supervised = [kind for kind in list_kinds() if kind.supervised]
     return [kind for kind in supervised if any(kind.list_layers(cfg, side) for side in SIDES)]

@@ -19,10 +19,10 @@ from .heads import Heads, Scope
 def collate_depths(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
     """Count the edges between each token's word and the root.
 
-    The end of a sentence hangs from the root.
+    The end of a sentence is attached to the root.
 
     Returns:
-        ``(B, S)`` int16; 0 throughout a sentence without parse, arbitrary for padding.
+        ``(B, S)`` int16; all 0 in a sentence without a parse, arbitrary for padding.
     """
     distances = measure_tree_distances(marks, tokens.eq(dictionary.eos()))
     root = marks.eq(0).long().argmax(dim=1)
@@ -35,7 +35,7 @@ DEPTHS = SourceField("src_depths", collate_depths)
 
 @dataclass
 class RelativeDepthOptions(FairseqDataclass):
-    """Relative depth: which heads see it, and how many depths they tell apart."""
+    """Relative depth: which heads see it and how many depths they distinguish."""
 
     relative_depth_layers: str = field(
         default="",
@@ -45,13 +45,13 @@ class RelativeDepthOptions(FairseqDataclass):
         },
     )
     relative_depth_limit: int = field(
-        default=8, metadata={"help": "the largest difference of depths that is told apart"}
+        default=8, metadata={"help": "largest difference of depths; larger ones count as this"}
     )
 
 
 @register_part("relative_depth")
 class RelativeDepthHeads(Heads):
-    """Heads whose keys are moved by an embedding of the relative depth, which the heads share.
+    """Heads that add an embedding of the relative depth, shared by all heads, to their keys.
 
     Args:
         count, head_dim, view: as for :class:`.Heads`.
@@ -72,7 +72,7 @@ class RelativeDepthHeads(Heads):
     def build(
         cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
     ) -> "RelativeDepthHeads":
-        """Build those of one layer."""
+        """Build the heads of one layer."""
         return cls(count, head_dim, view, cfg.relative_depth_limit)
 
     @classmethod

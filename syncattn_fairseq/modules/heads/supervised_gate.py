@@ -1,4 +1,4 @@
-"""Heads that are gated by the distances of a parser's trees (Hou et al., 2022)."""
+"""Heads gated by the distances of a parser's trees (Hou et al., 2022)."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,10 +19,10 @@ from .heads import Heads, Scope
 def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
     """Measure the gaps between the words of a batch (:func:`.gap_heights`).
 
-    The end of a sentence hangs from the root, as a full stop does.
+    The end of a sentence is attached to the root, like a full stop.
 
     Returns:
-        ``(B, S)`` in float64, NaN for padding and in sentences without parse.
+        ``(B, S)`` in float64, NaN for padding and in sentences without a parse.
     """
     ends = tokens.eq(dictionary.eos())
     parents, words = lay_out_trees(marks, ends)
@@ -42,7 +42,7 @@ GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
 
 @dataclass
 class SupervisedGateOptions(FairseqDataclass):
-    """Supervised gate: which heads have it, and how steep it is."""
+    """Supervised gate: which heads have it and how steep it is."""
 
     supervised_gate_layers: str = field(
         default="",
@@ -58,10 +58,10 @@ class SupervisedGateOptions(FairseqDataclass):
 
 @register_part("supervised_gate")
 class SupervisedGateHeads(Heads):
-    """LPSI's gates with the parser's distances: the control with supervision, without parameters.
+    """LPSI's gates with a parser's distances: a supervised control without parameters.
 
-    Distances are those of the dependency tree, the only tree that is binarised with the text. In a
-    sentence without parse all gates are open.
+    The distances come from the dependency tree, the only tree that is binarised with the text. In a
+    sentence without a parse all gates are open.
 
     Args:
         count, head_dim, view: as for :class:`.Heads`.
@@ -83,7 +83,7 @@ class SupervisedGateHeads(Heads):
     def build(
         cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
     ) -> "SupervisedGateHeads":
-        """Build those of one layer."""
+        """Build the heads of one layer."""
         return cls(count, head_dim, view, cfg.supervised_gate_temperature)
 
     @classmethod
@@ -95,7 +95,7 @@ class SupervisedGateHeads(Heads):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the heights of the gaps."""
+        """Ask for the gap heights."""
         used = bool(cls.list_layers(cfg, "encoder"))
         return SourceFields(fields=frozenset([GAP_HEIGHTS])) if used else NOTHING
 

@@ -1,4 +1,4 @@
-"""Heads that see a window only (LPSI's baseline "Local Attn")."""
+"""Heads that see only a window (LPSI's baseline "Local Attn")."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,23 +15,23 @@ from .heads import Heads, Scope
 
 @dataclass
 class WindowOptions(FairseqDataclass):
-    """Local attention: which heads have it, and how far they see."""
+    """Local attention: which heads have it and how far they see."""
 
     local_layers: str = field(
-        default="", metadata={"help": "encoder layers whose heads see a window only (none)"}
+        default="", metadata={"help": "encoder layers whose heads see only a window (none)"}
     )
     local_window: int = field(
-        default=2, metadata={"help": "how many words that window has to either side"}
+        default=2, metadata={"help": "how many words the window has on either side"}
     )
 
 
 @register_part("window")
 class WindowHeads(Heads):
-    """Heads to which a token's neighbourhood is all there is, in the encoder.
+    """Encoder heads that see only a token's neighbourhood.
 
     Args:
         count, head_dim, view: as for :class:`.Heads`.
-        window: how many tokens they see to either side.
+        window: how many tokens they see on either side.
     """
 
     Options = WindowOptions
@@ -47,7 +47,7 @@ class WindowHeads(Heads):
     def build(
         cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
     ) -> "WindowHeads":
-        """Build those of one layer."""
+        """Build the heads of one layer."""
         return cls(count, head_dim, view, cfg.local_window)
 
     @classmethod
@@ -56,7 +56,7 @@ class WindowHeads(Heads):
         check_range(cfg, "local_window", 0, float("inf"), "must be 0 or more")
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return minus infinity outside of the window."""
+        """Return minus infinity outside the window."""
         length = query.size(2)
         band = torch.ones(length, length, dtype=torch.bool, device=query.device)
         outside = ~band.triu(-self.window).tril(self.window)

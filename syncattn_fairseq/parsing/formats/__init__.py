@@ -1,4 +1,4 @@
-"""What parsers write: one reader for each format, from lines to analyses."""
+"""Formats that parsers write: one reader for each, from lines to analyses."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .conllx import CONLLX
 from .corenlp import CORENLP_CONLL, read_corenlp_json
 from .eda import EDA, EDA_CONLL
 
-#: From the lines of a file, as `read_lines` gives them, and the file's name to its sentences. Every
-#: reader holds one sentence at a time, and raises `DataError` with the file's name and the line.
+#: Readers take a file's lines, from `read_lines`, and its name, and yield its sentences. Each holds
+#: one sentence at a time and raises `DataError` with the file's name and the line.
 Reader = Callable[[Iterable[str], str], Iterator[Analysis]]
 
 FORMATS: dict[str, Reader] = {

@@ -1,4 +1,4 @@
-"""One sentence as a parser has analysed it."""
+"""A parser's analysis of one sentence."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 
 class Surface(NamedTuple):
-    """Words that are written as one, as German "in" and "dem" are written "im".
+    """Words that are written as one, such as German "in" and "dem" as "im".
 
     Attributes:
-        form: what is written.
+        form: the written form.
         first: 0-based position of the first word.
-        past: of the word after the last one.
+        past: 0-based position after the last word.
     """
 
     form: str
@@ -22,14 +22,14 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """The words of one sentence, and the tree if the parser gave one.
+    """The words of one sentence, and its tree if the parser found one.
 
     Attributes:
-        words: as the parser writes them, with any character in them, spaces too.
-        heads: for each word the 1-based position of its head, 0 for the root; None: no tree.
-            Nobody has checked that they are a tree.
+        words: as the parser writes them; they may contain any character, even spaces.
+        heads: for each word the 1-based position of its head, 0 for the root; None: no tree. Not
+            checked to form a tree.
         labels: the relation of each word to its head, without white space; empty: no tree.
-        surface: the runs of words that are written as one, in order.
+        surface: the runs of words written as one, in order.
     """
 
     words: list[str]
@@ -38,7 +38,7 @@ class Analysis:
     surface: list[Surface] = field(default_factory=list)
 
     def list_readings(self) -> list[list[Surface]]:
-        """Return the ways to write the sentence: surface forms where there are any, then words."""
+        """List the ways to write the sentence: with surface forms, if any, then word by word."""
         words = [Surface(word, index, index + 1) for index, word in enumerate(self.words)]
         if not self.surface:
             return [words]

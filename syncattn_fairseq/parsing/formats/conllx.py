@@ -1,4 +1,4 @@
-"""CoNLL-X (Buchholz and Marsi, 2006): MaltParser and others of its time."""
+"""CoNLL-X (Buchholz and Marsi, 2006), written by MaltParser and others of its time."""
 
 from __future__ import annotations
 

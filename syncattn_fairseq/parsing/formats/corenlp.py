@@ -1,11 +1,11 @@
 """Stanford CoreNLP (Manning et al., 2014): ``-outputFormat json`` and ``-outputFormat conll``.
 
-Its ``-outputFormat conllu`` is CoNLL-U, and to be preferred where words are split that are written
-as one (French "au"): neither of these two formats says how they were written.
+Its ``-outputFormat conllu`` is CoNLL-U. Prefer it for languages where a written word is split into
+several (French "au"): neither of these two formats keeps the written form.
 
-CoreNLP is to be called with ``-ssplit.eolonly true``, or else it cuts lines of the text into
-several sentences, which then have no single tree; and with ``-tokenize.whitespace true`` to keep
-the words of the text. It leaves blank lines out.
+Call CoreNLP with ``-ssplit.eolonly true``: otherwise it splits lines of the text into several
+sentences, which have no single tree. Add ``-tokenize.whitespace true`` to keep the text's words. It
+leaves out blank lines.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')
 def read_corenlp_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
     """Yield the sentences of one JSON document, or of several in one file.
 
-    Words are those of the text (``originalText``), not those of the Penn Treebank (``-LRB-``). The
-    tree is that of the ``basicDependencies``.
+    Words are the text's (``originalText``), not the Penn Treebank's (``-LRB-``). The tree comes
+    from ``basicDependencies``.
 
     Raises:
-        DataError: naming the line where a sentence begins that is not as CoreNLP writes it.
+        DataError: a sentence is not what CoreNLP writes; names the line where it begins.
     """
     for number, text in _find_sentences(lines, name):
         try:
-            # Not strict: CoreNLP leaves control characters as they are.
+            # Not strict: CoreNLP does not escape control characters.
             item = json.loads(text, strict=False)
             if "tokens" in item:
                 yield _make_analysis(item)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
-                f"{name}:{number}: not a sentence of CoreNLP's ({_cause(error)}); "
+                f"{name}:{number}: not a CoreNLP sentence ({_cause(error)}); "
                 "write it with -outputFormat json"
             ) from None
 
@@ -70,25 +70,25 @@ def _make_analysis(sentence: dict[str, Any]) -> Analysis:
 def _items(sentence: dict[str, Any], key: str) -> list[dict[str, Any]]:
     found = sentence.get(key, [])
     if not (isinstance(found, list) and all(isinstance(item, dict) for item in found)):
-        raise TypeError(f"{key} is no list of objects")
+        raise TypeError(f"{key} is not a list of objects")
     return found
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{str(value)[:60]!r} is no text")
+        raise TypeError(f"{str(value)[:60]!r} is not text")
     return value
 
 
 def _number(value: Any, first: int, last: int) -> int:
-    """Return a word's number; what is true, 2.0 or "2" is none."""
+    """Return a word's number; ``true``, 2.0 and "2" are not numbers."""
     if type(value) is not int or not first <= value <= last:
-        raise ValueError(f"{str(value)[:60]!r} is no word from {first} to {last}")
+        raise ValueError(f"{str(value)[:60]!r} is not a word number from {first} to {last}")
     return value
 
 
 def _find_sentences(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
-    """Yield what may be a sentence, the objects inside the outermost ones, with their lines."""
+    """Yield possible sentences, the objects inside the outermost ones, with their lines."""
     depth = number = size = 0
     documents = False
     held: list[str] = []
@@ -116,6 +116,6 @@ def _find_sentences(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]
                 )
     if depth or not documents:
         raise DataError(
-            f"{name}:{max(number, 1)}: the file ends here, but holds no whole JSON document; "
+            f"{name}:{max(number, 1)}: the file ends here without a complete JSON document; "
             "write it again with -outputFormat json"
         )

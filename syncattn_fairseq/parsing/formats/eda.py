@@ -1,9 +1,9 @@
-"""EDA's own format, ``head`` before ``word``, and that of ``eda -o conll`` (Flannery et al., 2012).
+"""EDA's own format, ``head`` before ``word``, and ``eda -o conll`` (Flannery et al., 2012).
 
-Columns are separated by single spaces, since a Japanese word may hold U+3000, the ideographic
-space. A root has the head -1 or 0. Without ``--labeling``, labels say nothing.
+Columns are separated by single spaces, since a Japanese word may contain U+3000, the ideographic
+space. A root has the head -1 or 0. Without ``--labeling``, labels are meaningless.
 
-The text must be that which went through KyTea: EDA reads ``kytea``'s output.
+The text must be the one that KyTea analysed: EDA reads ``kytea``'s output.
 """
 
 from __future__ import annotations

@@ -17,20 +17,20 @@ _EMPTY_NODE = re.compile(r"[0-9]+\.[0-9]+")
 
 @dataclass(frozen=True)
 class Table:
-    """Where the columns are; the first one numbers the words from 1.
+    """The columns of a format; the first one numbers the words from 1.
 
-    A head below 1 is the root. If a word has no head (``_``), the sentence has no tree. A label
-    that is missing is ``_``, and white space in a label becomes ``_``.
+    A head below 1 means the root. If a word has no head (``_``), the sentence has no tree. A
+    missing label is ``_``, and white space in a label becomes ``_``.
 
     Args:
-        title: of the format, for errors.
-        separator: the one character between columns. All others may stand inside words.
+        title: the format's name in errors.
+        separator: the single character between columns. Words may contain any other.
         form: 0-based column of the word.
         head: 0-based column of its head.
         label: 0-based column of its label.
         columns: the fewest there can be.
-        header: lines that begin with it are about the sentence, not a word.
-        multiword: whether there are CoNLL-U's ranges (``3-4``: what words 3 and 4 are written as)
+        header: beginning of lines about the sentence rather than a word.
+        multiword: whether there are CoNLL-U's ranges (``3-4``: the written form of words 3 and 4)
             and empty nodes (``5.1``, skipped).
     """
 
@@ -44,10 +44,10 @@ class Table:
     multiword: bool = False
 
     def read(self, lines: Iterable[str], name: str) -> Iterator[Analysis]:
-        """Yield the sentences, also an empty one that has a header.
+        """Yield the sentences, even an empty one if it has a header.
 
         Raises:
-            DataError: naming the line that is not in the format.
+            DataError: a line is not in the format; names the line.
         """
         for block in _cut_blocks(lines):
             yield self._analysis(block, name)
@@ -113,7 +113,7 @@ def _read_head(place: str, text: str) -> int | None:
 
 
 def _cut_blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
-    """Yield the runs of lines that are not blank, with their numbers."""
+    """Yield the runs of non-blank lines, with their numbers."""
     block: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
         line = line.rstrip("\r\n")
