@@ -43,7 +43,7 @@ def test_no_tree_where_an_unknown_subword_hides_the_words() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layer": 3}, "no distances of layer 3; there are those of 1, 2"),
+        ({"layer": 3}, "no distances of layer 3; choose one of 1, 2"),
         ({"words": ["one"]}, "3 words, but 1 in the text"),
     ],
 )

@@ -178,7 +178,10 @@ def test_only_syntax_directed_attention_reads_trees() -> None:
     ("impossible", "message"),
     [
         ({"double_context": True, "source_attention": "global"}, "choose another"),
-        ({"share_all_embeddings": True}, "--encoder-embed-dim 12 is not --decoder-embed-dim 14"),
+        (
+            {"share_all_embeddings": True},
+            "--encoder-embed-dim 12 differs from --decoder-embed-dim 14",
+        ),
         ({"half_window": 0}, "--half-window 0: must be 1 or more"),
         ({"tree_window": 0}, "--tree-window 0: must be 1 or more"),
     ],
