@@ -18,6 +18,7 @@ from fairseq import checkpoint_utils
 from torch import Tensor
 
 import syncattn_fairseq.plugin  # noqa: F401
+from syncattn_fairseq.checkpoints import read_checkpoint
 from syncattn_fairseq.evaluation.table import format_table
 
 
@@ -56,8 +57,7 @@ def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[s
             gradients[name] = gradients.get(name, 0) + share
             values[name] = values.get(name, 0.0) + float(loss.detach()) / tokens
     ours = gradients["translation"]
-    updates = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    number = updates["optimizer_history"][-1]["num_updates"]
+    number = read_checkpoint(path)["optimizer_history"][-1]["num_updates"]
     return [
         [
             str(number),

@@ -29,7 +29,7 @@ from ..data.labels import (
     save_dictionary,
 )
 from ..data.schemes import store_schemes, stored_schemes
-from .preprocess import SPLITS, add_options
+from .preprocess_options import SPLITS, add_options
 
 KINDS = (HEADS, LABELS)
 

@@ -1,0 +1,62 @@
+"""Our own options of ``syncattn-preprocess``, beside those of ``fairseq-preprocess``."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..data.parses import MIN_PARSED, POLICIES
+from ..data.words import SCHEMES
+from .common import fraction
+
+SPLITS = ("train", "valid", "test")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add our own options to fairseq's."""
+    group = parser.add_argument_group("Parses")
+    for split in SPLITS:
+        several = "" if split == "train" else ", comma separated if there are several,"
+        group.add_argument(
+            f"--{split}heads",
+            metavar="FP",
+            help=f"prefix{several} of the files FP.heads.LANG with the heads of the words and "
+            f"FP.labels.LANG with their labels (default: the value of --{split}pref); if there is "
+            "a text FP.LANG, it is compared with the text in subwords",
+        )
+    for side, language in (("src", "source"), ("tgt", "target")):
+        group.add_argument(
+            f"--{side}labeldict",
+            metavar="FP",
+            help=f"reuse this dictionary of {language} labels (default: make one from the labels "
+            "of the training text)",
+        )
+    group.add_argument(
+        "--subwords",
+        choices=("auto", *SCHEMES),
+        default="auto",
+        help="how subwords are marked: by a final @@, by an initial U+2581, or not at all "
+        "(default: as for the data already in --destdir, else detected in the text)",
+    )
+    group.add_argument(
+        "--on-bad-parse",
+        choices=POLICIES,
+        default="stop",
+        help="if heads are not a tree over their sentence's words, or labels are not one per word: "
+        "stop before anything is written, or drop them and keep the sentence without (default: "
+        "stop)",
+    )
+    group.add_argument(
+        "--min-parsed",
+        type=fraction,
+        default=MIN_PARSED,
+        metavar="SHARE",
+        help="stop if a smaller share of the sentences has heads, or labels, that fit them "
+        f"(default: {MIN_PARSED})",
+    )
+    group.add_argument(
+        "--add",
+        nargs="+",
+        metavar="KIND.LANG",
+        help="binarise only these heads or labels, such as heads.en or labels.en, for texts that "
+        "are already binarised in --destdir; nothing else there changes",
+    )
