@@ -125,7 +125,8 @@ def test_lines_after_the_last_sentence_have_no_parse() -> None:
 def test_sentences_after_the_last_line_are_an_error() -> None:
     found = match_parses(["a"], [chain("a"), Analysis([]), chain("b", "c")], "parsed.txt")
     assert next(found).reason is None
-    with pytest.raises(DataError, match=r"^parsed\.txt: more sentences .* 'b c'; parse exactly"):
+    fault = r"^parsed\.txt: more sentences .* being 'b c'; parse exactly"
+    with pytest.raises(DataError, match=fault):
         next(found)
 
 
