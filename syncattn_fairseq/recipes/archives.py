@@ -56,7 +56,7 @@ def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
         raise DataError(f"{path}: missing; fetch it first, or put it there")
     if name.endswith(ARCHIVES) != bool(member):
         raise DataError(
-            f"{path}: not an archive by its name ({', '.join(ARCHIVES)})"
+            f"{path}: not the name of an archive ({', '.join(ARCHIVES)})"
             if member
             else f"{path}: is an archive; name a member: {path}{SEPARATOR}MEMBER"
         )
@@ -115,7 +115,7 @@ def _find(entries: Iterator[_Entry], archive: Path, member: str) -> _Entry:
             return entry
         names.append(name)
     near = ", ".join(map(_show, get_close_matches(member, names, cutoff=0))) or "nothing"
-    raise DataError(f"{archive}: holds no {member}; nearest to it: {near}")
+    raise DataError(f"{archive}: has no {member}; most similar: {near}")
 
 
 def _inside(entry: _Entry, archive: Path) -> _Entry:
@@ -126,7 +126,7 @@ def _inside(entry: _Entry, archive: Path) -> _Entry:
         outside |= target.startswith("/") or target.split("/")[0] == ".."
     if outside:
         raise DataError(
-            f"{archive}: holds a member that would be unpacked outside of its folder "
+            f"{archive}: has a member that would be unpacked outside its folder "
             f"({_show(entry.name)}); the archive is damaged or malicious: remove it and fetch it "
             "again"
         )
@@ -134,7 +134,7 @@ def _inside(entry: _Entry, archive: Path) -> _Entry:
 
 
 def _show(name: str) -> str:
-    """Return the name of a member for a message of one line."""
+    """Return a member's name as printable text on one line."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 

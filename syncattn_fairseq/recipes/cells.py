@@ -1,4 +1,4 @@
-"""The cells of a table, run some at a time, and their results."""
+"""Run the cells of a table, some at a time, and record their results."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def compare(
 
 
 def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
-    """Return environment variables for each of the cells that run side by side here."""
+    """Return environment variables for each cell that runs at the same time on this machine."""
     cores = len(os.sched_getaffinity(0))
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
     common = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(threads)}
@@ -191,7 +191,7 @@ def commit() -> str:
 
 
 def hardware(machines: Machines, jobs: int) -> str:
-    """Describe what a training runs on."""
+    """Describe the hardware of a training."""
     count = machines.processes * machines.nodes
     if machines.slurm is not None:
         return f"Slurm ({' '.join(machines.slurm)}), {count} processes"

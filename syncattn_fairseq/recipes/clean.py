@@ -21,8 +21,8 @@ def find_fault(source: str, target: str, max_words: int | None, ratio: float | N
 
     Args:
         source, target: words between spaces.
-        max_words: the most words of either side; None: any number.
-        ratio: the most times that one side is as long as the other; None: any number.
+        max_words: the most words on either side; None: any number.
+        ratio: how many times longer than the other a side may be; None: any number.
     """
     shorter, longer = sorted((len(source.split()), len(target.split())))
     if shorter == 0:

@@ -65,10 +65,10 @@ class Subwords:
     """How words are split.
 
     Attributes:
-        size: size of the vocabulary; None: it has all words, or the text was published in subwords
-            of subword-nmt, from which each language's "tokeniser" makes words.
-        unit: ``subword``, or ``word``: words are not split, and all but the most frequent ones of a
-            side are unknown.
+        size: size of the vocabulary; None: all words, or the text was published in subword-nmt's
+            subwords, which each language's "tokeniser" joins into words.
+        unit: ``subword``, or ``word``: words are not split, and all but the ``size`` most frequent
+            words of each side are unknown.
         joint: whether subwords are learnt from both sides together.
         joined_dictionary: whether both sides share fairseq's dictionary; None: as ``joint``.
     """
@@ -80,7 +80,7 @@ class Subwords:
 
     @property
     def scheme(self) -> str:
-        """fairseq's name for the way that subwords are marked."""
+        """fairseq's name for how subwords are marked."""
         if self.unit == "word":
             return "none"
         return "subword_nmt" if self.size is None else "sentencepiece"
@@ -103,16 +103,16 @@ class Corpus:
         words: for each language a tokeniser, a command from standard input to standard output.
             ``{cores}`` in it is the number of processes; ``{normalise}`` is ``--normalise`` for
             the training text and nothing for the others.
-        subwords: how words are cut.
+        subwords: how words are split.
         here: the same texts, if a user may already have them.
-        first: use only this many training pairs, from the first; None: all.
+        first: use only the first N training pairs; None: all.
         every: every N-th training pair is for validation, in place of ``valid``.
         last: the last N training pairs are for validation, in place of ``valid``.
         clean: options of ``syncattn-clean`` for the training pairs; None: keep all. ``exclude``
             names a split whose pairs are left out.
         parses: options of ``syncattn-parse`` for each parsed language; an environment variable such
             as ``PARSER_JA`` chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
-        tokenised: splits published as words.
+        tokenised: splits that are published tokenised.
         checkpoint: what to decode with: ``best``, ``last``, or the mean of the last N epochs.
         score: options of ``syncattn-score``; ``references: words`` means tokenised references.
         gold_alignments: place of the test set's alignments, counted from 1; if given, systems'
@@ -244,7 +244,7 @@ def _make(kind: type[Any], path: Path, values: Any) -> Any:
     for name, hint in get_type_hints(kind).items():
         if name in values and not _fits(values[name], hint):
             wanted = known[name].type
-            raise DataError(f"{path}: {name}: {values[name]!r} is not of the kind {wanted}")
+            raise DataError(f"{path}: {name}: {values[name]!r} is not of type {wanted}")
     return kind(**values)
 
 

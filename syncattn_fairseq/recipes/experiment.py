@@ -54,8 +54,8 @@ class Cell:
 
     Attributes:
         experiment: the experiment it is part of.
-        system: name of a config, and perhaps changes of its own: ``NAME:SECTION.OPTION=VALUE``.
-        seed: seed of the training; None: the config's.
+        system: name of a config, perhaps with changes: ``NAME:SECTION.OPTION=VALUE``.
+        given_seed: seed of the training; None: the config's.
     """
 
     experiment: Experiment
@@ -184,12 +184,12 @@ class Cell:
 
     @property
     def _reference(self) -> dict[str, Any]:
-        """What to print about the references, forced through the model."""
+        """What fairseq-generate prints when it scores the references; empty: it does not."""
         corpus = self.experiment.corpus
         arch = self.config["model"]["_name"]
         tagged = self.config["task"]["data"].endswith(MULTI_TASK)
         if not (corpus.generated or corpus.gold_alignments) or arch.startswith("rnn_") or tagged:
-            return {}  # no gold to compare with; no layers; a tag that is not a word
+            return {}  # nothing to compare with; no layers; a tag that is not a word
         printed = {"print_layer_alignments": True}
         if corpus.generated:
             parsing = (
@@ -284,6 +284,6 @@ class Cell:
 
 
 def _slug(name: str, changes: list[str]) -> str:
-    """Return a name for a folder; a colon would be two paths for fairseq."""
+    """Return the name of a folder, without colons: fairseq would read two paths."""
     parts = [name, *(re.sub(r"[^\w.+-]+", "_", change) for change in changes)]
     return "-".join(part for part in parts if part)

@@ -2,7 +2,7 @@
 
 ``python -m syncattn_fairseq.recipes.fast_align --words corpora/C/words --languages de en`` writes
 ``fast_align.forward`` and ``fast_align.backward`` there, the links of the test set. Both models
-learn from the training and the test text together, since fast_align aligns what it learns from.
+learn from the training and the test text together, since fast_align only aligns its training text.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def align(words: Path, languages: Sequence[str]) -> None:
             if done.returncode or len(found) < count:
                 said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
                 raise DataError(
-                    f"{PROGRAM} ended with status {done.returncode} and {len(found)} lines"
+                    f"{PROGRAM} exited with status {done.returncode} after {len(found)} lines"
                     + "".join(f": {text}" for text in said)
                 )
             with replacing(output) as path:
@@ -73,7 +73,7 @@ def _pairs(words: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run it, or say that it is not installed."""
+    """Run the program, or say that it is not installed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--words", type=Path, required=True, metavar="DIR")
     parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))

@@ -89,7 +89,7 @@ def fetch(
                 _fill(part, url, expected)
                 part.publish()
     for what, wanted, found in expected.differences(target):
-        first = f" as at first ({sums.path})" if not sha256 and what == "SHA-256" else ""
+        first = f" as before ({sums.path})" if not sha256 and what == "SHA-256" else ""
         raise DataError(
             f"{target}: has {what} {found}, not {wanted}{first}; remove it, then fetch it again"
         )
@@ -159,7 +159,7 @@ class _Sums:
 
 
 class _Failure(Exception):
-    """A place on the web does not give the file.
+    """A server does not deliver the file.
 
     Args:
         reason: why not.
@@ -388,7 +388,7 @@ def _check(origin: _Origin, size: int | None, target: Path, answer: Any) -> None
         raise _Failure(f"size {origin.size}, expected {size}; has it changed there?")
     kind = answer.headers.get_content_type()
     if kind == "text/html" and target.suffix not in (".html", ".htm"):
-        raise _Failure("a web page and not the file; has it moved?")
+        raise _Failure("a web page instead of the file; has it moved?")
 
 
 def _continues(origin: _Origin | None, begin: int, content_range: str | None) -> bool:

@@ -24,12 +24,12 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
-#: What recipes start most. fairseq's other commands set up logging before they import anything.
+#: The commands that recipes start most. fairseq's others set up logging before importing anything.
 COMMANDS = ("fairseq-preprocess", "fairseq-hydra-train", "fairseq-generate", "syncattn-")
-#: Not fairseq_cli itself, which is each command's own.
+#: Without fairseq_cli, whose modules each command imports itself.
 LIBRARIES = (
     *("fairseq.trainer", "fairseq.options", "fairseq.sequence_generator", "fairseq.scoring"),
-    *("fairseq.dataclass.initialize", "hydra.main", "torch._dynamo"),  # by the first optimizer
+    *("fairseq.dataclass.initialize", "hydra.main", "torch._dynamo"),  # used by the first optimizer
     *("sacrebleu", "sentencepiece"),
 )
 #: The status of a process that was killed.
@@ -121,7 +121,7 @@ class Forks:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for us
+                start_new_session=True,  # only this process handles Ctrl-C
             )
 
     def _is_ready(self) -> bool:
@@ -162,7 +162,7 @@ def _keep(answers: socket.socket, files: Sequence[int]) -> None:
             os.dup2(file, number)
             os.close(file)
         os._exit(become(words, work, environment))
-    os.setpgid(command, command)  # both do it, so that it is done before the id is sent
+    os.setpgid(command, command)  # the child does it too; here, it is done before the id is sent
     for file in files:
         os.close(file)
     answers.sendall(f"{command}\n".encode())
@@ -176,7 +176,7 @@ def become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> i
     os.chdir(work)
     os.environ.clear()
     os.environ.update(environment)
-    if "torch" in sys.modules and "OMP_NUM_THREADS" in environment:  # is read when torch is loaded
+    if "torch" in sys.modules and "OMP_NUM_THREADS" in environment:  # read only at import
         sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
     (command,) = entry_points(group="console_scripts", name=words[0])
     try:

@@ -1,4 +1,4 @@
-"""Steps as jobs of Slurm."""
+"""Steps as Slurm jobs."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from ..base.slurm import open_executor, queued, submitted
 from .processes import Failed, search_path
 from .stages import Step
 
-# How often, in seconds, and how long what a job has written may take to be seen here.
+# Seconds between two looks at a job, and until the files that it wrote must be visible here.
 _LOOK = 2.0
 _DELAY = 60.0
 
-# How long, in seconds, after SIGTERM Slurm kills what is left: its KillWait, 30 unless a site sets
-# another.
+# Seconds; longer than Slurm waits between SIGTERM and SIGKILL (KillWait, 30 by default).
 _KILLED_WITHIN = 300.0
 
 
 @dataclass(frozen=True)
 class Work:
-    """What each process of a job does: run a command, again from its start when preempted.
+    """What each process of a job does: run a command, and start it again after a preemption.
 
     Attributes:
-        step: has one command. It finds ``RANK``, ``WORLD_SIZE`` and so on in its environment.
-        folder: to run in.
+        step: one command, which gets ``RANK``, ``WORLD_SIZE`` and so on in its environment.
+        folder: folder to run in.
     """
 
     step: Step
@@ -57,8 +56,8 @@ class Work:
     def _run(
         self, command: tuple[str, ...], variables: Mapping[str, str], output: IO[bytes] | None
     ) -> None:
-        # Slurm announces a preemption to all processes: submitit queues the job again, and the
-        # command works on until it is ended.
+        # Slurm announces a preemption to all processes: submitit requeues the job, and the command
+        # continues until it is stopped.
         ignored = signal.SIGUSR2
         status = subprocess.run(
             command,
@@ -68,14 +67,14 @@ class Work:
             preexec_fn=lambda: signal.signal(ignored, signal.SIG_IGN),
         ).returncode
         if status == -signal.SIGTERM:
-            # Slurm takes the job away, perhaps to queue it again, and is about to end this process
-            # too: that the command has failed would be the last word on the job.
+            # Slurm is stopping the job, perhaps to requeue it, and will stop this process next. An
+            # error before that would mark the job as failed.
             time.sleep(_KILLED_WITHIN)
         if status:
             raise Failed(f"status {status}")
 
     def checkpoint(self) -> Any:
-        """Return what is submitted again."""
+        """Return what submitit submits again."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -89,19 +88,19 @@ def run(
     told: Callable[[str], object],
     ended: Event,
 ) -> None:
-    """Run a step as a job and wait for it; one that an earlier recipe has started is found again.
+    """Run a step as a job and wait for it; if an earlier recipe started the job, just wait for it.
 
     Args:
         step: what to run; its ``job`` has options of sbatch.
         work: folder to run in.
-        base: what submitit writes is in the folder of this name with ``.jobs``.
-        log: for what the first process prints.
-        told: is told each line of it.
-        ended: ends the waiting; the job goes on.
+        base: path without suffix of submitit's folder (``.jobs``) and the job's id (``.job``).
+        log: gets what the first process prints.
+        told: called with each line of it.
+        ended: stops the waiting; the job continues.
 
     Raises:
-        Failed: it has failed.
-        DataError: there is no Slurm, or it refuses.
+        Failed: the job failed.
+        DataError: Slurm is missing or refuses the job, or another job has the same ``base``.
     """
     folder, note = base.with_suffix(".jobs"), base.with_suffix(".job")
     job = _started_before(folder, note, step)
@@ -131,17 +130,17 @@ def run(
             gone = gone or time.monotonic()
             if time.monotonic() - gone > _DELAY:
                 note.unlink(missing_ok=True)
-                raise Failed(f"its job {job.job_id} gone from the queue")
+                raise Failed(f"job {job.job_id} vanished from the queue")
         if ended.wait(_LOOK):
-            raise Failed(f"the recipe; job {job.job_id} goes on")
+            raise Failed(f"the recipe ended; job {job.job_id} continues")
     note.unlink(missing_ok=True)
     if error := job.exception():
         reasons = re.findall(r"^[\w.]+: (.*)", str(error), re.MULTILINE) or [str(error)]
-        raise Failed(f"its job {job.job_id}: {reasons[-1].strip()}")
+        raise Failed(f"job {job.job_id}: {reasons[-1].strip()}")
 
 
 def _started_before(folder: Path, note: Path, step: Step) -> Any:
-    """Return the job that an earlier recipe has started and that still runs or is done."""
+    """Return the job that an earlier recipe started, if it still runs or is done."""
     if not note.exists():
         return None
     import submitit
@@ -149,7 +148,7 @@ def _started_before(folder: Path, note: Path, step: Step) -> Any:
     job_id, tasks, command = note.read_text(encoding="utf-8").split("\n", 2)
     if command.rstrip("\n") != str(step):
         raise DataError(
-            f"{note}: job {job_id} does something else in the same place; wait for it, or scancel "
+            f"{note}: job {job_id} runs another command for this stage; wait for it, or scancel "
             "it and remove this file"
         )
     job: Any = submitit.SlurmJob(folder, job_id, tasks=range(int(tasks)))
@@ -162,7 +161,7 @@ def _done(job: Any) -> bool:
 
 
 def _follow(path: Path, seen: int, log: IO[bytes], told: Callable[[str], object]) -> int:
-    """Copy what is new in a file; return how much of it has been seen."""
+    """Copy what is new in a file to a log; return how many bytes have been read."""
     if not path.exists():
         return seen
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Which options there are in each section of a config: hydra takes any name, and fairseq most."""
+"""Check the options of a config: hydra accepts any name, and fairseq accepts most."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from typing import Any
 from ..base.errors import DataError
 from .systems import IGNORED
 
-#: Options of ``fairseq-generate``, which ``generation`` may hold, are of these sections.
+#: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
 DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
 
 
 def check_options(config: Mapping[str, Any], path: Path) -> None:
-    """See that a system sets nothing but options that there are.
+    """Check that all options that a system sets exist.
 
     Args:
-        config: of `.systems.load_system`, and checked by `.systems.check_system`.
-        path: where it is from.
+        config: from `.systems.load_system`, and checked by `.systems.check_system`.
+        path: its file.
 
     Raises:
-        DataError: naming an option, or what a section chooses, that is not there, and one like it.
+        DataError: an option or the ``_name`` of a section is unknown; the message names a similar
+            one.
     """
-    from .. import plugin  # noqa: F401  (registers ours, and is the first to import fairseq)
+    from .. import plugin  # noqa: F401  (registers our options; must import fairseq first)
 
     for section, values in config.items():
         if section in (*IGNORED, "generation"):
@@ -54,7 +55,7 @@ def _like(name: str, known: Iterable[str]) -> str:
 
 
 def _registry(section: str) -> Mapping[str, Any]:
-    """Return the classes that a section chooses from by ``_name``."""
+    """Return the classes that the ``_name`` of a section chooses from."""
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.registry import REGISTRIES
     from fairseq.tasks import TASK_REGISTRY
@@ -74,7 +75,7 @@ def _choices(section: str) -> frozenset[str]:
 
 @cache
 def _options(section: str, name: str) -> frozenset[str]:
-    """Return the options of a section in which ``name`` is chosen, or that has no choice."""
+    """Return the options of a section with this ``_name``, or of one without a choice."""
     from fairseq.dataclass.configs import FairseqConfig
 
     kind: Any = _registry(section).get(name)

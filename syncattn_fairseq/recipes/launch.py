@@ -1,4 +1,4 @@
-"""One training on any number of processes, with the batch that its config asks for."""
+"""One training on any number of processes, with the batch size of its config."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..base.errors import DataError
 from .stages import Step, line
 from .systems import load_system
 
-#: Tokens of a process's batch below which long sentences would not fit.
+#: Fewest tokens in the batch of a process; in fewer, long sentences would not fit.
 SMALLEST_BATCH = 256
-#: Updates between two checkpoints, so that a training that is preempted loses minutes only.
+#: Updates between two checkpoints: a preempted training loses only minutes.
 SAVED_EVERY = 1000
-#: glibc gives memory back to the system and takes it again at every update, an eighth of the time
-#: of a small model's training on a CPU, unless it is told to keep it.
+#: Keep glibc from returning memory to the system and requesting it again at every update, which
+#: would take an eighth of the time of a small model's training on a CPU.
 KEEP_MEMORY = {
     "MALLOC_TRIM_THRESHOLD_": "2147483648",
     "MALLOC_MMAP_THRESHOLD_": "2147483648",
@@ -35,10 +35,10 @@ class Machines:
     """Where to train.
 
     Attributes:
-        processes: on each machine; each has a GPU unless ``cpu``.
-        nodes: machines; more than one are Slurm's.
+        processes: number on each machine; each has a GPU unless ``cpu``.
+        nodes: number of machines; more than one need Slurm.
         cpu: train without GPUs, and so in single precision.
-        slurm: long options of sbatch, as ``partition=gpu``; None: on this machine.
+        slurm: long options of sbatch, such as ``partition=gpu``; None: on this machine.
     """
 
     processes: int = 1
@@ -47,7 +47,7 @@ class Machines:
     slurm: Sequence[str] | None = None
 
     def job(self, processes: int, nodes: int = 1) -> Mapping[str, Any] | None:
-        """Return the options of a job; None: it runs on this machine."""
+        """Return the Slurm options of a job; None: it runs on this machine."""
         if self.slurm is None:
             return None
         gpus = {} if self.cpu else {"gpus-per-node": processes}
@@ -61,14 +61,14 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
-    """Return settings by which some processes together take the batch of one.
+    """Return settings that divide the batch of one process among several.
 
-    A config is written for one process: ``max_tokens × update_freq`` tokens are an update. With P
-    of them, each takes ``update_freq' = ceil(max_tokens × update_freq / (P max_tokens))`` batches
-    of ``max_tokens' = ceil(max_tokens × update_freq / (P update_freq'))`` tokens.
+    A config is written for one process: an update has ``max_tokens × update_freq`` tokens. Each of
+    P processes takes ``update_freq' = ceil(max_tokens × update_freq / (P max_tokens))`` batches of
+    ``max_tokens' = ceil(max_tokens × update_freq / (P update_freq'))`` tokens.
 
     Raises:
-        DataError: so many processes leave too little to each.
+        DataError: the batch is too small for so many processes.
     """
     most = config["dataset"]["max_tokens"]
     together = most * config["optimization"].get("update_freq", [1])[0]
@@ -80,7 +80,7 @@ def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
             f"take at most {together // SMALLEST_BATCH}"
         )
     settings: dict[str, Any] = {"optimization.update_freq": [steps]}
-    if tokens < most:  # validation stays as it is; longer training pairs are left out
+    if tokens < most:  # for validation nothing changes; longer training pairs are left out
         settings |= {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
         settings |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
     return settings
@@ -93,7 +93,7 @@ def training(path: Path, plugin: Path, machines: Machines, overrides: Mapping[st
         path: its config.
         plugin: the folder ``syncattn_fairseq``.
         machines: where.
-        overrides: values of the user by their names, ``SECTION.OPTION``.
+        overrides: the user's values by ``SECTION.OPTION``.
     """
     config = load_system(path, overrides)
     saving = {"save_interval_updates": SAVED_EVERY, "keep_interval_updates": 1}
@@ -108,7 +108,7 @@ def training(path: Path, plugin: Path, machines: Machines, overrides: Mapping[st
     if machines.cpu:
         settings |= {"common.cpu": True, "common.fp16": False}
     words = ["--config-dir", str(path.parent.resolve()), "--config-name", path.stem]
-    # Whether the config has it or not.
+    # ++ sets an option whether or not the config has it.
     words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]
     words += WITHOUT_FILE
     one = machines.processes == machines.nodes == 1
@@ -127,7 +127,7 @@ def _worker(words: Sequence[str]) -> Iterator[str]:
 
 
 def hydra_value(value: Any) -> str:
-    """Return a value as hydra reads it behind ``NAME=``."""
+    """Return a value as hydra reads it after ``NAME=``."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, list):

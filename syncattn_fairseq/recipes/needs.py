@@ -1,4 +1,4 @@
-"""What a system needs of a corpus beside its texts, by its settings: nothing else is made."""
+"""What a system needs besides the texts of a corpus: recipes make nothing else."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MULTI_TASK = "multitask"
 #: Architectures with dependency heads in the encoder, and in the decoder as well.
 DECODER_PARSES = ("transformer_dbsa", "transformer_syncattn")
 ENCODER_PARSES = (*DECODER_PARSES, "transformer_lisa")
-#: Options whose heads read the source's parse.
+#: Options for attention heads that read the source's parse.
 READING = ("relative_depth_layers", "supervised_gate_layers")
-#: Of the losses of these heads, where a config does not say.
+#: Weight of the losses of dependency heads unless a config sets it.
 DEFAULT_WEIGHT = 0.5
-#: PASCAL's controls that no parse enters.
+#: PASCAL's controls that use no parse.
 WITHOUT_PARSES = ("self", "constant")
 
 
@@ -24,7 +24,7 @@ def needs_of(config: dict[str, Any]) -> set[str]:
     """Return what a system needs: ``heads.LANG``, ``labels.LANG``, or `MULTI_TASK`.
 
     Args:
-        config: of the system (`load_system`).
+        config: the system's, from `load_system`.
     """
     task, model, criterion = config["task"], config["model"], config["criterion"]
     if task["data"].endswith(MULTI_TASK):
@@ -51,5 +51,5 @@ def needs_of(config: dict[str, Any]) -> set[str]:
 
 
 def needs_of_all(corpus: Corpus) -> set[str]:
-    """Return what the systems of a corpus need together."""
+    """Return what all systems of a corpus need together."""
     return set().union(*(needs_of(load_system(path)) for path in corpus.folder.glob("[!_]*.yaml")))

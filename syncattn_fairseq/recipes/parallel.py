@@ -16,7 +16,7 @@ def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
 
 
 def read_pairs(prefix: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of two files that have as many lines (`count_lines`)."""
+    """Yield the pairs of two files with the same number of lines (see `count_lines`)."""
     source, target = sides(prefix, languages)
     return zip(read_lines(source), read_lines(target), strict=True)
 
@@ -35,9 +35,9 @@ class PairWriter:
 
 @contextmanager
 def write_pairs(prefixes: Sequence[Path], languages: Sequence[str]) -> Iterator[list[PairWriter]]:
-    """Give a writer for each prefix; when the block succeeds, all files appear, else none.
+    """Yield a writer for each prefix; all files appear if the block succeeds, otherwise none.
 
-    Folders are made where they are not there.
+    Missing folders are created.
     """
     with ExitStack() as renaming, ExitStack() as closing:
         writers = []

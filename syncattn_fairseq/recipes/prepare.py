@@ -16,7 +16,7 @@ from .stages import Stage, Step, line, options, piped, words_of
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
 PIECES, MIXED = "pieces", "mixed"
 
-#: Its models are downloaded, unless the environment says where there are others.
+#: A parser whose models are downloaded, unless ``STANZA_DIR`` names their folder.
 STANZA = "--parser stanza"
 PROCESSORS = "pos,lemma,depparse"
 
@@ -27,26 +27,26 @@ def folder(corpus: Corpus, part: str) -> Path:
 
 
 def data(corpus: Corpus) -> Path:
-    """Return where the binarised corpus is."""
+    """Return the folder of the binarised corpus."""
     return Path("data-bin", corpus.name)
 
 
 def gold_alignments(corpus: Corpus) -> Path:
-    """Return where the gold alignments of the test set are."""
+    """Return the file of the test set's gold alignments."""
     return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
 
 
 def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> list[Stage]:
     """Return the stages up to the binarised corpus.
 
-    Those of the texts are the same for all systems. Parses have stages for each language and each
-    kind, with marks of their own that they are done, so that a later system adds what it needs.
+    The stages of the texts are the same for all systems. Parses have a stage for each language and
+    each kind, each with its own ``.done`` file: a later system adds only what it needs.
 
     Args:
         corpus: what to prepare.
-        cores: number of processes that work side by side.
-        parsers: the same of those that parse, which may share GPUs.
-        needs: of the systems that it is for (`needs_of`).
+        cores: number of parallel processes.
+        parsers: number of parallel parsers, which may share GPUs.
+        needs: what the systems need (`needs_of`).
     """
     logs = Path("logs", corpus.name)
     parsed = [] if corpus.generated else _parsed(corpus, needs)
@@ -74,7 +74,7 @@ def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> li
         },
         f"binarise-{MULTI_TASK}": _mix(corpus, cores) if MULTI_TASK in needs else [],
     }
-    # Parses are of these words, and what has been added to binarised texts is lost with them.
+    # New words must be parsed again, and parses must be added to new binarised texts again.
     undone = {"tokenise": "parse*.done", "generate": "parse*.done", "binarise": "binarise-*.done"}
     return [
         Stage(
@@ -91,7 +91,7 @@ def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> li
 
 
 def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
-    """Return the programs that our commands of a stage start, and that are not ours."""
+    """Return the external programs that our commands start in a stage."""
     name, _, language = stage.partition("-")
     parser = corpus.parses.get(language, "")
     uses_eda = name == "parse" and "--parser eda" in parser
@@ -102,7 +102,7 @@ def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
     """Return the languages that a parser is needed for.
 
     Raises:
-        DataError: the corpus names none for one of them.
+        DataError: the corpus has no parser for one of them.
     """
     labelled = {f"labels.{corpus.source}", MULTI_TASK}
     wanted = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}}
@@ -122,7 +122,7 @@ def _heads_are_given(corpus: Corpus) -> bool:
 
 
 def _models(corpus: Corpus, language: str) -> list[Step]:
-    """Return what downloads the models of a language's parser."""
+    """Return the step that downloads the models of a language's parser, if it needs any."""
     if STANZA not in corpus.parses[language] or os.environ.get("STANZA_DIR"):
         return []
     models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
@@ -158,7 +158,7 @@ def _collect(corpus: Corpus) -> list[Step]:
     if corpus.gold_alignments:
         archive, member = corpus.gold_alignments.split("!")
         links = ("tar", "-xOzf", str(archives / archive), member)
-        pairs = ("sed", r"/^\s*$/d")  # a blank line is no pair
+        pairs = ("sed", r"/^\s*$/d")  # blank lines are not pairs
         commands.append(Step((links, pairs), output=gold_alignments(corpus)))
     return commands
 
@@ -209,7 +209,7 @@ def _clean(corpus: Corpus) -> list[Step]:
 
 
 def _align(corpus: Corpus) -> list[Step]:
-    """Align the test set by fast_align, where it is installed: a row beside the systems'."""
+    """Align the test set with fast_align if it is installed, for a row of its own."""
     if not corpus.gold_alignments or not shutil.which(PROGRAM):
         return []
     command = ("python", "-m", "syncattn_fairseq.recipes.fast_align")
@@ -241,7 +241,7 @@ def _subwords(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def _given_heads(corpus: Corpus) -> list[Step]:
-    """Collect the heads that came with the text, line by line as its training pairs were taken."""
+    """Collect the heads that came with the text, from the same lines as the text."""
     here = corpus.here
     if here is None or here.folder is None or here.heads is None:
         return []
@@ -298,7 +298,7 @@ def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> li
     texts_of = [word for split in SPLITS for word in (f"--{split}pref", texts / split)]
     languages = ("-s", corpus.source, "-t", corpus.target)
     return [
-        line("rm", "-rf", "--", destination),  # fairseq keeps the dictionary that it finds
+        line("rm", "-rf", "--", destination),  # fairseq would keep an old dictionary
         line(
             *("fairseq-preprocess", *languages, *joined),
             *("--destdir", destination),
@@ -308,7 +308,7 @@ def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> li
 
 
 def _mix(corpus: Corpus, cores: int) -> list[Step]:
-    """Make the corpus of Multi-Task: translations and parses of the source, one to one."""
+    """Make the corpus for Multi-Task: a translation and a parse of each source sentence."""
     words, pieces, mixed = (folder(corpus, part) for part in (WORDS, PIECES, MIXED))
     source, target = corpus.languages
     others = [split for split in SPLITS if split != "train"]
@@ -335,5 +335,5 @@ def _mix(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def multi_task_data(corpus: Corpus) -> Path:
-    """Return where the corpus of Multi-Task is, binarised."""
+    """Return the folder of the binarised corpus for Multi-Task."""
     return data(corpus).with_name(f"{corpus.name}-{MULTI_TASK}")

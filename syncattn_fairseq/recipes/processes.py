@@ -1,4 +1,4 @@
-"""Processes that end with the one that has started them, however that one ends."""
+"""Processes that end when the process that started them ends, however it ends."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .forks import Fork, Forks
 from .stages import Step
 
 Told: TypeAlias = Callable[[str], object]
-"""Is told each line that a command prints, and each state of its progress bars."""
+"""Called with each line that a command prints, and each state of its progress bars."""
 
-#: Of the terminal that programs see; without a size they show no bar.
+#: Size of the terminal that programs see; without one, they show no progress bars.
 _ROWS_AND_COLUMNS = 24, 100
 
-#: Knows the groups of processes that run, and ends them when nobody writes to it any more: its
-#: starter has ended, be it by kill -9.
+#: A program that reads which process groups run. It kills them when its input closes, which happens
+#: when its parent ends, even by kill -9.
 _WATCH = """
 import os, signal, sys, time
 groups = set()
@@ -58,24 +58,24 @@ Process: TypeAlias = "subprocess.Popen[bytes] | Fork"
 
 
 class Processes:
-    """Starts commands; as a context manager it ends those that still run when its block ends.
+    """Starts commands; as a context manager, ends those that still run when its block ends.
 
     Args:
-        forks: starts those of our own environment; None: as all others.
+        forks: starts commands of our own environment; None: they are started like all others.
     """
 
     def __init__(self, forks: Forks | None = None) -> None:
         self._forks = forks
         self._writing = threading.Lock()
         self.ended = threading.Event()
-        """Is set when its block ends."""
+        """Set when the block ends."""
 
     def __enter__(self) -> Processes:
         self._watch = subprocess.Popen(
             [sys.executable, "-IS", "-c", _WATCH],
             stdin=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # Ctrl-C is for us
+            start_new_session=True,  # only this process handles Ctrl-C
         )
         assert self._watch.stdin is not None
         self._to_watch = self._watch.stdin
@@ -110,14 +110,14 @@ class Processes:
         Args:
             step: what to run.
             work: folder to run in.
-            log: for what its commands print.
+            log: gets what its commands print.
             told: see `Told`.
-            environment: variables, beside those of the step.
-            locks: open files that stay locked until the last process has ended.
+            environment: variables in addition to the step's.
+            locks: open files that stay locked until the last process ends.
 
         Raises:
-            Failed: a command has failed.
-            DataError: a program is not there.
+            Failed: a command failed.
+            DataError: a program is missing.
         """
         with ExitStack() as whole:
             output = None
@@ -126,7 +126,7 @@ class Processes:
                 output = whole.enter_context(temporary.open("wb"))
             variables = {**os.environ, **environment, **step.environment}
             variables["PATH"] = search_path(variables.get("PATH", ""))
-            # On a terminal they have one, too: only there do programs show progress bars.
+            # If we run on a terminal, so do they: programs show progress bars only there.
             ours, theirs = _terminal() if sys.stderr.isatty() else os.pipe()
             try:
                 try:
@@ -186,24 +186,24 @@ class Processes:
 
 
 def _terminal() -> tuple[int, int]:
-    """Open a terminal; return our end and that of the programs."""
+    """Open a terminal; return our end and the programs' end."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *_ROWS_AND_COLUMNS, 0, 0))
     return ours, theirs
 
 
 def search_path(path: str) -> str:
-    """Return a PATH with our own environment at its end, where it need not be active."""
+    """Return a PATH that ends with our own environment, which may not be active."""
     return os.pathsep.join(filter(None, [path, str(Path(sys.executable).parent)]))
 
 
 def _copy(descriptor: int, log: IO[bytes], told: Told) -> None:
-    """Copy lines to a log, without the states of progress bars that later ones overwrite."""
+    """Copy lines to a log, but only the last state of each progress bar."""
     waiting = b""
     while True:
         try:
             block = os.read(descriptor, 2**16)
-        except OSError:  # the end, of a terminal
+        except OSError:  # the end, on a terminal
             block = b""
         *lines, waiting = (waiting + block.replace(b"\r\n", b"\n")).split(b"\n")
         if not block and waiting:

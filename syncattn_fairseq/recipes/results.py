@@ -1,9 +1,9 @@
-"""The results of experiments with a corpus: one JSON file, and the tables that are made of it.
+"""The results of all experiments with a corpus: one JSON file, and the tables made from it.
 
 ::
 
     {"corpus": "builtin_en_de",
-     "cells": [{"system": "pascal",       a config's name, with its own changes behind colons
+     "cells": [{"system": "pascal",       a config's name, with its own changes after colons
                 "seed": 1,
                 "overrides": {},          settings that were changed for all systems
                 "scores": {"BLEU": 80.4, "UAS source": 96.1, ...},      all from 0 to 100
@@ -12,7 +12,7 @@
                 "updates": 850, "seconds": 231.0, "updates_per_second": 4.1,     of the training
                 "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}],
      "comparisons": [{"system": "pascal", "baseline": "transformer", "seeds": [1, 2, 3],
-                      "difference": 0.4,  of BLEU, of all seeds together
+                      "difference": 0.4,  in BLEU, all seeds together
                       "p_bootstrap": 0.03}]}
 """
 
@@ -44,10 +44,10 @@ _SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
 
 
 def read_scores(folder: Path) -> dict[str, Any]:
-    """Return the scores of a cell, and how they were made, from what the commands wrote.
+    """Return a cell's scores and their signatures.
 
     Args:
-        folder: has ``scores.json``, and perhaps ``align.json`` and ``trees.json``.
+        folder: folder of ``scores.json``, and perhaps ``align.json`` and ``trees.json``.
     """
     [found] = _read(folder / "scores.json")["systems"].values()
     scores = {}
@@ -66,7 +66,7 @@ def read_scores(folder: Path) -> dict[str, Any]:
     if (folder / "align.json").exists():
         for layer, ways in _read(folder / "align.json")["systems"].items():
             layer = layer.removeprefix("cell ")
-            if layer == "cell":  # the links that syncattn-score has scored
+            if layer == "cell":  # the links that syncattn-score scored
                 continue
             for way, score in ways.items():
                 name = f"AER {layer}" + (f" {way}" if len(ways) > 1 else "")
@@ -78,7 +78,7 @@ def read_scores(folder: Path) -> dict[str, Any]:
 
 
 def read_training(log: Path) -> dict[str, Any]:
-    """Return updates, times and the validation with the lowest loss from a log of fairseq's."""
+    """Return updates, times and the validation with the lowest loss from a log of fairseq."""
     epochs: dict[float, dict[str, float]] = {}
     best: dict[str, float] = {}
     with log.open(encoding="utf-8", errors="replace") as file:
@@ -101,7 +101,7 @@ def read_training(log: Path) -> dict[str, Any]:
 
 
 def _logged(text: str) -> tuple[str | None, dict[str, float]]:
-    """Return what a line of fairseq-hydra-train's log is about, and its numbers by their names."""
+    """Return what a line of fairseq-hydra-train's log is about, and its numbers by name."""
     found = re.search(r"\[(train|valid)\]\[INFO\] - (.*)", text)
     if not found:
         return None, {}
@@ -123,11 +123,11 @@ def load_results(path: Path) -> dict[str, Any]:
     """Read a file of results.
 
     Raises:
-        DataError: it is not there, or is none.
+        DataError: the file is missing, or has no results.
     """
     found = _read(path)
     if not isinstance(found, dict) or not {"corpus", "cells", "comparisons"} <= found.keys():
-        raise DataError(f"{path}: no results of syncattn-recipe")
+        raise DataError(f"{path}: not a results file of syncattn-recipe")
     return found
 
 
@@ -137,13 +137,13 @@ def record(
     cells: Sequence[Mapping[str, Any]] = (),
     comparisons: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Put cells and comparisons into a file of results, in the place of older ones.
+    """Add cells and comparisons to a results file; they replace older ones.
 
     Args:
-        path: the file; made if it is not there. Several recipes may write to it at a time.
+        path: the file; created if missing. Several recipes may write to it at a time.
         corpus: its name.
-        cells: see above.
-        comparisons: see above.
+        cells: see the module.
+        comparisons: see the module.
 
     Raises:
         DataError: the file has results of another corpus.
@@ -185,15 +185,18 @@ def tables(
     table: Callable[[Sequence[Sequence[str]]], str],
     bullet: str = "",
 ) -> str:
-    """Return the tables of translation, of structure and of costs, and notes.
+    """Return tables of translation scores, structure scores and costs, and notes.
 
     Args:
-        results: of `load_results`.
+        results: from `load_results`.
         systems: those to show, in this order.
-        seeds: of which seeds; None: all that there are.
-        baseline: names the system that one is compared with.
-        table: makes a table of rows.
+        seeds: those to include; None: all.
+        baseline: returns the system that a system is compared with.
+        table: formats rows as a table.
         bullet: what each note begins with.
+
+    Raises:
+        DataError: there are no results of these systems and seeds.
     """
     wanted = None if seeds is None else {*seeds}
     rows = {
@@ -219,7 +222,7 @@ def tables(
 
 
 def _structure(names: Sequence[str]) -> list[str]:
-    """Leave out symmetrisations but one: there are seven for each layer."""
+    """Keep only one of the seven symmetrisations of each layer."""
     shown = [
         n
         for n in names

@@ -133,8 +133,8 @@ class Runner:
         except Failed as failed:
             said = fault or last or "it said nothing"
             raise DataError(
-                f"{stage.title}: a command ended with {failed}: {said} (all of its output: "
-                f"{log.name}); fix the cause and run the same command again to continue"
+                f"{stage.title}: a command failed ({failed}): {said} (full output: {log.name}); "
+                "fix the cause, then run the same command again to continue"
             ) from None
 
 
@@ -197,7 +197,7 @@ def _settings_of(done: Path) -> Mapping[str, Any]:
     try:
         settings: Mapping[str, Any] = json.loads(done.read_text(encoding="utf-8"))["settings"]
         return settings
-    except (ValueError, KeyError, TypeError):  # an empty file, of an earlier version
+    except (ValueError, KeyError, TypeError):  # an empty file, from an earlier version
         raise DataError(f"{done}: cannot be read; remove it to do this stage again") from None
 
 

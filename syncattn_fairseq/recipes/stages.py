@@ -1,4 +1,4 @@
-"""What a stage of a recipe is: a few commands that a person could type."""
+"""The stages of a recipe: each is a few commands that a person could type."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..base.errors import DataError
 
 @dataclass(frozen=True)
 class Step:
-    """Commands, each of which reads what the one before it prints. No shell is involved.
+    """A pipeline of commands, run without a shell.
 
     Attributes:
         commands: the words of each.
         source: file that the first one reads; None: nothing.
-        output: file for what the last one prints, which appears whole or not at all; None: the log.
+        output: file for what the last one prints, complete or not there at all; None: the log.
         environment: variables that are set for them.
-        job: options of Slurm if it runs there; None: on this machine.
+        job: its Slurm options; None: it runs on this machine.
     """
 
     commands: tuple[tuple[str, ...], ...]
@@ -32,7 +32,7 @@ class Step:
     job: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
-        """Return the line of bash that does the same, but for an output that is not whole."""
+        """Return the same as a line of bash, which may leave an incomplete output though."""
         words = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         first, *rest = (shlex.join(command) for command in self.commands)
         words.append(first)
@@ -43,7 +43,7 @@ class Step:
             words.append(f"> {shlex.quote(str(self.output))}")
         if self.job is not None:
             options = " ".join(f"{name}={value}" for name, value in self.job.items())
-            words.append(f" # a job of Slurm: {options}")
+            words.append(f" # Slurm job: {options}")
         return " ".join(words)
 
 
@@ -53,14 +53,16 @@ class Stage:
 
     Attributes:
         name: what ``--from`` and ``--to`` call it.
-        log: file without suffix for its output (``.log``) and for that it is done (``.done``).
+        log: path without suffix of its output (``.log``) and of the mark that it is done
+            (``.done``).
         steps: what it does, one after the other.
-        once: whether it is skipped when it has been done before.
-        title: what it is called on the terminal.
-        settings: what its result depends on; a stage that was done with others is not skipped.
-        undoes: pattern of names beside ``log``: what is done by these is not, once this has begun.
-        programs: those that its commands start themselves.
-        updates: how many updates a training takes, for its progress; None: unknown, or no training.
+        once: whether it is skipped if it was done before.
+        title: its name on the terminal.
+        settings: what its result depends on; None: it is not compared. A recipe stops at a stage
+            that was done with other settings.
+        undoes: pattern of ``.done`` files next to ``log``, which are removed when it begins.
+        programs: external programs that its commands start.
+        updates: the planned updates of a training, for its progress; None: unknown, or not one.
     """
 
     name: str
@@ -80,24 +82,24 @@ def line(*words: object) -> Step:
 
 
 def piped(text: str, source: Path, output: Path) -> Step:
-    """Return the step of commands as a config has them, such as ``kytea -out tok | sed s/x/y/``.
+    """Return the step of a pipeline in a config, such as ``kytea -out tok | sed s/x/y/``.
 
     Raises:
-        DataError: a quotation has no end, or there is nothing before or after a ``|``.
+        DataError: a quote is not closed, or there is nothing before or after a ``|``.
     """
     return Step(tuple(commands_of(text)), source, output)
 
 
 def written(step: Step, output: Path) -> Step:
-    """Return a step with what it prints in a file."""
+    """Return a step that prints into a file."""
     return replace(step, output=output)
 
 
 def words_of(text: str) -> list[str]:
-    """Split text into words as a shell does, with the values of variables: ``$NAME``.
+    """Split text into words as a shell does, and expand variables such as ``$NAME``.
 
     Raises:
-        DataError: a quotation has no end.
+        DataError: a quote is not closed.
     """
     return [word for command in commands_of(text, pipes=False) for word in command]
 
@@ -121,14 +123,14 @@ def commands_of(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
 
 
 def unset_variables(step: Step) -> list[str]:
-    """Return the names of variables that a step's words still hold, since they have no value."""
+    """Return the variables in a step's words that have no value."""
     words = (word for command in step.commands for word in command)
     found = (re.findall(r"\$\{?([A-Z_][A-Z0-9_]*)\}?", word) for word in words)
     return [name for names in found for name in names]
 
 
 def options(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ``--name value`` for each of some settings; one that is off has none."""
+    """Yield ``--name value`` for each setting; ``--name`` for True, nothing for False."""
     for name, value in values.items():
         if value is not False:
             yield "--" + name.replace("_", "-")

@@ -15,7 +15,7 @@ from yaml.error import MarkedYAMLError
 from ..base.errors import DataError
 from .stages import options
 
-#: Sections whose ``_name`` is an option, and the option's name if not the section's.
+#: The option for the ``_name`` of a section if it is not called like the section.
 NAMED = {"model": "arch"}
 #: Sections that are not for training; ``generation`` has options of fairseq-generate.
 IGNORED = ("defaults", "generation", "hydra")

@@ -172,7 +172,7 @@ def test_validation_bleu(capsys: pytest.CaptureFixture[str]) -> None:
 def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--from=train", "--to=decode", "--slurm", "partition=gpu")
     _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--processes=4", *arguments)
-    jobs = [c.partition("  # a job of Slurm: ")[2] for c in commands if "Slurm" in c]
+    jobs = [c.partition("  # Slurm job: ")[2] for c in commands if "Slurm" in c]
     assert jobs == [
         "nodes=2 ntasks_per_node=4 gpus-per-node=4 partition=gpu",
         "nodes=1 ntasks_per_node=1 gpus-per-node=1 partition=gpu",

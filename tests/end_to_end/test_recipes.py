@@ -258,7 +258,7 @@ def test_another_file_than_expected_stops_the_recipe(
         stopped = recipe.run(server, "--to=collect")
         assert stopped.returncode == 1
         assert "de-en.tgz: not downloaded" in stopped.stderr
-        assert f"{recipe.corpus}: download: a command ended with status 1" in stopped.stderr
+        assert f"{recipe.corpus}: download: a command failed (status 1)" in stopped.stderr
         assert not (recipe.work / "corpora" / recipe.corpus / "raw").exists()
         archive.write_bytes(good)
         assert recipe.run(server, "--to=collect").returncode == 0
@@ -274,7 +274,7 @@ def test_a_malicious_archive_stops_the_recipe(
     with serve(recipe.published) as server:
         stopped = recipe.run(server, "--to=collect")
     assert stopped.returncode == 1
-    assert "would be unpacked outside of its folder (DeEn/../../../outside)" in stopped.stderr
+    assert "would be unpacked outside its folder (DeEn/../../../outside)" in stopped.stderr
     assert not list(tmp_path.rglob("outside*"))
 
 

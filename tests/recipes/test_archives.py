@@ -147,7 +147,7 @@ INSIDE = [
 def test_a_member_outside_refuses_the_tar(tmp_path: Path, info: tarfile.TarInfo) -> None:
     (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", info))
     message = refused(tmp_path, "x.tgz!training/b.de")
-    assert f"outside of its folder ({info.name}); the archive is damaged or malicious" in message
+    assert f"outside its folder ({info.name}); the archive is damaged or malicious" in message
     assert "fetch it again" in message
 
 
@@ -164,7 +164,7 @@ def test_a_member_inside_does_no_harm(tmp_path: Path, info: tarfile.TarInfo) -> 
 def test_a_member_outside_refuses_the_zip(tmp_path: Path, name: str, link: bytes | None) -> None:
     held = zipped({**MEMBERS, name: link or b""}, *([name] if link else []))
     (tmp_path / "x.zip").write_bytes(held)
-    assert f"outside of its folder ({name});" in refused(tmp_path, "x.zip!training/b.de")
+    assert f"outside its folder ({name});" in refused(tmp_path, "x.zip!training/b.de")
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         "x.zip!dir": "dir is a folder; name a file",
         "x.zip!dir/link": "dir/link is a link to dir/../a; name a file",
         "x.tgz": "is an archive; name a member: ",
-        "x.txt!a": "x.txt: not an archive by its name (.tar, .tar.gz, ",
+        "x.txt!a": "x.txt: not the name of an archive (.tar, .tar.gz, ",
         "y.tgz!a": "y.tgz: missing; fetch it first",
     }.items():
         assert what in refused(tmp_path, place)
@@ -188,18 +188,18 @@ def test_names_with_line_ends_are_shown_on_one_line(tmp_path: Path) -> None:
     links = [special("a/link", tarfile.SYMTYPE, "\nb\r"), special("b\u2028é", tarfile.DIRTYPE)]
     (tmp_path / "x.tgz").write_bytes(tar({}, "w:gz", *links))
     assert r"a/link is a link to a/\nb\r; name" in refused(tmp_path, "x.tgz!a/link")
-    assert r"nearest to it: b\u2028é" in refused(tmp_path, "x.tgz!b")
+    assert r"most similar: b\u2028é" in refused(tmp_path, "x.tgz!b")
     (tmp_path / "y.tgz").write_bytes(tar({}, "w:gz", special("../\n", tarfile.REGTYPE)))
-    assert r"outside of its folder (../\n);" in refused(tmp_path, "y.tgz!b")
+    assert r"outside its folder (../\n);" in refused(tmp_path, "y.tgz!b")
 
 
 @pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
 def test_a_missing_member_names_those_near_to_it(tmp_path: Path, outer: str) -> None:
     (tmp_path / outer).write_bytes(packed(outer, MEMBERS))
     message = refused(tmp_path, f"{outer}!b.de")
-    assert f"{outer}: holds no b.de; nearest to it: training/b.de, training/a.de" in message
+    assert f"{outer}: has no b.de; most similar: training/b.de, training/a.de" in message
     (tmp_path / outer).write_bytes(packed(outer, {}))
-    assert "nearest to it: nothing" in refused(tmp_path, f"{outer}!b.de")
+    assert "most similar: nothing" in refused(tmp_path, f"{outer}!b.de")
 
 
 # ---- damage

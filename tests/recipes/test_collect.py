@@ -60,7 +60,7 @@ def test_both_sides_have_as_many_sentences(
 
 def test_a_bad_line_is_named_with_its_archive(tmp_path: Path) -> None:
     pack(tmp_path / "t.tgz", {"x.en": "<seg>a</seg>\n<seg>b", "x.de": "<seg>ä</seg>\n"})
-    with pytest.raises(DataError, match=r"^t\.tgz!x\.en:2: '<seg>' stands alone"):
+    with pytest.raises(DataError, match=r"^t\.tgz!x\.en:2: '<seg>' has no partner"):
         pairs(tmp_path, "sgm", "t.tgz!x.{language}")
 
 

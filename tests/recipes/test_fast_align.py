@@ -63,5 +63,5 @@ def test_without_the_program_there_is_no_row(
 def test_a_program_that_fails_is_named(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(words, "#!/bin/sh\necho 0-0\necho out of memory >&2\nexit 3\n")
     assert run(words) == 1
-    assert "fast_align ended with status 3 and 1 lines: out of memory" in capsys.readouterr().err
+    assert "fast_align exited with status 3 after 1 lines: out of memory" in capsys.readouterr().err
     assert not any(path.exists() for path in outputs(words))

@@ -242,7 +242,7 @@ def test_a_wrong_size_leaves_nothing(
 
 def test_a_web_page_is_not_an_archive(server: Server, url: str, here: Path) -> None:
     server.content_type = "text/html; charset=UTF-8"
-    with pytest.raises(DataError, match="a web page and not the file; has it moved"):
+    with pytest.raises(DataError, match="a web page instead of the file; has it moved"):
         fetch(url, here)
     assert names(here) == []
     assert fetch(url, here, name="page.html").read_bytes() == CONTENT
@@ -378,7 +378,7 @@ def test_the_first_download_is_trusted_and_no_other(
     path.unlink()
     assert fetch(url, here) == path  # the same again
     path.write_bytes(b"changed here")
-    with pytest.raises(DataError, match=r"not [0-9a-f]+ as at first \(.*SHA256SUMS\)"):
+    with pytest.raises(DataError, match=r"not [0-9a-f]+ as before \(.*SHA256SUMS\)"):
         fetch(url, here)
     path.unlink()
     (tmp_path / "web" / "data" / "file.tgz").write_bytes(b"changed there")

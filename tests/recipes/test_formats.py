@@ -146,9 +146,9 @@ def test_segments_are_read_whether_escaped_or_not(sentences: list[tuple[str, boo
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ("<seg>a</seg>\n<seg id='2'>b\n<seg>c</seg>", "f:2: \"<seg id='2'>\" stands alone"),
-        ("<p>\na</seg>", "f:2: '</seg>' stands alone"),
-        ("<p>\n\n<seg>a", "f:3: '<seg>' stands alone"),
+        ("<seg>a</seg>\n<seg id='2'>b\n<seg>c</seg>", "f:2: \"<seg id='2'>\" has no partner"),
+        ("<p>\na</seg>", "f:2: '</seg>' has no partner"),
+        ("<p>\n\n<seg>a", "f:3: '<seg>' has no partner"),
     ],
 )
 def test_segments_without_end_or_beginning(document: str, message: str) -> None:
@@ -180,7 +180,7 @@ def test_aspec_has_japanese_and_english_last() -> None:
 
 
 def test_aspec_refuses() -> None:
-    with pytest.raises(DataError, match=r"^f:2: there is no \|\|\| between Japanese and English$"):
+    with pytest.raises(DataError, match=r"^f:2: no \|\|\| between Japanese and English$"):
         pairs("aspec", "a ||| b\nc\n", "ja", "en")
     with pytest.raises(DataError, match="^f: the languages of aspec are ja and en, not ja and de$"):
         pairs("aspec", "a ||| b\n", "ja", "de")

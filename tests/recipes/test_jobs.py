@@ -85,7 +85,7 @@ def test_what_a_job_prints_can_be_a_file(cluster: Path) -> None:
 
 
 def test_a_job_that_fails(cluster: Path) -> None:
-    with pytest.raises(Failed, match="its job 7: .*status 3"):
+    with pytest.raises(Failed, match="^job 7: .*status 3"):
         run(cluster, "echo half; exit 3", output="out")
     assert not (cluster / "out").exists()
 
@@ -106,15 +106,15 @@ def test_a_command_that_slurm_ends_has_not_failed_before_slurm_ends_the_job(
 def test_a_job_that_vanishes(cluster: Path) -> None:
     (cluster / "slow").touch()
     (cluster / "gone").touch()
-    with pytest.raises(Failed, match="its job 7 gone from the queue"):
+    with pytest.raises(Failed, match="job 7 vanished from the queue"):
         run(cluster, "true")
 
 
 def test_a_job_that_still_runs_is_not_started_again(cluster: Path) -> None:
     (cluster / "slow").touch()
-    with pytest.raises(Failed, match="the recipe; job 7 goes on"):
+    with pytest.raises(Failed, match="the recipe ended; job 7 continues"):
         run(cluster, "echo late", ended=True)
-    with pytest.raises(DataError, match="job 7 does something else in the same place"):
+    with pytest.raises(DataError, match="job 7 runs another command for this stage"):
         run(cluster, "echo other")
     [submitted] = [p for p in (cluster / "log.jobs").iterdir() if "submitted.pkl" in p.name]
     assert submitted.exists()

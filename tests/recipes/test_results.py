@@ -57,7 +57,11 @@ def test_results_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     with pytest.raises(DataError, match="no such file"):
         load_results(path)
-    for text, fault in (("{", "not JSON"), ("[]", "no results"), ("{}", "no results")):
+    for text, fault in (
+        ("{", "not JSON"),
+        ("[]", "not a results file"),
+        ("{}", "not a results file"),
+    ):
         path.write_text(text)
         with pytest.raises(DataError, match=fault):
             load_results(path)

@@ -84,7 +84,7 @@ def test_what_is_built_on_is_done_again(runner: Runner) -> None:
 def test_what_fails_stops_and_is_done_again(runner: Runner) -> None:
     steps = bash("echo said; test -e mended"), line("touch", "after")
     stages = [stage("a", *steps), stage("b", line("touch", "never"))]
-    with pytest.raises(DataError, match=r"a: a command ended with status 1: said .*logs/a\.log"):
+    with pytest.raises(DataError, match=r"a: a command failed \(status 1\): said .*logs/a\.log"):
         runner.run(stages)
     work = runner.work
     assert not (work / "after").exists() and not (work / "never").exists()
@@ -97,7 +97,7 @@ def test_what_fails_stops_and_is_done_again(runner: Runner) -> None:
 
 def test_why_a_command_failed_is_the_line_of_the_error(runner: Runner) -> None:
     script = "echo 'ValueError: because'; echo 'try --help'; exit 2"
-    with pytest.raises(DataError, match="status 2: ValueError: because "):
+    with pytest.raises(DataError, match=r"\(status 2\): ValueError: because "):
         runner.run([stage("a", bash(script))])
 
 

@@ -29,7 +29,7 @@ def test_a_step_is_shown_as_a_line_of_bash() -> None:
     environment = {"A": "x y"}
     job = {"nodes": 2, "partition": "gpu"}
     step = Step((("a", "$(b)"),), environment=environment, job=job)
-    assert str(step) == "A='x y' a '$(b)'  # a job of Slurm: nodes=2 partition=gpu"
+    assert str(step) == "A='x y' a '$(b)'  # Slurm job: nodes=2 partition=gpu"
     assert str(written(line("a"), Path("b"))) == "a > b"
 
 

@@ -1,6 +1,6 @@
-"""What archives hold: one reader for each format, from a binary stream to one-line sentences.
+"""Formats in archives: one reader for each, from a binary stream to sentences of one line.
 
-A reader gets the stream and its name, with which it raises `DataError` with file and line.
+A reader gets the stream and its name, which its `DataError` names with the line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .lines import read_latin1, read_plain
 from .segments import read_segments
 from .ted_talks import read_ted_segments, read_ted_talks
 
-#: Formats of one language. A sentence that is empty is there, since both sides go line by line.
+#: Formats with one language. Readers keep empty sentences: both sides are read line by line.
 TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
     "plain": read_plain,
     "latin1": read_latin1,
@@ -22,7 +22,7 @@ TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
     "iwslt_xml": read_ted_segments,
 }
 
-#: Formats of several languages: to sentences of the two that are asked for, in that order.
+#: Formats with several languages. Readers yield pairs of the two given languages, in that order.
 PAIRS: dict[str, Callable[[BinaryIO, str, tuple[str, str]], Iterator[tuple[str, str]]]] = {
     "aspec": read_aspec,
     "aspec_undated": read_aspec_undated,

@@ -17,7 +17,7 @@ def read_aspec(file: BinaryIO, name: str, languages: tuple[str, str]) -> Iterato
     """Read the last two columns; development and test sets have no score.
 
     Raises:
-        DataError: naming the line that has less than two, or for another language.
+        DataError: a line has fewer than two columns, or a language is neither ja nor en.
     """
     if set(languages) != {"ja", "en"}:
         raise DataError(
@@ -26,7 +26,7 @@ def read_aspec(file: BinaryIO, name: str, languages: tuple[str, str]) -> Iterato
     for number, line in enumerate(decoded_lines(file, name), 1):
         columns = line.rsplit("|||", 2)
         if len(columns) < 2:
-            raise DataError(f"{name}:{number}: there is no ||| between Japanese and English")
+            raise DataError(f"{name}:{number}: no ||| between Japanese and English")
         pair = one_line(columns[-2]), one_line(columns[-1])
         yield pair if languages[0] == "ja" else pair[::-1]
 
@@ -34,7 +34,7 @@ def read_aspec(file: BinaryIO, name: str, languages: tuple[str, str]) -> Iterato
 def read_aspec_undated(
     file: BinaryIO, name: str, languages: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Read as `read_aspec`, without dates at the end of Japanese sentences, as WAT's baseline does.
+    """Read like `read_aspec`, but remove dates at the end of Japanese sentences, as WAT's baseline.
 
     Raises:
         DataError: as `read_aspec`.

@@ -1,4 +1,4 @@
-"""Text with one sentence per line, and what makes one line of any text."""
+"""Text with one sentence per line, and how any text becomes one line."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import BinaryIO
 
 from ...base.errors import DataError
 
-# Those control characters that str.split does not take for spaces.
+# The control characters that str.split does not treat as spaces.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
 def one_line(text: str) -> str:
-    """Return a text with a plain space for each run of line ends, control characters and spaces.
+    """Return a text with one plain space for each run of line ends, control characters and spaces.
 
-    Spaces are Unicode's: a tab, a no-break space, an ideographic space, a line separator. There is
-    none at either end.
+    Spaces are Unicode's, such as tabs, no-break spaces, ideographic spaces and line separators.
+    Those at either end are removed.
     """
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    r"""Yield lines, which end at ``\n`` alone, as `wc -l` and the corpora's makers count them.
+    r"""Yield lines, which end only at ``\n``, as `wc -l` and the authors of corpora count them.
 
     Raises:
-        DataError: naming the line that is not in this encoding.
+        DataError: a line is not in this encoding.
     """
     for number, line in enumerate(file, 1):
         try:

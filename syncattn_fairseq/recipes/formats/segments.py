@@ -1,6 +1,6 @@
 """WMT's SGML (``newstest2014-deen-src.en.sgm``) and IWSLT's XML of development and test sets.
 
-Neither is well-formed XML as a rule: ``&`` and ``<`` stand in the text as they are.
+Usually neither is well-formed XML: the text has ``&`` and ``<`` without escapes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d+|#[xX][\da-fA-F]+);")
 
 
 def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read the text of each ``<seg>``, in the order of the file; XML's entities are undone.
+    """Read the text of each ``<seg>``, in the order of the file, and resolve XML's entities.
 
     Raises:
-        DataError: naming the line of a segment that has no end or no beginning.
+        DataError: a segment has no end or no beginning.
     """
     text = "".join(decoded_lines(file, name))  # test sets: a megabyte or so
     begin = None
@@ -43,4 +43,4 @@ def _character(entity: re.Match[str]) -> str:
 
 def _unpaired(name: str, text: str, tag: re.Match[str]) -> DataError:
     line = text.count("\n", 0, tag.start()) + 1
-    return DataError(f"{name}:{line}: {tag[0]!r} stands alone; give each <seg> its </seg>")
+    return DataError(f"{name}:{line}: {tag[0]!r} has no partner; give each <seg> its </seg>")

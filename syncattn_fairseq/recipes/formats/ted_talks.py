@@ -1,6 +1,6 @@
-"""IWSLT's training text of TED talks, ``train.tags.de-en.de``: sentences among tagged facts.
+"""IWSLT's training text of TED talks, ``train.tags.de-en.de``: sentences between tagged facts.
 
-As fairseq's recipes for IWSLT14 and IWSLT17 read it, whose 160,239 training pairs others use.
+It is read as in fairseq's recipes for IWSLT14 and IWSLT17, which give the usual 160,239 pairs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TAG = re.compile("</?(?:title|description)>")
 
 
 def read_ted_talks(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read all lines but facts about talks; titles and descriptions are text without tags."""
+    """Read all lines except facts about talks; titles and descriptions count as text."""
     for line in decoded_lines(file, name):
         if not _FACT.search(line):
             yield one_line(_TAG.sub("", line))
