@@ -1,7 +1,7 @@
-"""Train every architecture in bfloat16, small and on the spot: losses and gradients must be finite.
+"""Train a small model of every architecture in bfloat16: losses and gradients must be finite.
 
-As with fairseq's ``--bf16``, the model and all that it computes are in bfloat16, and the optimizer
-keeps float32 copies. Usage: ``python benchmarks/bf16.py [--updates 500] [--device cuda]``.
+As with fairseq's ``--bf16``, the model computes everything in bfloat16, and the optimizer keeps
+float32 copies. Usage: ``python benchmarks/bf16.py [--updates 500] [--device cuda]``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
 RNN_SIZES = dict.fromkeys(
     ("encoder_embed_dim", "encoder_hidden_size", "decoder_embed_dim", "decoder_hidden_size"), 64
 )
-#: Different ones, over and over; losses are averaged over the first round and over the last.
+#: Different batches in a round; losses are averaged over the first and over the last round.
 BATCHES = 8
-#: What no architecture has by itself.
+#: Options that no architecture sets.
 KINDS: dict[str, dict[str, Any]] = {
     "tree window": {"cross_attention_tree_window": 4},
     "supervised gate": {"supervised_gate_layers": "1,2"},
@@ -48,7 +48,7 @@ def systems() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def train(arch: str, options: dict[str, Any], updates: int, device: torch.device) -> str:
-    """Train a system, and say how it went."""
+    """Train a system, and return the outcome as text."""
     task = common.make_task(200)
     batches = [common.make_batch(task, 60, device, 6, seed) for seed in range(BATCHES)]
     model = common.make_model(arch, task, device, dropout=0.1, **options).bfloat16().train()
@@ -82,7 +82,7 @@ def train(arch: str, options: dict[str, Any], updates: int, device: torch.device
 def main() -> None:
     """Train all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--updates", type=int, default=500, help="of each system (500)")
+    parser.add_argument("--updates", type=int, default=500, help="for each system (500)")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     failed = 0

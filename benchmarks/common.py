@@ -17,8 +17,8 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.functional import tree_distances
 
-#: What is compared with what: fairseq's own model stands first. That it stands there twice shows
-#: how much of a ratio is noise.
+#: The systems to compare, fairseq's own model first. It is there twice, to show how much of a ratio
+#: is noise.
 FAMILIES = {
     "transformer": [
         "transformer",
@@ -41,7 +41,7 @@ FAMILIES = {
     ],
 }
 
-#: The type of a model's parameters, as fairseq's --fp16 and --bf16 have it.
+#: The type of a model's parameters, as with fairseq's --fp16 and --bf16.
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -54,7 +54,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
         "--size",
         default="_iwslt_de_en",
         choices=["", "_iwslt_de_en", "_tiny"],
-        help="of Transformers; RNNs have the paper's 620/1000",
+        help="size of Transformers; RNNs have the paper's 620/1000",
     )
     made.add_argument("--vocabulary", type=int, default=10000)
     made.add_argument("--rounds", type=int, default=20)
@@ -64,7 +64,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
         "--systems",
         nargs="+",
         choices=[name for family in FAMILIES.values() for name in family],
-        help="of the family, beside fairseq's own (all)",
+        help="systems of the family to compare with fairseq's own (all)",
     )
     return made
 
@@ -89,19 +89,19 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def describe(args: argparse.Namespace) -> str:
-    """Say what models, and on what hardware."""
+    """Describe the models and the hardware."""
     size = args.size or "base" if args.family == "transformer" else "620/1000"
     return f"{args.family} {size}, {hardware(args)}"
 
 
 def hardware(args: argparse.Namespace) -> str:
-    """Say what the times were measured on."""
+    """Name the hardware that times are measured on."""
     on_gpu = torch.device(args.device).type == "cuda"
     return torch.cuda.get_device_name() if on_gpu else f"CPU, {args.threads} threads"
 
 
 def make_task(vocabulary: int) -> Any:
-    """A task with nothing but a joint dictionary."""
+    """Make a task with only a joint dictionary and a dictionary of labels."""
     dictionary = Dictionary()
     for i in range(vocabulary - len(dictionary)):
         dictionary.add_symbol(str(i))
@@ -116,7 +116,7 @@ def make_task(vocabulary: int) -> Any:
 
 
 def make_model(arch: str, task: Any, device: torch.device, seed: int = 1, **options: Any) -> Any:
-    """Build an architecture; options are those of the command line."""
+    """Build an architecture; options are named as on the command line."""
     args = Namespace(arch=arch, share_all_embeddings=True, **options)
     ARCH_CONFIG_REGISTRY[arch](args)
     torch.manual_seed(seed)
@@ -182,7 +182,7 @@ def make_batch(
 
 
 def net_input(model: Any, batch: dict[str, Any]) -> dict[str, Any]:
-    """Return what a model is given: fairseq's own is given no syntax."""
+    """Return a model's input; fairseq's own model gets no syntax."""
     ours = hasattr(model, "source_fields")
     plain = ("src_tokens", "src_lengths", "prev_output_tokens")
     return {k: v for k, v in batch["net_input"].items() if ours or k in plain}
@@ -195,7 +195,7 @@ def _to(value: Any, device: torch.device) -> Any:
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has done all that it was told."""
+    """Wait until the device has finished all work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -203,15 +203,15 @@ def synchronize(device: torch.device) -> None:
 def measure_memory(
     actions: dict[str, Callable[[], object]], device: torch.device
 ) -> dict[str, float]:
-    """Return the most memory that each action takes beyond what is there already, in MiB.
+    """Return each action's peak memory beyond what was already allocated, in MiB.
 
-    It is nothing on a CPU, where PyTorch does not count.
+    On a CPU, where PyTorch does not count memory, the result is empty.
     """
     if device.type != "cuda":
         return {}
     used = {}
     for name, action in actions.items():
-        action()  # what is allocated once, such as the optimizer's state
+        action()  # allocates what stays, such as the optimizer's state
         synchronize(device)
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
@@ -224,7 +224,7 @@ def measure_memory(
 def interleaved(
     actions: dict[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> dict[str, list[float]]:
-    """Time each action once per round, in an order that turns, and return seconds by name."""
+    """Time each action once per round, in a rotating order, and return seconds by name."""
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     names = list(actions)
     for number in range(warmup + rounds):
@@ -260,11 +260,11 @@ def compare(
 def print_ratios(
     seconds: dict[str, list[float]], invert: bool = False, memory: dict[str, float] | None = None
 ) -> None:
-    """Print the median time and, of each round's ratio to the first, median and quartiles.
+    """Print each action's median time, and the quartiles of its rounds' ratios to the first.
 
     Args:
         seconds, invert: as for :func:`compare`.
-        memory: MiB of each action, where they were measured.
+        memory: MiB of each action; None or empty: not measured.
     """
     unit = f"{'MiB':>9}" if memory else ""
     print(f"{'model':34}{'ms':>9}{'ratio':>9}   quartiles of the ratio{unit}")

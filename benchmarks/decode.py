@@ -1,12 +1,12 @@
-"""Sentences per second of beam search against fairseq's own model of the same size.
+"""Measure sentences per second of beam search against fairseq's own model of the same size.
 
 All models decode the same sentences to the same lengths, in turns, in one process. Usage:
 ``python benchmarks/decode.py [--family rnn] [--batch-size 32] ...``.
 
 ``--exports`` compares a DBSA model with random weights in fairseq and in CTranslate2. ``--path
 CHECKPOINT --data-bin DIR --subwords FILE --text FILE --references FILE`` does so with a trained
-model, and counts the translations that are the same as fairseq's. There, CPU seconds are counted:
-what else the machine does then matters less.
+model, and counts the translations that are the same as fairseq's. Both measure CPU seconds, which
+depend less on what else the machine does.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def make_decoder(
 def make_exports(
     args: argparse.Namespace, task: Any, folder: Path
 ) -> dict[str, Callable[[], None]]:
-    """Return functions that decode one batch by a model with random weights and its exports."""
+    """Return functions that decode one batch with a random model and with its exports."""
     arch, device = "transformer_dbsa" + args.size, torch.device("cpu")
     options = Namespace(arch=arch, share_all_embeddings=True)
     ARCH_CONFIG_REGISTRY[arch](options)
@@ -111,7 +111,7 @@ def make_exports(
 
 
 def compare_trained(args: argparse.Namespace) -> None:
-    """Translate a text by a trained model and by its exports, and print a table."""
+    """Translate a text with a trained model and with its exports, and print a table."""
     sentences = Path(args.text).read_text(encoding="utf-8").splitlines()
     references = [Path(args.references).read_text(encoding="utf-8").splitlines()]
     with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +136,7 @@ def compare_trained(args: argparse.Namespace) -> None:
     expected = translations["fairseq, as trained"]
     print(f"{'model':24}{'sentences/s':>12}{'ratio':>8}{'same':>12}{'BLEU':>8}")
     for name, found in translations.items():
-        # The fastest round of each: whatever else the machine does only adds to it.
+        # The fastest round of each: other work on the machine only makes rounds slower.
         speed = len(sentences[: args.sentences]) / min(seconds[name])
         ratio = min(seconds["fairseq, as trained"]) / min(seconds[name])
         same = sum(a == b for a, b in zip(found, expected, strict=True))
@@ -148,7 +148,7 @@ def compare_trained(args: argparse.Namespace) -> None:
 def interleaved_cpu(
     actions: dict[str, Callable[[], object]], rounds: int
 ) -> dict[str, list[float]]:
-    """Count the CPU seconds of each action, once per round, after a first time."""
+    """Return the CPU seconds of each action in each round, after a warm-up."""
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     for action in actions.values():
         action()
@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--subwords", help="its subword model")
     parser.add_argument("--text", help="source text to translate")
     parser.add_argument("--references", help="translations of it")
-    parser.add_argument("--sentences", type=int, help="time the first so many only")
+    parser.add_argument("--sentences", type=int, help="time only the first N")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     if args.path:

@@ -1,7 +1,7 @@
-"""Everything that wants a GPU, in one go: speed, memory, half precision, parsing, exported models.
+"""Check all that needs a GPU in one run: speed, memory, half precision, parsing, exported models.
 
 ``bash benchmarks/gpu.sh`` installs and runs it, in under ten minutes, and writes one Markdown
-table; ``--cpu`` makes a smaller run of the same on a CPU. What cannot be had is said, not skipped.
+table; ``--cpu`` makes a smaller run on a CPU. The table also names the checks that could not run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import common, decode, train_step  # noqa: E402
 
-#: Architectures to train for some updates, with options that put every kind of head to work.
+#: Architectures to train for some updates, with options so that all kinds of heads are used.
 TRAININGS = {
     "syntax_transformer": [],
     "transformer_dbsa": [],
@@ -59,7 +59,7 @@ Row = tuple[str, ...]
 
 
 def measure_updates(args: argparse.Namespace) -> Iterator[Row]:
-    """Time and measure an update of every architecture against fairseq's, size by size."""
+    """Measure time and memory of an update of every architecture and size against fairseq's."""
     sizes = ["_tiny"] if args.cpu else ["_iwslt_de_en", ""]
     precisions = ["fp32"] if args.cpu else list(common.PRECISIONS)
     for family in common.FAMILIES:
@@ -82,7 +82,7 @@ def measure_updates(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def measure_decoding(args: argparse.Namespace) -> Iterator[Row]:
-    """Time the beam search of every architecture against fairseq's."""
+    """Measure the beam search of every architecture against fairseq's."""
     options = _options(args, size="_tiny" if args.cpu else "_iwslt_de_en")
     options.batch_size, options.beam, options.length = (4, 2, 5) if args.cpu else (32, 4, 25)
     options.rounds = 3 if args.cpu else 5
@@ -183,7 +183,7 @@ def train_all(args: argparse.Namespace, work: Path) -> Iterator[Row]:
 
 
 def prepare_corpus(work: Path) -> Path:
-    """Make and binarise a small corpus of the built-in grammar, with heads and labels."""
+    """Generate and binarise a small corpus from the built-in grammar, with heads and labels."""
     words, pieces, data = work / "words", work / "pieces", work / "bin"
     splits = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
     _run("syncattn_fairseq.cli.corpus:main", words, "--train", 2000, "--valid", 50, "--test", 50)
@@ -209,7 +209,7 @@ def prepare_corpus(work: Path) -> Path:
 
 
 def _command(entry: str, *arguments: Any) -> list[str]:
-    """Return the command line of an installed command, wherever its program may be."""
+    """Return a command line that calls a command's function: it may not be on the path."""
     module, function = entry.split(":")
     name = f"import sys; from {module} import {function}; sys.exit({function}())"
     return [sys.executable, "-c", name, *map(str, arguments)]
@@ -251,7 +251,7 @@ def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
             heads = [Path(f"{out}.heads.en") for out in outputs.values()]
             heads = [path if path.exists() else path.with_suffix("") for path in heads]
             same = len({path.read_bytes() for path in heads if path.exists()}) == 1
-            said = "the same heads as on the GPU" if same else "other heads than on the GPU"
+            said = "the same heads as on the GPU" if same else "different heads than on the GPU"
         yield (what, f"stanza:en, {device}", f"{seconds:.0f} s", said)
 
 
@@ -262,7 +262,7 @@ def translate_exported(args: argparse.Namespace) -> Iterator[Row]:
         yield (what, "-", "-", "not run: ctranslate2 is not installed")
         return
     if not args.exported:
-        yield (what, "-", "-", "not run: give --exported, a folder of syncattn-export")
+        yield (what, "-", "-", "not run: give --exported, a folder from syncattn-export")
         return
     import ctranslate2
 
@@ -287,12 +287,12 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true", help="a smaller run, on a CPU")
     parser.add_argument("--output", type=Path, default=Path("gpu.md"), help="the table (gpu.md)")
     parser.add_argument("--jobs", type=int, default=8, help="trainings at a time (8)")
-    parser.add_argument("--stanza-dir", help="folder of Stanza's models, to parse with")
-    parser.add_argument("--exported", help="folder of syncattn-export --format ctranslate2")
-    parser.add_argument("--exported-input", help="text in its subwords, to translate with it")
+    parser.add_argument("--stanza-dir", help="folder of Stanza's models for the parsing check")
+    parser.add_argument("--exported", help="folder from syncattn-export --format ctranslate2")
+    parser.add_argument("--exported-input", help="text in its subwords to translate")
     args = parser.parse_args()
     if not args.cpu and not torch.cuda.is_available():
-        parser.error("PyTorch sees no GPU here; --cpu makes a smaller run without")
+        parser.error("PyTorch sees no GPU here; --cpu makes a smaller run without one")
     torch.set_num_threads(2)
     started = time.monotonic()
     name = "CPU" if args.cpu else torch.cuda.get_device_name()

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Check everything that wants a GPU, in under ten minutes, and write one table: benchmarks/gpu.py says what.
+# Check everything that needs a GPU, in under ten minutes, and write one table (see benchmarks/gpu.py).
 #
 #   bash benchmarks/gpu.sh [--cpu] [--output gpu.md] [--stanza-dir DIR] [--exported DIR --exported-input TEXT]
 #
-# PYTHON   an interpreter that has everything installed, with a torch for this GPU; without it, .venv is made
+# PYTHON   an interpreter with everything installed and a torch for this GPU (default: that of .venv, made if missing)
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/_common.sh"
 if [ -z "${PYTHON:-}" ]; then
     use_venv

@@ -1,4 +1,4 @@
-"""How hard each loss pulls at a trained model, and whether it pulls against translation.
+"""Measure how strong each loss's gradient is, and whether it opposes translation's.
 
     python benchmarks/gradients.py data-bin/multi30k_tiny_en_de_3625 \
         checkpoints/multi30k_tiny_en_de_3625/syncattn/1/checkpoint_*.pt
@@ -78,7 +78,7 @@ def main() -> None:
     made.add_argument("--batches", type=int, default=8)
     made.add_argument("--max-tokens", type=int, default=1024)
     args = made.parse_args()
-    rows = [["update", "loss", "nats a token", "gradient's norm", "cosine"]]
+    rows = [["update", "loss", "nats per token", "gradient's norm", "cosine"]]
     for path in args.checkpoints:
         rows += measure(path, args.data, args.batches, args.max_tokens)
     print(format_table(rows))

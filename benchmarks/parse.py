@@ -1,9 +1,10 @@
-"""Sentences per second of ``syncattn-parse``'s parser against a plain loop over Stanza.
+"""Measure sentences per second of ``syncattn-parse``'s parser against a plain loop over Stanza.
 
 Both take turns on the same text, with the same models, on the same device; the second row of the
 loop shows how much of a ratio is noise. The loop gives Stanza 1,000 sentences at a time, in the
-order of the text. Whether their heads and labels are the same is counted, too, and whether they are
-those of ``--heads``. Usage: ``python benchmarks/parse.py --lang de --input TEXT --stanza-dir DIR``.
+order of the text. Also prints how many heads and labels are the same in both, and how many heads
+are those of ``--heads``. Usage: ``python benchmarks/parse.py --lang de --input TEXT --stanza-dir
+DIR``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from syncattn_fairseq.parsing.stanza_parser import StanzaModels, StanzaParser  #
 
 
 def plain_loop(parser: StanzaParser, sentences: list[list[str]]) -> list[Parse]:
-    """Parse as scripts do."""
+    """Parse as a simple script would."""
     found = []
     for start in range(0, len(sentences), 1000):
         for sentence in parser.pipeline(sentences[start : start + 1000]).sentences:

@@ -1,10 +1,10 @@
-"""Throughput, memory and disk of each stage that prepares a corpus, and what WMT would take.
+"""Measure time, memory and disk of each stage that prepares a corpus, and project them to WMT.
 
-Text of the built-in grammar goes through the real commands, one process each. CPU seconds are
-counted, of the program and without its start, so that other work on the machine matters less.
+Text from the built-in grammar goes through the real commands, one process each. Times are CPU
+seconds without the start of the program, which depend less on other work on the machine.
 ``--stanza-dir`` has the models to parse with, ``en_tagger.pt`` and ``en_parser.pt``; without it
-nothing is parsed. The projection divides by ``--cores`` what works on all of them, and takes a
-core's speed to stay what it is when all of them work. Both sides are parsed at the English speed.
+nothing is parsed. The projection divides the time of parallel stages by ``--cores``, as if cores
+did not slow each other down. Both sides are parsed at the English speed.
 Usage: ``python benchmarks/preparation.py --pairs 200000 --stanza-dir DIR``.
 """
 
@@ -29,19 +29,19 @@ from syncattn_fairseq.evaluation.table import markdown_table  # noqa: E402
 #: Pairs, words of both sides, and GB of the archives.
 CORPORA = {"WMT14": (4.5e6, 230e6, 1.7), "WMT17": (5.9e6, 290e6, 2.4)}
 LANGUAGES = ("en", "de")
-#: Those that use all cores of a machine.
+#: Stages that use all cores of a machine.
 PARALLEL = ("tokenise", "apply subwords", "parse", "binarise")
 
 
 @dataclass
 class Measured:
-    """What a stage took.
+    """The costs of a stage.
 
     Attributes:
-        seconds: of CPU, without the start of the program.
-        memory: most of any of its processes, in MB.
-        written: bytes of what it made.
-        words: that it worked on.
+        seconds: CPU seconds, without the start of the program.
+        memory: peak memory of its largest process, in MB.
+        written: bytes of its output.
+        words: words of its input.
     """
 
     seconds: float
@@ -51,7 +51,7 @@ class Measured:
 
 
 def run(words: list[str]) -> tuple[float, float]:
-    """Run a command; return its CPU seconds and its most memory in MB."""
+    """Run a command; return its CPU seconds and its peak memory in MB."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
@@ -65,7 +65,7 @@ def run(words: list[str]) -> tuple[float, float]:
 
 
 def commands(work: Path) -> dict[str, list[str]]:
-    """Return the command of each stage, as a recipe has them."""
+    """Return the command of each stage, as in a recipe."""
     raw, words, pieces = work / "raw", work / "words", work / "pieces"
     both = [f"train.{language}" for language in LANGUAGES]
     collected = ["--languages", *LANGUAGES, "--output", str(raw / "train")]
@@ -92,8 +92,8 @@ def commands(work: Path) -> dict[str, list[str]]:
 
 
 def measure_parser(stanza: Path, text: Path) -> Measured:
-    """Parse in this process: what the processes of syncattn-parse take is hard to see."""
-    # Here, since a process that is started counts the memory of its parent as its own.
+    """Parse in this process: the costs of syncattn-parse's processes are hard to see."""
+    # Imported here, since a new process counts the memory of its parent as its own.
     from syncattn_fairseq.parsing.registry import open_parser
 
     parser = open_parser(f"stanza:en:{stanza}")
@@ -108,7 +108,7 @@ def measure_parser(stanza: Path, text: Path) -> Measured:
 
 
 def prepare(work: Path, pairs: int, parsed: int) -> None:
-    """Write the archive, and the heads of the text."""
+    """Write the archive, the heads of the text, and the text to parse."""
     for name in ("tokens", "words", "raw", "pieces"):
         (work / name).mkdir()
     generated = work / "generated"
@@ -123,7 +123,7 @@ def prepare(work: Path, pairs: int, parsed: int) -> None:
 
 
 def made(work: Path) -> int:
-    """Return the bytes of all files."""
+    """Return the total size of all files in bytes."""
     return sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
 
 
@@ -148,14 +148,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--parsed", type=int, default=2_000, help="sentences to parse")
     parser.add_argument("--stanza-dir", type=Path)
-    parser.add_argument("--cores", type=int, default=16, help="of the projection")
+    parser.add_argument("--cores", type=int, default=16, help="cores in the projection")
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         found = measure(Path(folder), args.pairs, args.stanza_dir, args.parsed)
-    rows = [["stage", "CPU seconds", "words/s and core", "MB of a process", "bytes/word written"]]
+    rows = [["stage", "CPU seconds", "words/s per core", "MB of a process", "bytes/word written"]]
     for name, one in found.items():
-        speed = f"{one.words / one.seconds:,.0f}" if one.seconds > 1 else "take more --pairs"
+        speed = f"{one.words / one.seconds:,.0f}" if one.seconds > 1 else "needs more --pairs"
         row = [f"{one.seconds:.1f}", speed, f"{one.memory:.0f}"]
         rows.append([name, *row, f"{one.written / one.words:.1f}"])
     print(f"{args.pairs:,} pairs\n\n{markdown_table(rows)}\n")

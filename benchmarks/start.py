@@ -1,6 +1,6 @@
-"""How long each command takes to say ``--help``, and how much memory.
+"""Measure how long and how much memory each command takes for ``--help``.
 
-Medians of several starts. Python alone is measured twice: the two rows show what is noise.
+Prints medians of several starts. Python alone is measured twice: the two rows show the noise.
 Usage: ``python benchmarks/start.py``.
 """
 

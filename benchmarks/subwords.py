@@ -1,9 +1,9 @@
-"""Speed and memory of binarising heads: read, checked, mapped to subwords and written.
+"""Measure speed and memory of binarising heads: read, checked, mapped to subwords and written.
 
-A corpus is made in a temporary folder: about 25 subwords (``@@``) to a line, a random tree over
-its 18 words. Ours takes turns with a plain loop that checks nothing, in one process; times are
-those of the CPU, so that other work on the machine counts less. Peak memory is measured in a fresh
-process for each size. Usage: ``python benchmarks/subwords.py [--lines 1000000 4000000]``.
+A corpus is generated in a temporary folder: lines have about 18 words, 25 subwords (``@@``) and a
+random tree. Ours takes turns with a plain loop that checks nothing, in one process; times are CPU
+seconds, which depend less on other work on the machine. Peak memory is measured in a new process
+for each size. Usage: ``python benchmarks/subwords.py [--lines 1000000 4000000]``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from syncattn_fairseq.data.mmap_blocks import write_dataset  # noqa: E402
 
 TEXT, HEADS_FILE, WORDS, DATASET = "pieces.en", "words.heads.en", "words.en", "text"
 SHORTEST, LONGEST = 8, 28
-"""Words of a sentence."""
+"""Words in a sentence."""
 
 
 def make_corpus(folder: Path, lines: int, block: int = 20_000) -> int:
@@ -64,7 +64,7 @@ def make_corpus(folder: Path, lines: int, block: int = 20_000) -> int:
 def make_vocabulary(
     rng: np.random.Generator, size: int = 20_000
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return words cut into one to three subwords, the words, and how many subwords each has."""
+    """Return words split into one to three subwords, the words, and each one's subword count."""
     pieces = rng.choice([1, 2, 3], size, p=[0.7, 0.2, 0.1])
     words = [
         ["".join(chr(97 + letter) for letter in rng.integers(0, 26, n)) for n in lengths]
@@ -75,11 +75,11 @@ def make_vocabulary(
 
 
 def random_trees(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
-    """Return the heads of sentences: each word's is any word before it, or in every second after.
+    """Return heads of sentences: random words to the left, in every other sentence to the right.
 
     Args:
-        rng: random numbers.
-        sizes: (sentences,) words of each.
+        rng: random number generator.
+        sizes: (sentences,) number of words of each.
 
     Returns:
         (words of all sentences,).
@@ -101,7 +101,7 @@ def joined(tokens: np.ndarray, ends: np.ndarray) -> Iterator[str]:
 
 
 def plain_loop(folder: Path) -> None:
-    """Do the same in the way that comes first to mind, without any check."""
+    """Binarise heads in the most obvious way, without any check."""
     builder = MMapIndexedDatasetBuilder(str(folder / "loop.bin"), dtype=np.int16)
     with (
         open(folder / TEXT, encoding="utf-8") as texts,
@@ -121,8 +121,8 @@ def ours(folder: Path, check_first: bool, words: bool) -> None:
     """Binarise as ``syncattn-preprocess`` does.
 
     Args:
-        folder: of the corpus.
-        check_first: read and check everything once before anything is written.
+        folder: folder of the corpus.
+        check_first: read and check everything before anything is written.
         words: compare the subwords with the words.
     """
     plain = folder / WORDS if words else None
@@ -133,12 +133,12 @@ def ours(folder: Path, check_first: bool, words: bool) -> None:
 
 
 def compare_speed(lines: int, rounds: int) -> None:
-    """Print subwords per second, and of each round's ratio to the loop median and quartiles."""
+    """Print subwords per second, and the quartiles of the rounds' ratios to the loop."""
     actions: dict[str, Callable[[Path], None]] = {
         "plain loop, no checks": plain_loop,
         "binarise": lambda folder: ours(folder, False, False),
         "check, then binarise": lambda folder: ours(folder, True, False),
-        "the same, and the words compared": lambda folder: ours(folder, True, True),
+        "the same, and compare words": lambda folder: ours(folder, True, True),
     }
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     with TemporaryDirectory() as name:
@@ -176,8 +176,8 @@ def compare_memory(sizes: list[int]) -> None:
 
 
 def peak_memory() -> float:
-    """Return the most megabytes that this process has held."""
-    # Not getrusage: its figure is at least what the process that started this one held.
+    """Return the peak memory of this process in MB."""
+    # Not from getrusage, which counts the memory of the parent process too.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
     assert found, "Linux only"
@@ -192,7 +192,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--lines", type=int, nargs="+", default=[], help="lines to measure peak memory at, too"
+        "--lines", type=int, nargs="+", default=[], help="measure peak memory with so many lines"
     )
     parser.add_argument("--memory-of", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -1,7 +1,7 @@
-"""Time of one training update against fairseq's own model of the same size.
+"""Measure the time of a training update against fairseq's own model of the same size.
 
-All models take turns on the same batches in one process; fairseq's own stands there twice, to show
-how much of a ratio is noise. Usage: ``python benchmarks/train_step.py [--family rnn] ...``.
+All models take turns on the same batches in one process; fairseq's own is there twice, to show how
+much of a ratio is noise. Usage: ``python benchmarks/train_step.py [--family rnn] ...``.
 """
 
 from __future__ import annotations

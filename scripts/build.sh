@@ -11,8 +11,8 @@ trap 'rm -rf "$tools"' EXIT
 "${PYTHON:-python3}" -m venv "$tools"
 "$tools/bin/pip" install -q --disable-pip-version-check -c constraints.txt build setuptools twine
 
-# setuptools would take up again what an earlier build has left in build/.
+# setuptools would reuse what an earlier build left in build/.
 rm -rf build dist
-# The wheel is built from the sdist: a file that the sdist lacks fails here. Without isolation, setuptools is the pinned.
+# The wheel is built from the sdist, which shows if the sdist lacks a file. Without isolation, setuptools is the pinned one.
 "$tools/bin/python" -m build --no-isolation
 "$tools/bin/twine" check --strict dist/*

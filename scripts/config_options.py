@@ -1,10 +1,9 @@
-"""Print what a config of configs/ is on the command line of fairseq-train or fairseq-generate.
+"""Print a config as command-line options of fairseq-train or fairseq-generate, one word per line.
 
-Usage: ``python scripts/config_options.py configs/wmt14_en_de/syncattn.yaml``, one word per line:
-``fairseq-train $(python scripts/config_options.py ...)`` makes the same model of the same data as
-``fairseq-hydra-train --config-dir configs/wmt14_en_de --config-name syncattn``. Values can be
-changed as for the latter: ``... syncattn.yaml common.fp16=false task.data=elsewhere``.
-With ``--generate``, the options of its ``generation`` for fairseq-generate.
+``fairseq-train $(python scripts/config_options.py configs/wmt14_en_de/syncattn.yaml)`` trains the
+same model as ``fairseq-hydra-train --config-dir configs/wmt14_en_de --config-name syncattn``.
+Values can be changed the same way: ``... syncattn.yaml common.fp16=false task.data=elsewhere``.
+With ``--generate``, print the options of the config's ``generation`` section for fairseq-generate.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def main(argv: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("config", type=Path)
     parser.add_argument("overrides", nargs="*", metavar="SECTION.OPTION=VALUE")
-    parser.add_argument("--generate", action="store_true", help="those of fairseq-generate")
+    parser.add_argument("--generate", action="store_true", help="options of fairseq-generate")
     args = parser.parse_args(argv)
     config = load_system(args.config, read_overrides(args.overrides))
     options = generation_options if args.generate else training_options

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Build the site of docs/ into docs/_build/html; installs first when needed. Arguments go to sphinx-build.
-# Every page is written anew, since each one has the navigation.
+# Build the site of docs/ in docs/_build/html; installs what is missing first. Arguments go to sphinx-build.
+# All pages are written again, since each one has the navigation.
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv --extras docs
 cd "$root"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gives each reader 2,000 mutated files, more than 40,000 in all; the tests give it 500. Arguments go to pytest.
+# Test each reader with 2,000 mutated files, more than 40,000 in all; the tests use 500. Arguments go to pytest.
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv
 cd "$root"

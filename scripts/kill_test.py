@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Kills commands at random moments: the same command must then give what it would have given.
+"""Kill commands at random moments; run again, they must give the same result as without kills.
 
-Trains, parses, binarises and learns subwords on a small drawn corpus, once to the end and then with
-kills. Ends with status 1 where a loss or a byte differs, or a file is left over.
+Trains, parses, binarises and learns subwords on a small generated corpus, first without and then
+with kills. Exits with status 1 if a loss or a byte differs, or a file is left over.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import syncattn_fairseq
 BIN = Path(sys.executable).parent
 PLUGIN = Path(syncattn_fairseq.__file__).parent
 
-#: A parser for syncattn-parse that takes its time.
+#: A slow parser for syncattn-parse.
 PARSER = """\
 import sys, time
 for line in sys.stdin:
@@ -62,7 +62,7 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
 
 
 def run_for_updates(command: Sequence[str], folder: Path, updates: int, seconds: float) -> str:
-    """Train for some updates and then for some seconds, and kill it; return what was printed."""
+    """Train for some updates and then some seconds, and kill it; return what it printed."""
     process = start(command, folder)
     assert process.stdout is not None
     printed = []
@@ -77,7 +77,7 @@ def run_for_updates(command: Sequence[str], folder: Path, updates: int, seconds:
 
 
 def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
-    """Read files and what is in folders; None for what tells times or paths."""
+    """Read files and the files in folders; None for logs, which have times and paths."""
     found: dict[str, bytes | None] = {}
     for name in names:
         for path in sorted([folder / name, *(folder / name).rglob("*")]):
@@ -96,7 +96,7 @@ def losses(output: str) -> dict[int, str]:
 
 
 def kill_training(folder: Path, kills: int, generator: random.Random) -> list[str]:
-    """Kill trainings, most of their time spent in writing checkpoints."""
+    """Kill trainings that spend most of their time writing checkpoints."""
     command = [
         *("fairseq-train", "bin", f"--user-dir={PLUGIN}", "--task=translation_with_syntax"),
         *("--arch=transformer_syncattn", "--encoder-layers=2", "--decoder-layers=2"),
@@ -115,7 +115,7 @@ def kill_training(folder: Path, kills: int, generator: random.Random) -> list[st
         found = losses(run_for_updates(resumed, folder, updates, generator.uniform(0, 0.4)))
         known |= found
         print(f"training: kill {number + 1}, {len(known)} updates known", flush=True)
-        if generator.random() < 0.2:  # what a kill of other software leaves: half a file
+        if generator.random() < 0.2:  # half a file, as other software may leave when killed
             last = folder / "killed" / "checkpoint_last.pt"
             if last.exists() and list((folder / "killed").glob("checkpoint_1_*.pt")):
                 os.truncate(last, last.stat().st_size // 2)
@@ -123,9 +123,9 @@ def kill_training(folder: Path, kills: int, generator: random.Random) -> list[st
     known |= losses(run([*command, "--save-dir=killed"], folder))
     wrong = [update for update in known if known[update] != straight[update]]
     if wrong:
-        faults.append(f"training: other losses at updates {wrong}")
+        faults.append(f"training: different losses at updates {wrong}")
     if max(known) != max(straight):
-        faults.append("training: did not come to its end")
+        faults.append("training: did not finish")
     for path in (folder / "killed").iterdir():
         if not path.name.startswith("checkpoint") or path.suffix != ".pt":
             faults.append(f"training: {path} is left over")
@@ -159,12 +159,12 @@ def kill_files(
         if content(folder, outputs).keys() == straight.keys():
             finished += 1
             if content(folder, outputs) != straight:
-                return [f"{name}: other bytes after a kill"]
+                return [f"{name}: different bytes after a kill"]
             remove()
     print(f"{name}: {kills} kills, {finished} of them too late", flush=True)
     if content(folder, outputs).keys() != straight.keys():
         run(command, folder)
-    faults = [] if content(folder, outputs) == straight else [f"{name}: other bytes"]
+    faults = [] if content(folder, outputs) == straight else [f"{name}: different bytes"]
     new = (
         {path.name for path in folder.iterdir()}
         - before

@@ -1,4 +1,4 @@
-"""Print docs/options.md: what our models, criterion and task add to fairseq's options.
+"""Print docs/options.md: the options that our models, criterion and task add to fairseq's.
 
 Usage: ``python scripts/options_page.py > docs/options.md``; a test compares them.
 """

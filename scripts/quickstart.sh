@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # From nothing to a table and pictures: generate a corpus with gold parses, train three small models, decode, score,
-# draw, export. Everything that it makes lies in quickstart/; run it again to go on where it stopped.
+# draw, export. All output goes to quickstart/; if it was stopped, run it again to continue.
 #
-#   SEED    of the training (1)
-#   WORK    where everything that is made goes (quickstart/)
+#   SEED    seed of the trainings (1)
+#   WORK    folder for all output (quickstart/)
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv
 
@@ -12,7 +12,7 @@ mkdir -p "$work"
 work="$(cd "$work" && pwd -P)"
 commands=$work/commands.sh log=$work/log.txt
 
-note() { # write a command down, as one would type it
+note() { # write a command to $commands as one would type it
     printf '%q ' "$@" >>"$commands"
     echo >>"$commands"
 }
@@ -31,11 +31,11 @@ About four minutes on two cores.
 
 END
 
-# All three at a time: two at a time would leave a core idle while the third trains.
+# All three at a time: with two, a core would be idle while the third trains.
 syncattn-recipe builtin_en_de @quickstart --seeds "$seed" --work "$work" --jobs 3
 
 {
-    printf '#!/usr/bin/env bash\n# What scripts/quickstart.sh has run.\ncd %q\n' "$work"
+    printf '#!/usr/bin/env bash\n# The commands that scripts/quickstart.sh ran.\ncd %q\n' "$work"
     cd "$work"
     for part in logs/builtin_en_de/{generate,subwords,binarise,binarise-heads-{en,de}} \
         checkpoints/builtin_en_de/{transformer,dbsa,syncattn}/"$seed"/{train,decode,score}; do
@@ -48,9 +48,9 @@ syncattn-recipe builtin_en_de @quickstart --seeds "$seed" --work "$work" --jobs 
 cat <<END
 
 BLEU, chrF, RIBES  how close the translations of 500 test sentences are to the references; 100 is the same
-AER                how many word alignments, read off the decoder's attention, are wrong; 0 is none
-UAS                how many words' parents the heads find; 100 is all
-It shows that everything works, not which system is better: differences between seeds are as large.
+AER                the error rate of word alignments, read from the decoder's attention; 0 is best
+UAS                the percentage of words whose parent the heads find; 100 is best
+This shows that everything works, not which system is better: seeds differ by as much.
 END
 
 words=$work/corpora/builtin_en_de/words models=$work/checkpoints/builtin_en_de
@@ -62,8 +62,8 @@ printf '\n# pictures and an export\n' >>"$commands"
 show=(syncattn-show "${model[@]}" --number 5 17 45)
 note "${show[@]}"
 
-printf '\nNow a picture, a report, a plain model, and three sentences with what the heads of SyncAttn make of them\n'
-printf '(✗: not the gold parent, …: not asked, since a decoder sees only what is to the left):\n\n'
+printf '\nNow a picture, a report, a plain model, and three sentences as the heads of SyncAttn parse them\n'
+printf '(✗: not the gold parent; …: the parent comes later, where a decoder cannot look):\n\n'
 systems=()
 for system in transformer dbsa syncattn; do
     cell=$models/$system/$seed
@@ -88,15 +88,15 @@ for process in "${made[@]}"; do wait "$process" || exit 1; done
 
 cat <<END
 
-What there is now, in $work:
+Now there are, in $work:
   report.html     all systems and sentences side by side: open it in a browser
   parses.svg      a picture of one sentence with its parses
   plain/          SyncAttn as a plain Transformer, for fairseq without this package
   checkpoints/builtin_en_de/SYSTEM/$seed/
-                  the models, translations.txt, and what the commands said
-The commands that were run: $commands
+                  the models, translations.txt, and logs
+All commands that were run: $commands
 
-What next: translate with the model, or train on your own data (README.md, "Your own data").
+Next: translate with the model, or train on your own data (README.md, "Your own data").
   source $root/.venv/bin/activate
   echo 'the old man sees the dogs .' | syncattn-translate --path $work/plain
 END

@@ -1,7 +1,7 @@
-"""Fill in the tables of docs/results.md and docs/findings.md; a test compares.
+"""Fill in the tables of docs/results.md and docs/findings.md; a test compares them.
 
-Usage: ``python scripts/results_page.py``. A table stands between the command that makes it, of the
-results in docs/results/, and an end mark::
+Usage: ``python scripts/results_page.py``. A table is between the command that makes it from the
+results in docs/results/ and an end mark::
 
     <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results docs/results/CORPUS.json -->
     <!-- end -->
@@ -26,7 +26,7 @@ _TABLE = re.compile(
 
 
 def fill_in(page: str) -> str:
-    """Return a page with its tables made anew."""
+    """Return a page with new tables."""
     return _TABLE.sub(lambda found: found[1] + _make_table(found[2]) + found[3], page)
 
 
@@ -38,7 +38,7 @@ def _make_table(command: str) -> str:
 
 
 if __name__ == "__main__":
-    os.chdir(ROOT)  # where the commands name the results from
+    os.chdir(ROOT)  # the commands have paths relative to it
     for path in PAGES:
         page = path.read_text(encoding="utf-8")
         path.write_text(fill_in(page), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Print every setting of every config of configs/ as docs/all_settings.md has them.
+"""Print docs/all_settings.md: every setting of every config in configs/.
 
 Usage: ``python scripts/settings_table.py > docs/all_settings.md``
 """
@@ -14,7 +14,7 @@ from syncattn_fairseq.recipes.corpus import Subwords, load_corpus
 from syncattn_fairseq.recipes.systems import IGNORED, load_system
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-#: Of no interest to science.
+#: Settings without influence on results.
 LEFT_OUT = {("common", name) for name in ("user_dir", "log_format", "log_interval")} | {
     ("task", "data"),
     ("checkpoint", "save_dir"),
@@ -22,9 +22,9 @@ LEFT_OUT = {("common", name) for name in ("user_dir", "log_format", "log_interva
 HEAD = (
     "# Every setting of every published run",
     "",
-    "Made of `configs/` by `python scripts/settings_table.py > docs/all_settings.md`; a test",
-    "compares them. What a config does not say is fairseq's default.",
-    "[settings.md](settings.md) has the papers' scores, and what we chose where they are silent.",
+    "Made from `configs/` by `python scripts/settings_table.py > docs/all_settings.md`; a test",
+    "compares them. Settings that a config does not have are fairseq's defaults. See",
+    "[settings.md](settings.md) for the papers' scores, and our choices where papers do not say.",
 )
 
 
@@ -51,16 +51,16 @@ def shown(values: dict[str, Any]) -> str:
 
 
 def named(values: dict[tuple[str, str], Any]) -> dict[str, Any]:
-    """Name settings as fairseq's options are."""
+    """Name settings like fairseq's options."""
     return {section if name == "_name" else name: v for (section, name), v in values.items()}
 
 
 def subwords(values: Subwords) -> str:
-    """Return how words are cut."""
+    """Return how words are split."""
     published = f"{values.size:,}" if values.size else "as published"
     if values.unit == "word":
         published = f"words, the {values.size:,} most frequent" if values.size else "all words"
-    return f"{published}, {'joint' if values.joint else 'of each side apart'}" + (
+    return f"{published}, {'joint' if values.joint else 'separate'}" + (
         ", one dictionary" if values.joined else ", two dictionaries"
     )
 
@@ -75,9 +75,10 @@ def lines() -> Iterator[str]:
         words = [f"{language} `{tokeniser}`" for language, tokeniser in corpus.words.items()]
         yield from ("", f"## {corpus.name}", "")
         yield f"- all systems: {shown(named(shared))}"
-        yield f"- tokens an update: {shared['dataset', 'max_tokens'] * steps:,}"
+        yield f"- tokens per update: {shared['dataset', 'max_tokens'] * steps:,}"
         yield f"- words: {', '.join(words) or 'generated, ' + shown(corpus.generated)}"
-        clean = "all are kept" if corpus.clean is None else shown(corpus.clean)
+        whole = corpus.clean is None or corpus.generated
+        clean = "all" if whole else shown(corpus.clean) if corpus.clean else "no empty sides"
         yield f"- training pairs: {clean}; subwords: {subwords(corpus.subwords)}"
         mean = isinstance(corpus.checkpoint, int)
         which = f"mean of {corpus.checkpoint} epochs" if mean else f"{corpus.checkpoint} checkpoint"
@@ -89,7 +90,7 @@ def lines() -> Iterator[str]:
 
 
 def wrap(line: str) -> str:
-    """Break what is no table into lines of at most 120 characters, between words."""
+    """Break lines that are not in a table at spaces, to at most 120 characters."""
     if line.startswith("|"):
         return line
     return textwrap.fill(

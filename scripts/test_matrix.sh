@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What works with what: installs each row of the table below into a venv of its own, runs tests and
-# two updates, and prints the table with what came of it. Gigabytes, and minutes for each row.
+# Test combinations of versions: install each row of the table below in its own venv, run tests and
+# two updates, and print the table with the outcomes. Takes gigabytes, and minutes for each row.
 #
 #   bash scripts/test_matrix.sh [ROW...]
 #
 # MATRIX  where the venvs are (~/.cache/syncattn-fairseq/matrix)
-# TESTS   what pytest is given
+# TESTS   arguments for pytest
 #
-# uv installs where it is on the path: it downloads a torch once for all rows, and links it.
+# uv is used if it is on the path: it downloads each torch once for all rows, and links it.
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 cd "$root"
 unset PYTHONHOME PYTHONPATH
@@ -16,7 +16,7 @@ read -ra tests <<<"${TESTS:-tests/functional tests/modules tests/models tests/cr
     tests/tasks tests/parsing/test_stanza_parser.py}"
 
 floor() { sed -n "s/^ *\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
-pinned() { # pinned PACKAGE PYTHON: what constraints.txt has for that Python
+pinned() { # pinned PACKAGE PYTHON: the version in constraints.txt for that Python
     local old
     old="$(sed -n "s/^$1==\([^ ;]*\); *python_version < \"3.11\"/\1/p" constraints.txt)"
     if [ "$2" = 3.10 ] && [ -n "$old" ]; then echo "$old"; return; fi
@@ -50,7 +50,7 @@ requirements() { # requirements VERSIONS PYTHON
     done
 }
 
-find_python() { # of this version, on the path or among pyenv's
+find_python() { # find_python VERSION: on the path or among pyenv's
     local candidate
     for candidate in "python$1" "$HOME"/.pyenv/versions/"$1".*/bin/python; do
         "$candidate" -c 'import venv' 2>/dev/null && { echo "$candidate"; return; }
@@ -87,14 +87,14 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     "$(find_python "$2")" -m venv "$1" &&
         get "$1" "${wanted[@]}" cython "setuptools>=77,<81" wheel &&
         fairseq "$1" "$4" &&
-        # What fairseq needs of others; the versions of the row stay.
+        # fairseq's dependencies; the versions of the row stay.
         get "$1" "${wanted[@]}" hydra-core==1.3.2 omegaconf==2.3.0 bitarray regex \
             scikit-learn lxml packaging cffi "$(grep -o 'hypothesis>=[0-9.]*' pyproject.toml)" \
             pytest sacremoses submitit subword-nmt &&
         get "$1" --no-deps --no-build-isolation -e .
 }
 
-updates() { # updates VENV: two of them on a drawn corpus
+updates() { # updates VENV: train for two updates on a generated corpus
     local folder
     folder="$(mktemp -d)"
     (
@@ -115,7 +115,7 @@ updates() { # updates VENV: two of them on a drawn corpus
     return $status
 }
 
-outcome() { # outcome ROW PYTHON VERSIONS FAIRSEQ: one cell
+outcome() { # outcome ROW PYTHON VERSIONS FAIRSEQ: print the last cell of the row
     local venv="$matrix/$1" log="$matrix/$1.log"
     find_python "$2" >/dev/null || { echo "no Python $2 on this machine"; return; }
     if [ ! -e "$venv/.filled" ]; then

@@ -1,8 +1,8 @@
-# shellcheck shell=bash disable=SC2034 # what is set is for the others
-# Sourced by the checks here: a real Slurm on this machine, stopped when the script ends. Sets
+# shellcheck shell=bash disable=SC2034 # other scripts use the variables
+# Sourced by the checks here: starts a real Slurm on this machine, which ends with the script. Sets
 #   root     the checkout
-#   scratch  the folder for everything that is made
-#   client   the process that in_background has started
+#   scratch  the folder for all output
+#   client   the process that in_background started
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
 scratch="$(realpath "${SCRATCH:-$(mktemp -d)}")"
@@ -35,7 +35,7 @@ SlurmctldHost=$host(127.0.0.1)
 SlurmUser=$(id -un)
 SlurmdUser=$(id -un)
 AuthType=auth/munge
-# A job that is requeued waits as long as credentials live.
+# A requeued job waits until its credentials expire.
 AuthInfo=socket=$scratch/munge.socket,cred_expire=30
 CredType=cred/munge
 SlurmctldPort=16817
@@ -56,7 +56,7 @@ JobAcctGatherType=jobacct_gather/none
 ReturnToService=2
 KillWait=2
 MinJobAge=86400
-# Four processors, whatever the machine has: a training wants two for each of two processes.
+# Four processors, even if the machine has fewer: a training needs two for each of two processes.
 SlurmdParameters=config_overrides
 NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
 PartitionName=main Nodes=$host Default=YES MaxTime=INFINITE State=UP
@@ -71,14 +71,14 @@ END
     say "$(slurmctld -V) runs"
 }
 
-in_background() { # in_background COMMAND...: it ends with the script, and what it has started too
+in_background() { # in_background COMMAND...: it and its children end with the script
     set -m # a group of processes
     "$@" &
     set +m
     client=$!
 }
 
-end() { # end NAME: the daemon that has written this id, and wait until it has ended
+end() { # end NAME: stop the daemon with this pid file, and wait until it has ended
     local pid
     [ -s "$scratch/$1.pid" ] || return 0
     pid="$(cat "$scratch/$1.pid")"
@@ -104,6 +104,6 @@ stop() {
     [ -n "${SCRATCH:-}" ] || rm -rf "$scratch"
 }
 
-fact() { # fact JOB NAME: what Slurm says of a job
+fact() { # fact JOB NAME: print what Slurm knows about a job
     scontrol --oneliner show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p"
 }

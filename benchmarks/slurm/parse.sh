@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A real Slurm on this machine parses a text as a job array; one job is preempted, one requeued by
-# hand. The result must be that of --executor local, byte for byte.
+# Parse a text as a job array in a real Slurm on this machine; preempt one job, requeue another by
+# hand. The result must be the same as with --executor local, byte for byte.
 #
 #   bash benchmarks/slurm/parse.sh TEXT LANG STANZA_DIR [SHARDS]
 #
 # On Debian: apt-get install --no-install-recommends slurm-wlm munge. Nothing outside the scratch
 # folder is written, and the daemons are stopped at the end. Takes minutes: every job starts Python.
 #
-# SCRATCH  an empty folder to use and to leave behind (default: a temporary one, removed)
+# SCRATCH  an empty folder to use and keep (default: a temporary one, removed)
 set -euo pipefail
 
 [ $# -ge 3 ] || { sed -n '2,/^set/{/^#/p}' "$0" >&2; exit 2; }
@@ -15,7 +15,7 @@ text="$(realpath "$1")" language=$2 models="$(realpath "$3")" shards=${4:-4}
 source "$(dirname "${BASH_SOURCE[0]}")/_slurm.sh"
 start_slurm
 
-parse() { # parse NAME OPTION...: takes the place of the shell
+parse() { # parse NAME OPTION...: replaces the shell
     local name=$1
     shift
     exec "$root/.venv/bin/python" -m syncattn_fairseq.cli.parse --parser stanza --lang "$language" \
@@ -23,7 +23,7 @@ parse() { # parse NAME OPTION...: takes the place of the shell
         --labels "$scratch/$name.labels" --conllu "$scratch/$name.conllu" --shards "$shards" "$@"
 }
 
-job_process() { # the process of a task of the array, once it listens to the signal
+job_process() { # job_process TASK: print the process of a task of the array if it handles the signal
     local pid caught
     for pid in $(pgrep -f "submitit.core._submit $scratch/"); do
         grep -qz "^SLURM_ARRAY_TASK_ID=$1$" "/proc/$pid/environ" 2>/dev/null || continue
@@ -32,7 +32,7 @@ job_process() { # the process of a task of the array, once it listens to the sig
     done
 }
 
-wait_for() { # wait_for TASK: until its job is at work
+wait_for() { # wait_for TASK: wait until its job works
     for _ in $(seq 600); do
         [ -z "$(job_process "$1")" ] || return 0
         kill -0 "$client" 2>/dev/null || break
@@ -46,7 +46,7 @@ say "--executor slurm"
 in_background parse slurm --executor slurm --slurm cpus-per-task=1
 wait_for 0
 array="$(squeue -h -o %F | sort -u)"
-say "preempting job ${array}_0, with the signal that submitit waits for"
+say "preempting job ${array}_0 with the signal that submitit handles"
 timeout 3 scancel --signal=USR2 "${array}_0" || true # repeats it until the job runs again
 wait_for 1
 say "requeueing job ${array}_1"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A real Slurm on this machine trains a tiny model with two processes and translates with it, by
-# syncattn-recipe. Then a job is requeued while it trains, and must go on from its checkpoint.
+# Train a tiny model with two processes and translate with it, by syncattn-recipe in a real Slurm on
+# this machine. Then requeue a job while it trains: it must continue from its checkpoint.
 #
 #   bash benchmarks/slurm/train.sh
 #
 # On Debian: apt-get install --no-install-recommends slurm-wlm munge. Nothing outside the scratch
 # folder is written, and the daemons are stopped at the end. Takes minutes: every job starts Python.
 #
-# SCRATCH  an empty folder to use and to leave behind (default: a temporary one, removed)
+# SCRATCH  an empty folder to use and keep (default: a temporary one, removed)
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/_slurm.sh"
@@ -37,7 +37,7 @@ quietly syncattn-preprocess -s en -t de --joined-dictionary --destdir work/data-
 mkdir -p configs/tiny
 cat >configs/tiny/_data.yaml <<'END'
 {archives: [], train: [], test: [], words: {}, subwords: {size: 500, joint: true},
-  parses: {en: --parser stanza, de: --parser stanza}, # which the corpus has been through
+  parses: {en: --parser stanza, de: --parser stanza}, # already parsed
   checkpoint: last}
 END
 cat >configs/tiny/_corpus.yaml <<'END'
@@ -54,7 +54,7 @@ dataset: {max_tokens: 1024, disable_validation: true}
 checkpoint: {no_epoch_checkpoints: true, save_interval: 9999}
 hydra: {output_subdir: null, run: {dir: .}}
 END
-cat >configs/tiny/transformer.yaml <<'END' # what a recipe compares others with
+cat >configs/tiny/transformer.yaml <<'END' # the baseline of the recipe
 # @package _global_
 defaults: [_self_, _corpus]
 model: {_name: syntax_transformer}
@@ -68,37 +68,37 @@ criterion: {src_dep_weight: 0.5, tgt_dep_weight: 0.5, sync_weight: 0.5}
 checkpoint: {save_dir: checkpoints/tiny}
 END
 
-recipe() { # recipe SETTING|OPTION...: takes the place of the shell
+recipe() { # recipe SETTING|OPTION...: replaces the shell
     exec syncattn-recipe tiny syncattn "$@" --configs configs --work work --from train \
         --cpu --processes 2 --slurm cpus-per-task=2 time=60
 }
 
 # ---- checks
 
-logs() { compgen -G "work/checkpoints/$1/1/$2.jobs/*_0_log.out"; } # logs FOLDER STAGE: of the first process
+logs() { compgen -G "work/checkpoints/$1/1/$2.jobs/*_0_log.out"; } # logs FOLDER STAGE: the first process's
 
 job_of() { # job_of LOG
     local name="${1##*/}"
     echo "${name%_0_log.out}"
 }
 
-completed() { # completed LOG: the job that has written it
+completed() { # completed LOG: check that the job that wrote it completed
     local state
     state="$(fact "$(job_of "$1")" JobState)"
     [ "$state" = COMPLETED ] || fail "job $(job_of "$1") ended as $state"
 }
 
-trained() { # trained LOG UPDATES: two processes, to the end
+trained() { # trained LOG UPDATES: check that two processes trained to the end
     local rank
     completed "$1"
     for rank in 0 1; do
         grep -qF "distributed init (rank $rank): env://" "${1%_0_log.out}_${rank}_log.out" ||
-            fail "$1: nothing of rank $rank"
+            fail "$1: rank $rank is missing"
     done
     grep -q "Saved checkpoint .* @ $2 updates" "$1" || fail "$1: no checkpoint after $2 updates"
 }
 
-say "two jobs, one that trains and one that translates"
+say "two jobs: one trains, one translates"
 (recipe --to decode)
 trained "$(logs tiny train)" 2
 completed "$(logs tiny decode)"
@@ -121,5 +121,5 @@ client=
 trained "$log" $updates
 [ "$(fact "$(job_of "$log")" Restarts)" -eq 1 ] || fail "job $(job_of "$log") was not started again"
 began=$(sed -n 's/.*Loaded checkpoint .* @ \([0-9]*\) updates.*/\1/p' "$log" | head -n 1)
-{ [ "${began:-0}" -gt 0 ] && [ "$began" -lt $updates ]; } || fail "$log: did not go on from a checkpoint"
-say "requeued, and went on from update $began to $updates"
+{ [ "${began:-0}" -gt 0 ] && [ "$began" -lt $updates ]; } || fail "$log: did not continue from a checkpoint"
+say "requeued, and continued from update $began to $updates"

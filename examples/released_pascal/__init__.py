@@ -1,11 +1,11 @@
-"""PASCAL with the mistake of its released code, for one row of docs/findings.md.
+"""PASCAL with the bug of its released code, for one row of docs/findings.md.
 
     bash scripts/recipe.sh multi30k_tiny_en_de_3625 \
         "pascal:common.user_dir=examples/released_pascal:model.pascal_layers='':model.released_layers=1"
 
-The release holds the scores of B sentences and H heads in a matrix of B H rows, sentence by
-sentence, and scales its last N B rows as if it held them head by head: all heads of the last
-sentences of a batch are scaled, none of the first ones, and by the parents of other sentences.
+The release stores the scores of B sentences and H heads in a matrix of B H rows, sentence by
+sentence, but scales its last N B rows as if they were stored head by head. So it scales all heads
+of a batch's last sentences and none of the first ones, and uses the parents of other sentences.
 """
 
 from dataclasses import dataclass, field
@@ -23,10 +23,10 @@ from syncattn_fairseq.modules.heads import ParentScaledHeads, Scope
 
 @dataclass
 class ReleasedOptions(FairseqDataclass):
-    """Where they are; how many of a layer's heads are meant to be scaled is ``--pascal-heads``."""
+    """The layers; ``--pascal-heads`` is how many of a layer's heads were meant to be scaled."""
 
     released_layers: str = field(
-        default="", metadata={"help": "encoder layers that are scaled as the release does (none)"}
+        default="", metadata={"help": "encoder layers that are scaled as in the release (none)"}
     )
 
 
@@ -37,31 +37,31 @@ class ReleasedParentScaledHeads(ParentScaledHeads):
     Options = ReleasedOptions
     title = "wrongly parent-scaled"
     option = encoder_layers = "released_layers"
-    #: N, how many heads were meant to be scaled.
+    #: N, the number of heads that were meant to be scaled.
     meant: int
 
     @classmethod
     def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
-        """Take all."""
+        """Take all heads."""
         return free
 
     @classmethod
     def build(
         cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
     ) -> "ReleasedParentScaledHeads":
-        """Build those of one layer."""
+        """Build the heads of one layer."""
         heads = cls(count, head_dim, view, cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
         heads.meant = cfg.pascal_heads or max(1, count - 1)
         return heads
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
-        """Attend with scores of which some are scaled."""
+        """Attend with scores that are scaled in part."""
         wide = torch.promote_types(query.dtype, torch.float32)
         weights = self.mix_up(self.weigh_parents(wide))
         return scope.average(scope.softmax(parent_scaled_scores(query, key, weights)), value)
 
     def mix_up(self, weights: Tensor) -> Tensor:
-        """Turn D, ``(B, T, T)``, into what scales the scores, ``(B, H, T, T)``."""
+        """Turn D, ``(B, T, T)``, into the factors of the scores, ``(B, H, T, T)``."""
         batch = len(weights)
         row = torch.arange(batch * self.count, device=weights.device).view(batch, self.count)
         wrong = row - batch * (self.count - self.meant)

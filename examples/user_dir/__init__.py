@@ -1,11 +1,11 @@
-"""A user's own plugin: a kind of attention head and a loss that syncattn-fairseq does not have.
+"""Your own plugin: a kind of attention head and a loss that syncattn-fairseq does not have.
 
     fairseq-train DATA --user-dir examples/user_dir --task translation_with_syntax \
         --arch transformer_dbsa --outward-layers 2 \
         --criterion label_smoothed_cross_entropy_with_syntax --src-entropy-weight 0.1 ...
 
-Importing syncattn_fairseq.plugin registers everything that the library has; what is registered
-below comes on top, with its options.
+Importing syncattn_fairseq.plugin registers everything that the library has; the classes below are
+registered in addition, with their options.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from syncattn_fairseq.modules.heads import Heads, Scope
 
 @dataclass
 class OutwardOptions(FairseqDataclass):
-    """Where outward heads are."""
+    """The layers with outward heads."""
 
     outward_layers: str = field(
         default="",
@@ -33,7 +33,7 @@ class OutwardOptions(FairseqDataclass):
 
 @register_part("outward")
 class OutwardHeads(Heads):
-    """Heads that look at every token but their own."""
+    """Heads that look at every token except their own."""
 
     Options = OutwardOptions
     title = "outward"
@@ -47,7 +47,7 @@ class OutwardHeads(Heads):
 
 @dataclass
 class EntropyOptions(FairseqDataclass):
-    """Its weight."""
+    """The weight of the loss."""
 
     src_entropy_weight: float = field(
         default=0.0, metadata={"help": "weight of the entropy of the source's dependency heads"}
@@ -56,19 +56,19 @@ class EntropyOptions(FairseqDataclass):
 
 @register_term("src_entropy")
 class EntropyTerm(Term):
-    """Makes the encoder's dependency heads decide: the sum of the entropies of their rows."""
+    """Makes the encoder's dependency heads more certain: the sum of their rows' entropies."""
 
     Options = EntropyOptions
     weight_option = "src_entropy_weight"
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Say whether there are such heads, and this loss is wanted."""
+        """Return whether the loss has a weight and the model has such heads."""
         return self.weight > 0 and "src_dependency" in extra
 
     def __call__(
         self, extra: dict[str, Any], sample: dict[str, Any]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Sum over the tokens; heads are averaged."""
+        """Sum entropies over tokens, averaged over heads."""
         attention = torch.cat(extra["src_dependency"], dim=1)
         tiny = torch.finfo(attention.dtype).tiny
         entropy = -(attention * attention.clamp_min(tiny).log()).sum(-1).mean(1)
