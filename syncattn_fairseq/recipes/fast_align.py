@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
     args = parser.parse_args(argv)
     if shutil.which(PROGRAM) is None:
-        print(f"{PROGRAM}: no such program; the table will have no row for it")
+        print(f"{PROGRAM}: no such program; the table will not have its AER")
         return
     align(args.words, args.languages)
     print(", ".join(map(str, outputs(args.words))))

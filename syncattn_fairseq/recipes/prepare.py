@@ -209,7 +209,7 @@ def _clean(corpus: Corpus) -> list[Step]:
 
 
 def _align(corpus: Corpus) -> list[Step]:
-    """Align the test set with fast_align if it is installed, for a row of its own."""
+    """Align the test set with fast_align if it is installed, to compare its AER."""
     if not corpus.gold_alignments or not shutil.which(PROGRAM):
         return []
     command = ("python", "-m", "syncattn_fairseq.recipes.fast_align")

@@ -56,7 +56,7 @@ def test_without_the_program_there_is_no_row(
     words: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(words) == 0
-    assert "no such program; the table will have no row for it" in capsys.readouterr().out
+    assert "no such program; the table will not have its AER" in capsys.readouterr().out
     assert not any(path.exists() for path in outputs(words))
 
 
