@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
+from ..data.schemes import store_schemes
 from ..inference.exported import About
 from ..inference.subwords import languages_file
 from .check import compare, load_sample, scores
@@ -79,7 +80,11 @@ def export(
 
 
 def _add_subwords(plain: Plain, folder: Path) -> None:
+    """Copy the subword models, and how the binarised corpus says that they mark subwords."""
     languages = (plain.source, plain.target)
+    schemes = zip(languages, plain.task.schemes, strict=True)
+    if known := {language: scheme for language, scheme in schemes if scheme}:
+        store_schemes(folder, known)
     for path, language in zip(plain.subwords or (), languages, strict=plain.subwords is not None):
         shutil.copyfile(path, folder / languages_file(language))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError
+from ..data.schemes import stored_schemes
 from .analysis import Alignment, Sentence, Translation
 from .model import Model
 from .subwords import Cutter, open_cutters
@@ -196,7 +197,14 @@ def load_exported(
     """Load a CTranslate2 folder; for the arguments see :func:`.load.load`."""
     about = About.read(folder)
     vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
-    cutters = open_cutters(subwords, [folder], (about.source, about.target), vocabularies)
+    languages, schemes = (about.source, about.target), stored_schemes(folder)
+    cutters = open_cutters(
+        subwords,
+        [folder],
+        languages,
+        vocabularies,
+        (schemes.get(about.source), schemes.get(about.target)),
+    )
     if device is None:
         device = "cuda" if load_ctranslate2().get_cuda_device_count() else "cpu"
     return CTranslate2Model(folder, about, cutters, source_parser, device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,20 @@ def test_a_plain_export_is_still_a_parser(
     for one, two in pairs:
         np.testing.assert_allclose(two.source.attention, one.source.attention, atol=1e-5)
         np.testing.assert_allclose(two.target.attention, one.target.attention, atol=1e-5)
+
+
+@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
+def test_an_export_knows_how_subwords_are_marked(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, format: str
+) -> None:
+    """The vocabulary alone looks like sentencepiece's; what the corpus says of itself counts."""
+    data = tmp_path / "bin"
+    shutil.copytree(small_corpus.data, data)
+    (data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
+    export(trained, data, format, tmp_path / "out")
+    model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
+    [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
+    assert alignment.source.words == ["▁the", "▁dog", "s"]
 
 
 def read_code(folder: Path) -> str:
