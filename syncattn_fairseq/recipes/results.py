@@ -292,7 +292,7 @@ def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
         signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})
         notes += [f"{name} {signature}" for signature in signatures]
     if any(name.startswith("trees ") for cell in cells for name in cell["scores"]):
-        notes.append("trees: sentence F1 of the target's constituents, as syncattn-trees has it")
+        notes.append("trees: sentence F1 of the target's constituents, as in syncattn-trees")
     changed = {f"{name}={value}" for cell in cells for name, value in cell["overrides"].items()}
     if changed:
         notes.append(f"changed settings: {', '.join(sorted(changed))}")
