@@ -141,7 +141,7 @@ def keep_checkpoints_whole() -> None:
                     state = load_whole(str(other), *args, **kwargs)
                 except DataError:
                     continue
-                logger.warning(f"{error}; training goes on from {other} instead")
+                logger.warning(f"{error}; training continues from {other} instead")
                 return state
             raise
 

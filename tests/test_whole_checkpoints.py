@@ -135,7 +135,7 @@ def test_training_goes_on_from_the_newest_intact(
     last.write_bytes(last.read_bytes()[:500])
     with caplog.at_level(logging.WARNING):
         assert resume(tmp_path) == 11
-    assert "checkpoint_last.pt: " in caplog.text and "goes on from" in caplog.text
+    assert "checkpoint_last.pt: " in caplog.text and "continues from" in caplog.text
     assert caplog.text.count("\n") == 1
 
     data = bytearray(newest.read_bytes())

@@ -38,7 +38,7 @@ def read_gzipped_lines(path: Path | str) -> Iterator[str]:
     """Yield the lines of a gzipped text file as `read_lines` does.
 
     Raises:
-        DataError: as `read_lines`, and if the file is not gzip, or is cut off.
+        DataError: as `read_lines`, and if the file is not gzip, or is truncated.
     """
     with gzip.open(path, "rt", encoding="utf-8", errors="surrogateescape") as file:
         try:
@@ -107,7 +107,7 @@ def hash_file(path: Path, algorithm: str = "sha256") -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file beside ``path``, renamed to ``path`` when the block succeeds.
+    """Yield a temporary file next to ``path``, renamed to ``path`` when the block succeeds.
 
     A link is followed: the file that it points to is replaced. Anything else, such as ``/dev/null``
     or a pipe, is yielded itself. Leftovers of killed runs are removed.

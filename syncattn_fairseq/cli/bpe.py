@@ -1,4 +1,4 @@
-"""``syncattn-bpe``: learn subwords, and cut words into them in a way that parses can follow."""
+"""``syncattn-bpe``: learn subwords, and split words into them so that parses still fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-bpe",
-        "Learn subwords from text, and cut text into them.",
+        "Learn subwords from text, and split text into them.",
         example=LEARN,
     )
     commands = parser.add_subparsers(dest="command", required=True)
@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     apply = add_command(
         commands,
         "apply",
-        "Cut tokenised text into subwords.",
+        "Split tokenised text into subwords.",
         example="syncattn-bpe apply --model bpe.model --input words/test.en --output pieces.en",
     )
     apply.add_argument(

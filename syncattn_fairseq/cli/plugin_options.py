@@ -137,7 +137,7 @@ def list_architectures() -> Iterator[tuple[str, str]]:
     for name, model in ARCH_MODEL_NAME_REGISTRY.items():
         if model == RNN and name != RNN:
             words = name.removeprefix("rnn_").removesuffix("_double").replace("_", "-")
-            context = ", beside global attention" if name.endswith("_double") else ""
+            context = ", in addition to global attention" if name.endswith("_double") else ""
             yield name, f"Recurrent; attends to the source by {words} attention{context}"
 
 

@@ -1,4 +1,4 @@
-"""Our own options of ``syncattn-preprocess``, beside those of ``fairseq-preprocess``."""
+"""Our own options of ``syncattn-preprocess``, in addition to those of ``fairseq-preprocess``."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-recipe",
         "Prepare a corpus; train, decode and score systems on it, each with one or "
-        "more seeds; print a table of their scores. The output of commands is kept beside the "
+        "more seeds; print a table of their scores. The output of commands is kept next to the "
         "files that they make. The next run skips finished stages, and continues an interrupted "
         "training.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",

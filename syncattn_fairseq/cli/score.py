@@ -217,8 +217,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--words-by",
         metavar="COMMAND",
-        help="remove the spaces of translations and references, and cut both into words with this "
-        "command, such as 'kytea -notags -out tok'; goes with --tokenize none",
+        help="remove the spaces of translations and references, and split both into words with "
+        "this command, such as 'kytea -notags -out tok'; goes with --tokenize none",
     )
     parser.add_argument(
         "--parts",

@@ -1,4 +1,4 @@
-"""``syncattn-tokenise``: cut text into words as Moses does, without escapes."""
+"""``syncattn-tokenise``: split text into words as Moses does, without escapes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _tokenise(args: argparse.Namespace, tokenizer: Any, normalizer: Any, text: s
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-tokenise",
-        "Cut text into words as the Moses tokenizer does (sacremoses), with a space "
+        "Split text into words as the Moses tokenizer does (sacremoses), with a space "
         "between them. Characters do not change: & does not become &amp;.",
         example="syncattn-tokenise --lang en --input raw/test.en --output words/test.en",
     )
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--lowercase", action="store_true", help="put the words in lower case")
     parser.add_argument(
-        "--words", action="store_true", help="the text is already cut into words: keep them"
+        "--words", action="store_true", help="the text is already split into words: keep them"
     )
     parser.add_argument(
         "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"

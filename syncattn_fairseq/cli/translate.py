@@ -56,7 +56,7 @@ def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Ite
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-translate",
-        "Translate lines of plain text, cut into words as the training text was, and print one "
+        "Translate lines of plain text, tokenised like the training text, and print one "
         "line for each.",
         example="syncattn-translate --path checkpoints/checkpoint_best.pt --data-bin data-bin \\\n"
         "--subwords bpe.model < words/test.en",
@@ -69,8 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data-bin",
         metavar="DIR",
-        help="the binarised corpus, for its dictionaries (default: beside the checkpoint, or where "
-        "its training had them)",
+        help="the binarised corpus, for its dictionaries (default: next to the checkpoint, or "
+        "where its training had them)",
     )
     parser.add_argument(
         "--subwords",

@@ -27,8 +27,8 @@ def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> di
     position, counted = extra["positions"], sample["target"].ne(pad)
     last = (sample["net_input"]["src_lengths"].unsqueeze(1) - 1).to(position)
     steps = counted.cumsum(1) - 1
-    # Both relative to the sentence's length, centred: in long sentences, words stand farther back
-    # in source and target alike, and the model deserves no credit for that.
+    # Both relative to the sentence's length, centred: in long sentences, words are farther back in
+    # source and target alike, and the model deserves no credit for that.
     x = position / last.clamp_min(1) - 0.5
     y = steps / steps[:, -1:].clamp_min(1) - 0.5
     saturated = (position - last / 2).abs() > last / 2 - 0.5

@@ -105,7 +105,7 @@ class AnnotatedText:
         annotation: heads or labels.
         values: heads or labels of the words, one sentence per line.
         scheme: how the text's subwords are written; see `find_word_starts`.
-        words: the text before it was cut into subwords, to compare with; or None.
+        words: the text before it was split into subwords, to compare with; or None.
         on_bad_parse: ``stop`` if heads or labels do not fit their sentence, or ``drop`` them and
             keep the sentence without.
         min_parsed: the smallest share of sentences whose heads or labels must fit them.
@@ -240,7 +240,7 @@ class AnnotatedText:
 
 
 def _cut_blocks(lines: Iterable[Lines], characters: int = 2**17) -> Iterator[list[Lines]]:
-    """Cut a corpus into blocks of about this many characters of text."""
+    """Split a corpus into blocks of about this many characters of text."""
     block: list[Lines] = []
     left = characters
     for line in lines:

@@ -182,7 +182,7 @@ def load_marks(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the heads or labels stored beside a binarised text, as fairseq loads the text.
+    """Load the heads or labels stored with a binarised text, as fairseq loads the text.
 
     Args:
         kind: ``heads`` or ``labels``.

@@ -1,4 +1,4 @@
-"""The dictionary of dependency labels: a fairseq dictionary beside the binarised text."""
+"""The dictionary of dependency labels: a fairseq dictionary next to the binarised text."""
 
 from __future__ import annotations
 

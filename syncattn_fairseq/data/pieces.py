@@ -1,4 +1,4 @@
-"""Cut words into subwords with sentencepiece, configured so that words and parses stay together.
+"""Split words into subwords with sentencepiece, configured so that parses still fit.
 
 Nothing is normalised. Every word becomes a run of pieces, the first of which begins with U+2581,
 and they join to exactly that word, even if the model does not know a character.

@@ -18,7 +18,7 @@ _SPACE, _NEWLINE, _AT, _WORD_BEGINS = (ord(character) for character in " \n@▁"
 
 
 class TextBlock:
-    """Lines of text cut into subwords.
+    """Lines of text split into subwords.
 
     Args:
         lines: without line ends.

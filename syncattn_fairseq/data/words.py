@@ -16,7 +16,7 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
     Args:
         tokens: the subwords of one sentence.
         scheme: how subwords are written, as in fairseq's ``--post-process``: ``subword_nmt``
-            (``@@`` at the end: the word goes on), ``sentencepiece`` (U+2581 at the start: a word
+            (``@@`` at the end: the word continues), ``sentencepiece`` (U+2581 at the start: a word
             begins; a lone U+2581 belongs to the word that follows; fairseq's ``characters`` are
             written like this, too) or ``none`` (a token is a word).
 
@@ -68,7 +68,7 @@ def detect_scheme(texts: Iterable[str]) -> str:
 
 
 def without_mark(sentence: str) -> str:
-    """Replace U+2581 in a sentence, so that a sentencepiece model can cut its words."""
+    """Replace U+2581 in a sentence, so that a sentencepiece model can split its words."""
     return sentence.replace(MARK, REPLACEMENT)
 
 

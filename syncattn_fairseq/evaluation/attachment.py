@@ -39,7 +39,7 @@ def score_attachment(
     Args:
         predicted: heads of each sentence.
         gold: gold heads of each sentence; None (or empty) without a parse.
-        left_only: count only the words whose gold head is the root or stands to their left. A
+        left_only: count only the words whose gold head is the root or is to their left. A
             causal decoder cannot attend to a head that it has yet to produce.
 
     Raises:

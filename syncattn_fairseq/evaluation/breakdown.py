@@ -33,7 +33,7 @@ def attachment_by_label(
         predicted: heads of each sentence.
         gold: gold heads of each sentence; None without a parse.
         labels: gold labels of each sentence; only used if there are gold heads.
-        left_only: count only the words whose gold head is the root or stands to their left.
+        left_only: count only the words whose gold head is the root or is to their left.
 
     Raises:
         DataError: the numbers of sentences or words differ.

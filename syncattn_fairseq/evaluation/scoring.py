@@ -155,7 +155,7 @@ def score_systems(
             come from the first output that has S- lines.
         compound_split: also measure compound-split BLEU, on the words of the Moses tokenizer of
             this language.
-        words: a command that cuts translations and references into words, after their spaces are
+        words: a command that splits translations and references into words, after their spaces are
             removed (`words_by`).
         parts: names and sizes of the test sets that make up the references, for BLEU of each.
         warn: called with a reason why scores may mislead.

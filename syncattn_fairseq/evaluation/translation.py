@@ -118,7 +118,7 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
 
 
 def words_by(command: str, texts: Sequence[str]) -> list[str]:
-    """Remove the spaces of texts, and let a command cut them into words again.
+    """Remove the spaces of texts, and let a command split them into words again.
 
     For languages without spaces, this makes systems with different words comparable.
 

@@ -97,6 +97,6 @@ def compare(
     if not difference < (1e-4 if exact else 0.2):
         raise DataError(
             f"{where}: the exported model computes something else: the log-probabilities of "
-            f"{len(expected)} sentences differ by {difference:.2g} a token; nothing was written"
+            f"{len(expected)} sentences differ by {difference:.2g} per token; nothing was written"
         )
-    return f"{len(expected)} sentences score the same to {difference:.1g} nats a token"
+    return f"{len(expected)} sentences score the same to {difference:.1g} nats per token"

@@ -27,7 +27,7 @@ _KEPT = (
 
 #: Why these kinds of heads do not fold.
 _REASONS: dict[type[Heads], str] = {
-    DependencyHeads: "its parser (LISA) rectifies queries and keys; plain heads do not",
+    DependencyHeads: "its parser (LISA) puts a leaky ReLU on queries and keys; plain heads do not",
     GatedHeads: "its heads are gated by distances that they measure (LPSI); plain heads are not",
     ParentScaledHeads: "its heads are scaled by the source's parse (PASCAL); plain heads are not",
     WindowHeads: "its heads see only a window (local attention), which no other program supports",

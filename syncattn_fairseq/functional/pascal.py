@@ -39,7 +39,7 @@ def parent_gaussian(parents: Tensor, length: int, std: float = 1.0) -> Tensor:
         parents: p, ``(..., T)`` columns, counted from 0, maybe between two; NaN = no parent.
         length: the number of columns.
         std: σ, in columns. 0 keeps only the parent (Table 3b): 1 in its column, or 1/2 in each of
-            the two columns that it stands between, and 0 elsewhere.
+            the two columns that it is between, and 0 elsewhere.
 
     Returns:
         D, ``(..., T, length)``; ones in the row of a token without a parent.

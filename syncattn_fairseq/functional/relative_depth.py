@@ -1,4 +1,4 @@
-"""Dependency-based relative positions: how much deeper a key stands in the tree than the query.
+"""Dependency-based relative positions: how much deeper a key is in the tree than the query.
 
 Omote, Tamura and Ninomiya, *Dependency-Based Relative Positional Encoding for Transformer NMT*,
 RANLP 2019: Shaw et al.'s (2018) relative positions, with depths in place of positions.

@@ -1,4 +1,4 @@
-"""What all models do, whatever runs them: split text, make batches, put results in order."""
+"""What models do in every format: split text, make batches, put results in order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Model(ABC):
 
         Args:
             sentences: the sources.
-            translations: of each; those that the model finds itself where they are left out.
+            translations: one for each source; None: the model's own.
 
         Raises:
             DataError: the model has no dependency heads; also as in `translate`.
@@ -73,7 +73,7 @@ class Model(ABC):
 
         Args:
             sentences: the sources.
-            translations: of each; those that the model finds itself where they are left out.
+            translations: one for each source; None: the model's own.
             layer: decoder layer, from 1; None: the one that the model aligns with.
             head: one of the layer's heads, from 1; None: their mean.
 
@@ -89,7 +89,7 @@ class Model(ABC):
 
         Args:
             sentences: the sources.
-            translations: of each; those that the model finds itself where they are left out.
+            translations: one for each source; None: the model's own.
 
         Raises:
             DataError: the model measures none; also as in `translate`.

@@ -37,7 +37,7 @@ class BackwardCrossAttention(Part, MultiheadAttention):
     """fairseq's cross-attention that, in teacher forcing, returns its backward attention as well.
 
     The backward attention is the softmax over the target positions of the transposed logits. It is
-    returned beside the ordinary one, in the same tensor ``(H, B, T, 2 S)``: first T × S
+    returned with the ordinary one, in the same tensor ``(H, B, T, 2 S)``: first T × S
     probabilities over the source, then T × S probabilities over the target (each of the latter's
     columns sums to one). It is one tensor because fairseq's decoder layer passes on nothing else,
     with or without activation checkpointing.

@@ -1,4 +1,4 @@
-"""What every syntactic part of a model tells about itself."""
+"""The base class of a model's syntactic parts."""
 
 from typing import Any, ClassVar
 

@@ -150,7 +150,7 @@ def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) 
         else:
             same = set(manifest.shards) & set(earlier.shards)
             usable = {shard for shard in same if shard.folder(folder) in finished}
-            cause = "cut differently" if manifest.text == earlier.text else "the text has changed"
+            cause = "split differently" if manifest.text == earlier.text else "the text has changed"
         if stale := len(finished) - len(usable):
             say(f"{folder}: {stale} finished shards are parsed again: {cause}")
     for entry in finished - {shard.folder(folder) for shard in usable}:

@@ -282,7 +282,7 @@ def _fill(part: _Part, url: str, expected: _Expected) -> None:
             return
         except _Failure as failure:
             failures.append(f"{place}: {failure}")
-    again = "run the same command again to go on where it stopped, " if part.size else ""
+    again = "run the same command again to continue, " if part.size else ""
     raise DataError(
         f"{part.target}: not downloaded ({'; '.join(failures)}); {again}name a mirror in "
         f"{MIRRORS}, or put the file there by hand"

@@ -118,7 +118,7 @@ def commands_of(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
     except ValueError as error:
         raise DataError(f"{text!r}: {error}; quote as in a shell") from None
     if pipes and not all(commands):
-        raise DataError(f"{text!r}: a command is missing beside a |")
+        raise DataError(f"{text!r}: a command is missing next to a |")
     return [tuple(command) for command in commands]
 
 

@@ -39,7 +39,7 @@ def arcs(prefix: str = "") -> alt.LayerChart:
 
     Data ``words``: ``word``; ``gold`` and ``predicted`` heads, from 1, 0 = root, null = none;
     ``label``, the gold relation or ``""``; ``causal``, whether the model cannot look ahead and so
-    is not asked for heads to the right, which are pale.
+    cannot find heads to the right, which are pale.
     """
     words = _judged(_words(alt.Chart(alt.NamedData(prefix + "words"))))
     return _picture(
@@ -53,8 +53,8 @@ def arcs(prefix: str = "") -> alt.LayerChart:
 def pair(prefix: str = "") -> alt.LayerChart:
     """Draw a sentence above its translation: the parses of both, and the links between them.
 
-    All of it is predicted; what is wrong is orange. Heads that a decoder was not asked for, since
-    they come later, are left out.
+    All of it is predicted; what is wrong is orange. Heads that come later, where a
+    decoder cannot look, are left out.
 
     Data ``items``: first a row for each word of the source, then for each of the target, with
     ``side``, ``source`` or ``target``, and what `arcs` takes; then one for each link with ``side``
@@ -98,10 +98,10 @@ def pair(prefix: str = "") -> alt.LayerChart:
 
 
 def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
-    """Draw a matrix of weights, the darker the larger, with rings around what is gold.
+    """Draw a matrix of weights, darker for larger ones, with rings around gold.
 
     Data ``rows`` and ``columns``: ``word`` of each; ``cells``: ``row``, ``column``, from 0,
-    ``weight``, from 0 to 1, ``text``, what a tooltip says, and ``shown``, what stands in the cell;
+    ``weight``, from 0 to 1, ``text``, what a tooltip says, and ``shown``, the text in the cell;
     ``gold``: ``row``, ``column``.
     """
     cells = _cells(prefix + "cells")
@@ -123,7 +123,7 @@ def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
 
 
 def links(prefix: str = "") -> alt.LayerChart:
-    """Draw an alignment: gold links as frames, sure ones whole, possible ones dashed.
+    """Draw an alignment: gold links as frames, solid if sure, dashed if possible.
 
     What is predicted is a blue square if gold has it, an orange one if not.
 

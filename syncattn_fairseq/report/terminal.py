@@ -27,8 +27,8 @@ def draw_arcs(
 
     Args:
         words: the sentence's words.
-        heads: each word's head, from 1, 0 = root; None if a decoder is not asked, since the gold
-            head is to the right of the word.
+        heads: each word's head, from 1, 0 = root; None if a decoder cannot look at the gold head,
+            which is to the right of the word.
         gold: the right heads; wrong heads are marked with a cross, followed by the right one.
         labels: the relations' labels, if known.
     """

@@ -1,4 +1,4 @@
-"""The bilingual word list of the embedded corpus, as tables.
+"""The bilingual word list of the built-in corpus, as tables.
 
 Each table pairs English with German one to one. A class of nouns or verbs has its own syntactic
 use (persons are subjects, a creation verb in the past is a relative clause, ...), so that the

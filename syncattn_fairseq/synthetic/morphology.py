@@ -1,4 +1,4 @@
-"""The inflection of English and German words, as far as the embedded corpus needs it.
+"""The inflection of English and German words, as far as the built-in corpus needs it.
 
 Cases are ``nom``, ``acc`` and ``dat``. A German slot for endings is a case and a gender, where the
 plural counts as a fourth gender ``pl``.

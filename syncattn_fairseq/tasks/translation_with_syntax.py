@@ -33,13 +33,13 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     """fairseq's options for translation, and ours."""
 
     upsample_primary: int = field(
-        default=1, metadata={"help": "how often to repeat train beside train1, train2, ..."}
+        default=1, metadata={"help": "how often to repeat train if there are train1, train2, ..."}
     )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = field(  # type: ignore[valid-type]
         default="stop",
         metadata={
-            "help": "if text to translate has no parses, but the model reads them: stop, or go on "
-            "without them (no scaling, unknown labels)"
+            "help": "if text to translate has no parses, but the model reads them: stop, or "
+            "continue without them (no scaling, unknown labels)"
         },
     )
     input_heads: Optional[str] = field(  # noqa: UP045 (fairseq reads it)
@@ -318,7 +318,7 @@ class TranslationWithSyntaxTask(TranslationTask):
 
     @contextmanager
     def _analysis_output(self) -> Iterator[TextIO]:
-        """Open the output for them: standard output, or a file beside fairseq's own."""
+        """Open the output for them: standard output, or a file next to fairseq's own."""
         if self.cfg.results_path is None:
             yield sys.stdout
             return

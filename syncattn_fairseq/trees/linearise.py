@@ -1,6 +1,6 @@
 """Write trees as sequences of tokens, which a sequence-to-sequence model can learn to output.
 
-Tokens are separated by white space; do not cut them into subwords::
+Tokens are separated by white space; do not split them into subwords::
 
     (S (NP (DT) (NN) ) (VP (VBZ) ) (.) )            the man sleeps .
     (root (nsubj (det) XX ) XX (punct) )            the same as dependencies

@@ -116,7 +116,7 @@ def test_shards_of_changed_lines_are_parsed_again(run: Run) -> None:
 def test_shards_cut_otherwise_are_parsed_again(run: Run) -> None:
     run(stop_after=4)
     assert run(count=2) == [0, 1]
-    assert "4 finished shards are parsed again: cut differently" in run.said[0]
+    assert "4 finished shards are parsed again: split differently" in run.said[0]
     assert run.outputs["heads"].read_text().splitlines() == HEADS
 
 

@@ -1,4 +1,4 @@
-"""What every kind of attention head is made of."""
+"""The base class of all kinds of attention heads."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,8 +81,8 @@ class Heads(Part, nn.Module):
     """Some heads of one self-attention layer, all of one kind; here, ordinary heads.
 
     A kind of head is one class. It defines its options (:class:`Options`) and which values are
-    impossible (:meth:`check`), in which layers it stands and how many heads it takes there
-    (:meth:`list_layers`, :meth:`count_wanted`), what it reads of the batch (:meth:`list_fields`,
+    impossible (:meth:`check`), which layers have such heads and how many (:meth:`list_layers`,
+    :meth:`count_wanted`), what it reads from the batch (:meth:`list_fields`,
     and :attr:`view` when it attends), how it attends (:meth:`attend`, or one of the smaller
     :meth:`bias` and :meth:`rewrite_query`), what it shows to losses and printers (:attr:`shown`,
     :meth:`show`) and whether it could be an ordinary head with other projections (:attr:`folds`).

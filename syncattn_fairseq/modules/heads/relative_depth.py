@@ -1,4 +1,4 @@
-"""Heads that see how much deeper in the tree a key stands than the query (Omote et al., 2019)."""
+"""Heads that see how much deeper in the tree a key is than the query (Omote et al., 2019)."""
 
 from dataclasses import dataclass, field
 from typing import Any
