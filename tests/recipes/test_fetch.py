@@ -183,7 +183,7 @@ def test_a_server_without_ranges_is_not_asked_for_ever(
     server: Server, url: str, here: Path
 ) -> None:
     server.ranges, server.cuts = False, [70_000] * 99
-    with pytest.raises(DataError, match="run the same command again to go on"):
+    with pytest.raises(DataError, match="run the same command again to continue"):
         fetch(url, here)
     assert len(server.requests) == 4
 

@@ -47,7 +47,7 @@ def test_words_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert unset_variables(line(*words_of("a $OTHER ${THIRD} $MODEL"))) == ["OTHER", "THIRD"]
     assert words_of("") == []
     for bad in ("a 'b", "a |", "| b", "a | | b"):
-        with pytest.raises(DataError, match="quotation|missing beside"):
+        with pytest.raises(DataError, match="quotation|missing next to"):
             commands_of(bad)
 
 
