@@ -61,8 +61,13 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
     return output
 
 
-def run_for_updates(command: Sequence[str], folder: Path, updates: int, seconds: float) -> str:
-    """Train for some updates and then for some seconds, and kill it; return what was printed."""
+def run_for_updates(
+    command: Sequence[str], folder: Path, updates: int, seconds: float
+) -> tuple[str, bool]:
+    """Train for some updates and then for some seconds, and kill it.
+
+    Returns what was printed, and whether the training was still running.
+    """
     process = start(command, folder)
     assert process.stdout is not None
     printed = []
@@ -73,7 +78,8 @@ def run_for_updates(command: Sequence[str], folder: Path, updates: int, seconds:
             break
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
-    return "".join(printed) + process.communicate()[0]
+    printed.append(process.communicate()[0])
+    return "".join(printed), process.returncode == -signal.SIGKILL
 
 
 def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
@@ -103,28 +109,29 @@ def kill_training(folder: Path, kills: int, generator: random.Random) -> list[st
         *("--encoder-embed-dim=64", "--encoder-ffn-embed-dim=2048", "--encoder-attention-heads=4"),
         *("--decoder-ffn-embed-dim=2048", "--decoder-attention-heads=4", "--cpu", "--seed=1"),
         *("--criterion=label_smoothed_cross_entropy_with_syntax", "--optimizer=adam", "--lr=1e-3"),
-        *("--max-tokens=600", "--max-update=24", "--save-interval-updates=1"),
+        *("--max-tokens=600", f"--max-update={4 + 3 * kills}", "--save-interval-updates=1"),
         *("--keep-interval-updates=3", "--log-format=json", "--log-interval=1"),
     ]
     straight = losses(run([*command, "--save-dir=straight"], folder))
+    resumed = [*command, "--save-dir=killed"]
     faults = []
-    known: dict[int, str] = {}
+    logged: set[tuple[int, str]] = set()
     for number in range(kills):
         updates = generator.randint(1, 3)
-        resumed = [*command, "--save-dir=killed"]
-        found = losses(run_for_updates(resumed, folder, updates, generator.uniform(0, 0.4)))
-        known |= found
-        print(f"training: kill {number + 1}, {len(known)} updates known", flush=True)
+        output, killed = run_for_updates(resumed, folder, updates, generator.uniform(0, 0.4))
+        logged |= losses(output).items()
+        late = "" if killed else ", too late"
+        print(f"training: kill {number + 1}, {len(logged)} losses logged{late}", flush=True)
         if generator.random() < 0.2:  # what a kill of other software leaves: half a file
             last = folder / "killed" / "checkpoint_last.pt"
-            if last.exists() and list((folder / "killed").glob("checkpoint_1_*.pt")):
+            if last.exists() and list((folder / "killed").glob("checkpoint_*_*.pt")):
                 os.truncate(last, last.stat().st_size // 2)
                 print("training: checkpoint_last.pt is cut in half", flush=True)
-    known |= losses(run([*command, "--save-dir=killed"], folder))
-    wrong = [update for update in known if known[update] != straight[update]]
+    logged |= losses(run(resumed, folder)).items()
+    wrong = sorted(logged - straight.items())
     if wrong:
-        faults.append(f"training: other losses at updates {wrong}")
-    if max(known) != max(straight):
+        faults.append(f"training: other losses: {wrong}")
+    if max(logged)[0] != max(straight):
         faults.append("training: did not come to its end")
     for path in (folder / "killed").iterdir():
         if not path.name.startswith("checkpoint") or path.suffix != ".pt":
