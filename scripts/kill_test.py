@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Kill commands at random moments; run again, they must give the same result as without kills.
+"""Kills commands at random moments: the same command must then give what it would have given.
 
-Trains, parses, binarises and learns subwords on a small generated corpus, first without and then
-with kills. Exits with status 1 if a loss or a byte differs, or a file is left over.
+Trains, parses, binarises and learns subwords on a small drawn corpus, once to the end and then with
+kills. Ends with status 1 where a loss or a byte differs, or a file is left over.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import syncattn_fairseq
 BIN = Path(sys.executable).parent
 PLUGIN = Path(syncattn_fairseq.__file__).parent
 
-#: A slow parser for syncattn-parse.
+#: A parser for syncattn-parse that takes its time.
 PARSER = """\
 import sys, time
 for line in sys.stdin:
@@ -61,8 +61,13 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
     return output
 
 
-def run_for_updates(command: Sequence[str], folder: Path, updates: int, seconds: float) -> str:
-    """Train for some updates and then some seconds, and kill it; return what it printed."""
+def run_for_updates(
+    command: Sequence[str], folder: Path, updates: int, seconds: float
+) -> tuple[str, bool]:
+    """Train for some updates and then for some seconds, and kill it.
+
+    Returns what was printed, and whether the training was still running.
+    """
     process = start(command, folder)
     assert process.stdout is not None
     printed = []
@@ -73,11 +78,12 @@ def run_for_updates(command: Sequence[str], folder: Path, updates: int, seconds:
             break
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
-    return "".join(printed) + process.communicate()[0]
+    printed.append(process.communicate()[0])
+    return "".join(printed), process.returncode == -signal.SIGKILL
 
 
 def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
-    """Read files and the files in folders; None for logs, which have times and paths."""
+    """Read files and what is in folders; None for what tells times or paths."""
     found: dict[str, bytes | None] = {}
     for name in names:
         for path in sorted([folder / name, *(folder / name).rglob("*")]):
@@ -96,35 +102,36 @@ def losses(output: str) -> dict[int, str]:
 
 
 def kill_training(folder: Path, kills: int, generator: random.Random) -> list[str]:
-    """Kill trainings that spend most of their time writing checkpoints."""
+    """Kill trainings, most of their time spent in writing checkpoints."""
     command = [
         *("fairseq-train", "bin", f"--user-dir={PLUGIN}", "--task=translation_with_syntax"),
         *("--arch=transformer_syncattn", "--encoder-layers=2", "--decoder-layers=2"),
         *("--encoder-embed-dim=64", "--encoder-ffn-embed-dim=2048", "--encoder-attention-heads=4"),
         *("--decoder-ffn-embed-dim=2048", "--decoder-attention-heads=4", "--cpu", "--seed=1"),
         *("--criterion=label_smoothed_cross_entropy_with_syntax", "--optimizer=adam", "--lr=1e-3"),
-        *("--max-tokens=600", "--max-update=24", "--save-interval-updates=1"),
+        *("--max-tokens=600", f"--max-update={4 + 3 * kills}", "--save-interval-updates=1"),
         *("--keep-interval-updates=3", "--log-format=json", "--log-interval=1"),
     ]
     straight = losses(run([*command, "--save-dir=straight"], folder))
+    resumed = [*command, "--save-dir=killed"]
     faults = []
-    known: dict[int, str] = {}
+    logged: set[tuple[int, str]] = set()
     for number in range(kills):
         updates = generator.randint(1, 3)
-        resumed = [*command, "--save-dir=killed"]
-        found = losses(run_for_updates(resumed, folder, updates, generator.uniform(0, 0.4)))
-        known |= found
-        print(f"training: kill {number + 1}, {len(known)} updates known", flush=True)
+        output, killed = run_for_updates(resumed, folder, updates, generator.uniform(0, 0.4))
+        logged |= losses(output).items()
+        late = "" if killed else ", too late"
+        print(f"training: kill {number + 1}, {len(logged)} losses logged{late}", flush=True)
         if generator.random() < 0.2:  # half a file, as other software may leave when killed
             last = folder / "killed" / "checkpoint_last.pt"
-            if last.exists() and list((folder / "killed").glob("checkpoint_1_*.pt")):
+            if last.exists() and list((folder / "killed").glob("checkpoint_*_*.pt")):
                 os.truncate(last, last.stat().st_size // 2)
                 print("training: checkpoint_last.pt is cut in half", flush=True)
-    known |= losses(run([*command, "--save-dir=killed"], folder))
-    wrong = [update for update in known if known[update] != straight[update]]
+    logged |= losses(run(resumed, folder)).items()
+    wrong = sorted(logged - straight.items())
     if wrong:
-        faults.append(f"training: different losses at updates {wrong}")
-    if max(known) != max(straight):
+        faults.append(f"training: different losses: {wrong}")
+    if max(logged)[0] != max(straight):
         faults.append("training: did not finish")
     for path in (folder / "killed").iterdir():
         if not path.name.startswith("checkpoint") or path.suffix != ".pt":
@@ -159,12 +166,12 @@ def kill_files(
         if content(folder, outputs).keys() == straight.keys():
             finished += 1
             if content(folder, outputs) != straight:
-                return [f"{name}: different bytes after a kill"]
+                return [f"{name}: other bytes after a kill"]
             remove()
     print(f"{name}: {kills} kills, {finished} of them too late", flush=True)
     if content(folder, outputs).keys() != straight.keys():
         run(command, folder)
-    faults = [] if content(folder, outputs) == straight else [f"{name}: different bytes"]
+    faults = [] if content(folder, outputs) == straight else [f"{name}: other bytes"]
     new = (
         {path.name for path in folder.iterdir()}
         - before

@@ -9,7 +9,6 @@ from omegaconf import OmegaConf
 
 from ..base.errors import DataError
 from ..data.fields import NOTHING, SourceFields
-from ..modules.heads.placement import check_placement
 from ..modules.options import read_layer
 from ..modules.registry import PARTS
 
@@ -70,8 +69,10 @@ def aligning_layer(layers: int) -> int:
 
 
 def check_options(cfg: Any) -> None:
-    """Raise ``ValueError`` for options that do not fit the model, such as a layer too high."""
-    check_placement(cfg)
+    """Raise ``DataError`` for options that do not fit the model, such as a layer too high.
+
+    Heads for which a layer has no room are noticed when that layer is built.
+    """
     for part in PARTS.values():
         part.check(cfg)
     read_layer(cfg, "alignment_layer", "decoder")

@@ -9,6 +9,7 @@ from typing import Any
 from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
+from ..base.errors import DataError
 from ..modules import BatchView, NumberedLayerDrop, TreeCrossAttention
 from ..modules.heads.placement import layers_that_show, names_shown
 from ..modules.layer_drop import bypass_decoder_layer
@@ -83,12 +84,12 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         For analysis only: losses need the mean.
 
         Raises:
-            ValueError: there are fewer heads.
+            DataError: there are fewer heads.
         """
         for layer in self.layers:
             heads = layer.encoder_attn.num_heads
             if head is not None and not 1 <= head <= heads:
-                raise ValueError(f"--alignment-head {head}: a decoder layer has heads 1 to {heads}")
+                raise DataError(f"--alignment-head {head}: a decoder layer has heads 1 to {heads}")
             layer.shown_head = head
 
     def extract_features(

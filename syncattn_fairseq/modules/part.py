@@ -19,7 +19,7 @@ class Part:
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Raise ``ValueError`` for options that are impossible or contradict each other.
+        """Raise ``DataError`` for options that are impossible or contradict each other.
 
         Args:
             cfg: fairseq's ``TransformerConfig``, which also has the options of all parts.

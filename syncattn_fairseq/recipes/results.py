@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataError
+from ..base.fairseq_log import read_fairseq_log
 from ..base.files import replacing
 from .run import locked
 
@@ -79,14 +80,14 @@ def read_scores(folder: Path) -> dict[str, Any]:
 
 def read_training(log: Path) -> dict[str, Any]:
     """Return updates, times and the validation with the lowest loss from a log of fairseq."""
-    epochs: dict[float, dict[str, float]] = {}
-    best: dict[str, float] = {}
+    epochs: dict[float, Mapping[str, float]] = {}
+    best: Mapping[str, float] = {}
     with log.open(encoding="utf-8", errors="replace") as file:
-        for text in file:
-            kind, numbers = _logged(text)
-            if kind == "train":
+        for logged in read_fairseq_log(file):
+            numbers = logged.numbers
+            if logged.kind == "train":
                 epochs[numbers["epoch"]] = numbers
-            elif kind == "valid" and numbers["loss"] <= best.get("loss", numbers["loss"]):
+            elif logged.kind == "valid" and numbers["loss"] <= best.get("loss", numbers["loss"]):
                 best = numbers
     last = list(epochs.values())[-1] if epochs else {}
     found: dict[str, Any] = {
@@ -98,25 +99,6 @@ def read_training(log: Path) -> dict[str, Any]:
         if seconds:
             found["updates_per_second"] = round(last["num_updates"] / seconds, 3)
     return found
-
-
-def _logged(text: str) -> tuple[str | None, dict[str, float]]:
-    """Return what a line of fairseq-hydra-train's log is about, and its numbers by name."""
-    found = re.search(r"\[(train|valid)\]\[INFO\] - (.*)", text)
-    if not found:
-        return None, {}
-    kind, said = found.groups()
-    if said.startswith("{"):
-        pairs = {k.removeprefix(f"{kind}_"): v for k, v in json.loads(said).items()}
-    else:
-        pairs = dict(part.split(maxsplit=1) for part in said.split(" | ") if " " in part.strip())
-    numbers = {}
-    for name, value in pairs.items():
-        try:
-            numbers[name] = float(value)
-        except ValueError:  # text
-            continue
-    return kind, numbers
 
 
 def load_results(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, ask_for_parents
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
@@ -300,7 +301,7 @@ def test_one_head_can_be_shown_in_the_place_of_the_mean() -> None:
         torch.testing.assert_close(torch.stack(heads).mean(0), mean)
         model.decoder.show_head(None)
         torch.testing.assert_close(model(**batch, alignment_layer=layer)[1]["attn"][0], mean)
-    with pytest.raises(ValueError, match="--alignment-head 3: a decoder layer has heads 1 to 2"):
+    with pytest.raises(DataError, match="--alignment-head 3: a decoder layer has heads 1 to 2"):
         model.decoder.show_head(3)
 
 
@@ -376,8 +377,10 @@ def test_hydras_configuration_builds_the_same_model() -> None:
             {"pascal_layers": "1", "pascal_heads": 2},
             "--pascal-heads 2: encoder layer 1 has 2 heads, of which 1 are dependency heads",
         ),
-        ({"pascal_std": -0.1}, "--pascal-std -0.1"),
-        ({"parent_ignoring": 1.5}, "--parent-ignoring 1.5"),
+        ({"pascal_std": -0.1}, "--pascal-std -0.1: must be 0 or more"),
+        ({"parent_ignoring": 1.5}, "--parent-ignoring 1.5: a probability is 0 to 1"),
+        ({"parent_ignoring": -0.1}, "--parent-ignoring -0.1"),
+        ({"distance_look_back": -1}, "--distance-look-back -1: must be 0 or more"),
         ({"distance_layers": "2,3"}, "--distance-layers 2,3: the encoder has layers 1 to 2"),
         (
             {"distance_layers": "1,2", "distance_sync_layers": "2"},
@@ -392,13 +395,20 @@ def test_hydras_configuration_builds_the_same_model() -> None:
             {"supervised_gate_temperature": 0.0},
             "--supervised-gate-temperature 0.0: must be above 0",
         ),
+        ({"supervised_gate_temperature": float("nan")}, "--supervised-gate-temperature nan: must"),
         ({"relative_depth_limit": 0}, "--relative-depth-limit 0: must be 1 or more"),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         build.model("transformer_dbsa_tiny", **options)
+
+
+def test_the_smallest_and_largest_values_are_possible() -> None:
+    options = {"distance_look_back": 0, "local_window": 0, "relative_depth_limit": 1}
+    for ignoring in (0.0, 1.0):
+        build.model("syntax_transformer_tiny", pascal_std=0.0, parent_ignoring=ignoring, **options)
 
 
 def count(layer: Any, kind: str) -> int:
@@ -435,6 +445,27 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     assert (lisa.encoder.showing["dependency"], lisa.decoder.showing["dependency"]) == ([1], [])
     sh = build.model("transformer_sh", encoder_layers=1, decoder_layers=1)
     assert sh.encoder.label_embedding.embedding_dim == 10
+
+
+def test_heads_have_the_settings_of_the_papers() -> None:
+    layers = {
+        "distance_layers": "1",
+        "pascal_layers": "2",
+        "supervised_gate_layers": "3",
+        "relative_depth_layers": "4",
+    }
+    model = build.model("syntax_transformer_tiny", encoder_layers=4, **layers)
+    gated, scaled, supervised, relative = (
+        layer.self_attn.heads[kind]
+        for layer, kind in zip(
+            model.encoder.layers,
+            ("gated", "parent_scaled", "supervised_gate", "relative_depth"),
+            strict=True,
+        )
+    )
+    assert (gated.temperature, supervised.temperature) == (1, 10)
+    assert (scaled.parents, scaled.std, scaled.ignoring) == ("parse", 1, 0)
+    assert relative.embedding.shape == (8 + 1 + 8, 32)
 
 
 def test_parents_scale_the_last_heads_of_the_layers_that_have_such() -> None:

@@ -329,6 +329,34 @@ def test_rows_of_ones_make_ordinary_heads(scaled: int) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("kinds", "fairseqs"),
+    [
+        ({"heads": 0}, True),
+        ({"heads": 1}, True),
+        ({"heads": 2, "key_bias": True}, True),
+        ({"heads": 1, "parser": "dot"}, True),
+        *((kinds, False) for kinds in KINDS),
+    ],
+    ids=str,
+)
+def test_fairseqs_fused_attention_does_the_work_where_it_can(
+    kinds: dict[str, Any], fairseqs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    forward = MultiheadAttention.forward
+    monkeypatch.setattr(
+        MultiheadAttention,
+        "forward",
+        lambda *args, **more: calls.append(1) or forward(*args, **more),
+    )
+    attention = make(**kinds)
+    x = torch.randn(5, 1, D).double()
+    show_parents(attention, torch.tensor([PARENTS]).double())
+    attention(x, x, x, need_weights=False)
+    assert bool(calls) == fairseqs
+
+
 def test_dropout_leaves_out_attention_of_every_kind() -> None:
     for kinds in KINDS:
         attention = make(**kinds).train()

@@ -42,6 +42,20 @@ def test_json_and_hydra(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_not_a_finite_number_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(
+        "2026-01-01 | INFO | valid | epoch 001 | loss inf | nll_loss nan | sync_loss 1e+03 | "
+        "num_updates 150\n"
+        '2026-01-01 | INFO | valid | {"valid_loss": null, "valid_sync_loss": "2", '
+        '"valid_num_updates": "160"}\n'
+        '2026-01-01 | INFO | valid | {"valid_loss": "3", "valid_num_upd\n'
+    )
+    assert read_training_log(tmp_path / "log") == [
+        Point("sync_loss", "valid", 150, 1000.0),
+        Point("sync_loss", "valid", 160, 2.0),
+    ]
+
+
 def test_a_log_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("H-0\t-1\tx\n")
     with pytest.raises(DataError, match="no loss was logged here"):

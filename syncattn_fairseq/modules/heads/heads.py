@@ -195,7 +195,7 @@ def split_heads(projected: Tensor, head_dim: int) -> Tensor:
 def masked_softmax(scores: Tensor, padding_mask: Tensor | None, causal: bool) -> Tensor:
     """Normalise ``(B, h, T, T)`` scores over the columns that are neither padding nor future."""
     lowest = torch.finfo(scores.dtype).min
-    if causal and scores.size(-2) > 1:
+    if causal:
         future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         scores = scores.masked_fill(future, lowest)
     if padding_mask is not None:

@@ -145,7 +145,7 @@ class ParentScaledHeads(Heads):
             weights = torch.full((batch, length, length), peak, dtype=dtype, device=device)
         else:
             if self.parents == "self":
-                own = torch.arange(length, dtype=dtype, device=device)
+                own = torch.arange(length, device=device)
                 positions = own.expand(batch, length)
             else:
                 reader = "the model's parent-scaled heads"

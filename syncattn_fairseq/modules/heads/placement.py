@@ -57,15 +57,6 @@ def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
     return {kind: counts[kind] for kind in sorted(counts, key=lambda k: places.index(k.place))}
 
 
-def check_placement(cfg: Any) -> None:
-    """Raise ``DataError`` for heads that cannot be where the options want them."""
-    for side in SIDES:
-        for layer in range(1, getattr(cfg, side).layers + 1):
-            place_heads(cfg, side, layer)
-        for kind in list_kinds():
-            kind.list_layers(cfg, side)  # raises for layers that do not exist
-
-
 def names_shown() -> list[str]:
     """List what heads can show, by name."""
     return sorted({kind.shown for kind in list_kinds() if kind.shown})

@@ -7,6 +7,7 @@ import torch
 from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
+from ...base.errors import DataError
 from ...data.fields import NOTHING, SourceField, SourceFields
 from ...data.subwords import NO_HEAD, NO_TOKEN
 from ...data.tree_distances import lay_out_trees
@@ -89,9 +90,9 @@ class SupervisedGateHeads(Heads):
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check the temperature."""
-        if cfg.supervised_gate_temperature <= 0:
-            value = cfg.supervised_gate_temperature
-            raise ValueError(f"--supervised-gate-temperature {value}: must be above 0")
+        value = cfg.supervised_gate_temperature
+        if not value > 0:
+            raise DataError(f"--supervised-gate-temperature {value}: must be above 0")
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:

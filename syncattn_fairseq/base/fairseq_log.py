@@ -1,0 +1,54 @@
+"""The numbers that fairseq logs while it trains, in its formats ``simple`` and ``json``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+_LINE = re.compile(  # of fairseq-train, or of fairseq-hydra-train
+    r"(?:\| |\[)(train_inner|train|valid)(?: \| |\]\[INFO\] - )(.*)"
+)
+_NUMBER = re.compile(r"(\w+)[= ](-?(?:[\d.]+(?:e[-+]?\d+)?|inf|nan))(?=[,\s]|$)")
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One line of numbers.
+
+    Attributes:
+        kind: ``train_inner``, every ``--log-interval`` updates, or ``train`` or ``valid``, once per
+            epoch or validation.
+        numbers: by name, such as ``loss``, ``num_updates`` and ``train_wall``.
+    """
+
+    kind: str
+    numbers: Mapping[str, float]
+
+
+def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:
+    """Yield what lines of a log say in numbers; other lines are skipped."""
+    for line in lines:
+        if match := _LINE.search(line):
+            kind, text = match.groups()
+            if numbers := dict(_json(kind, text) if text.startswith("{") else _simple(text)):
+                yield Logged(kind, numbers)
+
+
+def _simple(text: str) -> Iterator[tuple[str, float]]:
+    for name, value in _NUMBER.findall(text):
+        yield name, float(value)
+
+
+def _json(kind: str, text: str) -> Iterator[tuple[str, float]]:
+    try:
+        pairs = json.loads(text)
+    except ValueError:  # a line that was cut off
+        return
+    for name, value in pairs.items():
+        try:
+            # At the end of an epoch, fairseq puts the kind before each name.
+            yield name.removeprefix(f"{kind}_"), float(value)
+        except (TypeError, ValueError):  # null, or text
+            continue

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import fields
+
+import pytest
+import torch
+
+from syncattn_fairseq.modules import BatchView
+from syncattn_fairseq.modules.heads import (
+    DependencyHeads,
+    GatedHeads,
+    Heads,
+    ParentScaledHeads,
+    RelativeDepthHeads,
+    SupervisedGateHeads,
+    WindowHeads,
+)
+
+KINDS = (
+    DependencyHeads,
+    GatedHeads,
+    ParentScaledHeads,
+    RelativeDepthHeads,
+    SupervisedGateHeads,
+    WindowHeads,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_heads_made_by_hand_are_those_of_the_default_options(kind: type[Heads]) -> None:
+    view = BatchView()
+    options = Namespace(**{option.name: option.default for option in fields(kind.Options)})
+    by_options, by_hand = kind.build(options, "encoder", 2, 4, view), kind(2, 4, view)
+    for name, value in vars(by_options).items():
+        if not name.startswith("_"):
+            assert getattr(by_hand, name) == value, name
+    shapes, same = (
+        {name: parameter.shape for name, parameter in heads.named_parameters()}
+        for heads in (by_options, by_hand)
+    )
+    assert shapes == same
+
+
+def test_the_convolution_of_distances_starts_as_a_linear_layer_does() -> None:
+    torch.manual_seed(0)
+    heads = GatedHeads(8, 64, BatchView(), look_back=3)
+    limit = torch.nn.Linear(4 * 64, 8).weight.abs().max().item()
+    assert heads.weight.abs().max().item() == pytest.approx(limit, rel=0.01)
+    assert heads.weight.min() < -0.99 * limit and heads.weight.max() > 0.99 * limit
+
+
+def test_ordinary_heads_have_nothing_to_show() -> None:
+    with pytest.raises(NotImplementedError, match="^Heads shows nothing"):
+        Heads(1, 2, BatchView()).show(None, None, False)  # type: ignore[arg-type]
