@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )
     learn.add_argument(
-        "--type", choices=MODEL_TYPES, default="bpe", help="how to choose them (default: bpe)"
+        "--type", choices=MODEL_TYPES, default="bpe", help="kind of subwords (default: bpe)"
     )
     apply = add_command(
         commands,

@@ -87,9 +87,9 @@ def _ratio(value: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-clean",
-        "Write the pairs of tokenised text whose sides both have words, and not too many, to "
-        "PREFIX.SRC and PREFIX.TGT. The sentences do not change, except that U+2581, which would "
-        f"stop syncattn-bpe, becomes {REPLACEMENT}.",
+        "Remove pairs of tokenised text with an empty, too long or uneven side, and write the "
+        "others to PREFIX.SRC and PREFIX.TGT. Sentences do not change, except that U+2581, which "
+        f"would stop syncattn-bpe, becomes {REPLACEMENT}.",
         example="syncattn-clean --languages en de --input all/train --output words/train \\\n"
         "--max-words 100 --ratio 2",
     )
@@ -100,10 +100,10 @@ def _parser() -> argparse.ArgumentParser:
         "--input", type=Path, required=True, metavar="PREFIX", help="read PREFIX.SRC and PREFIX.TGT"
     )
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="PREFIX", help="the pairs that are kept"
+        "--output", type=Path, required=True, metavar="PREFIX", help="write the pairs that are kept"
     )
     parser.add_argument(
-        "--max-words", type=positive, metavar="N", help="on either side (default: any number)"
+        "--max-words", type=positive, metavar="N", help="the most words on a side (default: any)"
     )
     parser.add_argument(
         "--ratio",
@@ -116,13 +116,13 @@ def _parser() -> argparse.ArgumentParser:
         "--every",
         type=positive,
         metavar="N",
-        help="of the pairs that are kept, write every N-th to --held-out instead, for validation",
+        help="write every N-th of the kept pairs to --held-out instead, for validation",
     )
     parser.add_argument(
         "--last",
         type=positive,
         metavar="N",
-        help="of the last N pairs, write those that are kept to --held-out",
+        help="write those of the last N pairs that are kept to --held-out instead",
     )
     parser.add_argument(
         "--exclude",
@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
         "set, ignoring spaces and capitals",
     )
     parser.add_argument(
-        "--held-out", type=Path, metavar="PREFIX", help="the pairs of --every or --last"
+        "--held-out", type=Path, metavar="PREFIX", help="write the pairs of --every or --last"
     )
     return parser
 

@@ -27,12 +27,12 @@ def _parser() -> argparse.ArgumentParser:
         "and labels, word alignments, phrase structure and CoNLL-U.",
         example="syncattn-corpus words --train 20000 --seed 1",
     )
-    parser.add_argument("directory", type=Path, help="where to write; made if it does not exist")
+    parser.add_argument("directory", type=Path, help="output folder; created if missing")
     for split, size in (("train", 20000), ("valid", 500), ("test", 500)):
         parser.add_argument(
             f"--{split}", type=positive, default=size, metavar="N", help=f"pairs (default: {size})"
         )
-    parser.add_argument("--seed", type=int, default=1, help="which corpus to draw (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     return parser
 
 

@@ -95,17 +95,19 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
     )
     parser.add_argument(
-        "--data", metavar="FOLDER", help="its dictionaries; default: where training had them"
+        "--data", metavar="FOLDER", help="folder of its dictionaries (default: as in training)"
     )
     parser.add_argument(
         "--subwords",
         nargs="+",
         type=Path,
         metavar="MODEL",
-        help="of sentencepiece or subword-nmt; two if source and target have their own",
+        help="subword model, sentencepiece or subword-nmt; two if source and target have their own",
     )
     parser.add_argument(
-        "--source-parser", metavar="NAME", help="for models that read parses, such as stanza:en"
+        "--source-parser",
+        metavar="NAME",
+        help="parser for models that read parses, such as stanza:en",
     )
 
 
@@ -127,9 +129,9 @@ def _parser() -> argparse.ArgumentParser:
         "is any: PREFIX.heads.en, PREFIX.labels.en, PREFIX.trees.en, PREFIX.align",
     )
     parser.add_argument("--number", type=positive, default=1, help="which sentence, from 1")
-    parser.add_argument("-s", "--source-lang", default="en", help="default: en")
-    parser.add_argument("-t", "--target-lang", default="de", help="default: de")
-    parser.add_argument("--layer", type=positive, help="for alignment or distances, from 1")
+    parser.add_argument("-s", "--source-lang", default="en", help="source language (default: en)")
+    parser.add_argument("-t", "--target-lang", default="de", help="target language (default: de)")
+    parser.add_argument("--layer", type=positive, help="layer for alignment or distances, from 1")
     add_model(parser)
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE", help="picture: .svg, .png or .pdf"

@@ -17,19 +17,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-fetch",
         "Download a file unless it is there already. An interrupted download continues where it "
-        f"stopped. Mirrors, base URLs in the environment variable {MIRRORS}, are asked first, for "
-        "BASE/HOST/PATH of the URL. If no checksum is given, that of the first download is "
+        f"stopped. Mirrors, base URLs in the environment variable {MIRRORS}, are tried first, at "
+        "BASE/HOST/PATH. If no checksum is given, that of the first download is "
         f"recorded in DIR/{SUMS}, and later downloads are compared with it.",
         example="syncattn-fetch https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
-    parser.add_argument(
-        "source", metavar="URL", help="where it is (with --licence: the name of the file)"
-    )
-    parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="where to put")
-    parser.add_argument("--name", metavar="FILE", help="its name there; default: as in the URL")
+    parser.add_argument("source", metavar="URL", help="the file's URL (with --licence: its name)")
+    parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="its folder")
+    parser.add_argument("--name", metavar="FILE", help="its name there (default: as in the URL)")
     parser.add_argument("--sha256", type=_sha256, metavar="HEX", help="its checksum")
     parser.add_argument("--md5", type=_md5, metavar="HEX", help="its MD5 sum")
-    parser.add_argument("--size", type=positive, metavar="BYTES", help="how many bytes it has")
+    parser.add_argument("--size", type=positive, metavar="BYTES", help="its size")
     parser.add_argument(
         "--licence",
         metavar="TEXT",

@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     mixing.add_argument("--words", action="store_true", help="keep the words in the parses")
     mixing.add_argument(
-        "--seed", type=int, default=1, help="for the order, and for repeated parses (default: 1)"
+        "--seed", type=int, default=1, help="random seed of order and repeated parses (default: 1)"
     )
     mixing.add_argument(
         "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"

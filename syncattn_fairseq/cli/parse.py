@@ -146,7 +146,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     for source in PARSERS.values():
         source.add_options(group)
-    group.add_argument("--format", choices=FORMATS, help="of the output of --command, or --parsed")
+    group.add_argument(
+        "--format", choices=FORMATS, help="format of --command's output, or of --parsed"
+    )
     group.add_argument(
         "--parsed",
         type=Path,

@@ -162,7 +162,11 @@ def _parser() -> argparse.ArgumentParser:
         "prepare the corpus",
     )
     parser.add_argument(
-        "--seeds", nargs="+", type=_seed, metavar="N", help="of each system (default: the config's)"
+        "--seeds",
+        nargs="+",
+        type=_seed,
+        metavar="N",
+        help="random seeds, one training each for every system (default: the config's)",
     )
     parser.add_argument(
         "--jobs",

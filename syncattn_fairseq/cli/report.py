@@ -113,10 +113,10 @@ def _parser() -> argparse.ArgumentParser:
         help="show attention for the first N sentences (default: 100)",
     )
     parser.add_argument(
-        "--data", metavar="FOLDER", help="their dictionaries; default: where training had them"
+        "--data", metavar="FOLDER", help="folder of their dictionaries (default: as in training)"
     )
     parser.add_argument(
-        "--subword-model", nargs="+", metavar="FILE", help="of these models, such as bpe.model"
+        "--subword-model", nargs="+", metavar="FILE", help="their subword model, such as bpe.model"
     )
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument(

@@ -172,10 +172,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--references", required=True, help="untokenised text, may be .gz")
     parser.add_argument("--source-heads", help="gold heads of the source, for UAS")
     parser.add_argument("--target-heads", help="gold heads of the references, for UAS")
-    parser.add_argument("--source-labels", help="their labels, for UAS by label (JSON, report)")
-    parser.add_argument("--target-labels", help="the same for the references")
-    parser.add_argument("--source-trees", help="gold phrase structure, to score induced trees")
-    parser.add_argument("--target-trees", help="the same for the references")
+    parser.add_argument(
+        "--source-labels", help="gold labels of the source, for UAS by label (JSON, report)"
+    )
+    parser.add_argument("--target-labels", help="gold labels of the references")
+    parser.add_argument(
+        "--source-trees", help="gold phrase structure of the source, for induced trees"
+    )
+    parser.add_argument("--target-trees", help="gold phrase structure of the references")
     parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
     parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
     parser.add_argument(

@@ -128,9 +128,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--number", type=positive, nargs="+", default=[1], help="which sentences, from 1"
     )
-    parser.add_argument("-s", "--source-lang", default="en", help="default: en")
-    parser.add_argument("-t", "--target-lang", default="de", help="default: de")
-    parser.add_argument("--layer", type=positive, help="for alignment and trees, from 1")
+    parser.add_argument("-s", "--source-lang", default="en", help="source language (default: en)")
+    parser.add_argument("-t", "--target-lang", default="de", help="target language (default: de)")
+    parser.add_argument("--layer", type=positive, help="layer for alignment and trees, from 1")
     parser.add_argument("--conllu", action="store_true", help="print only the parses, in CoNLL-U")
     add_model(parser)
     return parser

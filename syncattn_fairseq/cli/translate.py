@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=1.0,
         metavar="X",
-        help="as of fairseq-generate: above 1, longer translations are preferred (1)",
+        help="as in fairseq-generate: above 1, longer translations are preferred (1)",
     )
     parser.add_argument("--device", help="cpu or cuda (a GPU if there is one)")
     more = parser.add_mutually_exclusive_group()

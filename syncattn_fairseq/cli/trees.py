@@ -44,10 +44,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     inducing.add_argument("--decoded", required=True, metavar="FILE", help="the printed output")
     inducing.add_argument(
-        "--side", choices=SIDES, default="hypothesis", help="whose trees (default: hypothesis)"
+        "--side",
+        choices=SIDES,
+        default="hypothesis",
+        help="side to make trees for (default: hypothesis)",
     )
     inducing.add_argument(
-        "--layer", type=positive, metavar="N", help="whose distances, from 1 (default: the highest)"
+        "--layer",
+        type=positive,
+        metavar="N",
+        help="layer of the distances, from 1 (default: the highest)",
     )
     inducing.add_argument(
         "--text",
@@ -86,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar=("NAME", "FILE"),
         help="trees over as many words as those of the gold trees; once per system",
     )
-    scoring.add_argument("--seed", type=int, default=1, help="of the random trees (default: 1)")
+    scoring.add_argument(
+        "--seed", type=int, default=1, help="seed of the random trees (default: 1)"
+    )
     scoring.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of table")
     return parser
 
