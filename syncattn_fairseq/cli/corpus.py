@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-corpus",
-        "Write an English-German corpus drawn from a grammar: words, dependency heads "
+        "Write an English-German corpus generated from a grammar: words, dependency heads "
         "and labels, word alignments, phrase structure and CoNLL-U.",
         example="syncattn-corpus words --train 20000 --seed 1",
     )
