@@ -63,8 +63,8 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     cells = [Cell(experiment, system, seed) for seed in seeds for system in args.systems]
     needs = set().union(*(needs_of(cell.config) for cell in cells))
     cores = len(os.sched_getaffinity(0))
-    parsers = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
-    preparing = preparation(corpus, cores, parsers, needs if cells else needs_of_all(corpus))
+    parsing = machines.parsing(min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores)
+    preparing = preparation(corpus, cores, parsing, needs if cells else needs_of_all(corpus))
     training = {cell: cell.stages() for cell in cells}
     chosen = select(
         [*preparing, *(s for made in training.values() for s in made)], args.first, args.last
@@ -232,8 +232,9 @@ def _parser() -> argparse.ArgumentParser:
         "--slurm",
         nargs="*",
         metavar="OPTION[=VALUE]",
-        help="train and decode in Slurm jobs and wait for them; long options of sbatch, such as "
-        "partition=gpu time=7-0 (default: 4 hours; a longer training continues in another job)",
+        help="parse, train and decode in Slurm jobs and wait for them; long options of sbatch, "
+        "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
+        "job)",
     )
     return parser
 

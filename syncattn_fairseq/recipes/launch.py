@@ -32,7 +32,7 @@ WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.hand
 
 @dataclass(frozen=True)
 class Machines:
-    """Where to train.
+    """Where to parse, train and decode.
 
     Attributes:
         processes: number on each machine; each has a GPU unless ``cpu``.
@@ -53,6 +53,18 @@ class Machines:
         gpus = {} if self.cpu else {"gpus-per-node": processes}
         given = dict(_option(text) for text in self.slurm)
         return {"nodes": nodes, "ntasks_per_node": processes, **gpus, **given}
+
+    def parsing(self, processes: int) -> list[str]:
+        """Return the options of ``syncattn-parse`` that say where: here, or a job for each shard.
+
+        Args:
+            processes: how many may parse at the same time on this machine.
+        """
+        if self.slurm is None:
+            return ["--workers", str(processes)]
+        gpus = [] if self.cpu else ["gpus-per-node=1"]
+        wanted = [*gpus, *self.slurm]
+        return ["--executor", "slurm", *(["--slurm", *wanted] if wanted else [])]
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
@@ -36,7 +37,7 @@ def gold_alignments(corpus: Corpus) -> Path:
     return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
 
 
-def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> list[Stage]:
+def preparation(corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]) -> list[Stage]:
     """Return the stages up to the binarised corpus.
 
     The stages of the texts are the same for all systems. Parses have a stage for each language and
@@ -45,7 +46,7 @@ def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> li
     Args:
         corpus: what to prepare.
         cores: number of parallel processes.
-        parsers: number of parallel parsers, which may share GPUs.
+        parsing: options of ``syncattn-parse`` that say where, see `Machines.parsing`.
         needs: what the systems need (`needs_of`).
     """
     logs = Path("logs", corpus.name)
@@ -66,7 +67,7 @@ def preparation(corpus: Corpus, cores: int, parsers: int, needs: set[str]) -> li
         "align": _align(corpus),
         "subwords": _subwords(corpus, cores),
         "parse": _given_heads(corpus) if needs else [],
-        **{f"parse-{language}": _parse(corpus, language, parsers) for language in parsed},
+        **{f"parse-{language}": _parse(corpus, language, parsing) for language in parsed},
         "binarise": _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
         **{
             f"binarise-{kind.replace('.', '-')}": [_add(corpus, kind)]
@@ -258,7 +259,7 @@ def _given_heads(corpus: Corpus) -> list[Step]:
     ]
 
 
-def _parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
+def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if _heads_are_given(corpus) else "heads"
@@ -274,7 +275,7 @@ def _parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
                 if language == corpus.source
                 else ()
             ),
-            *("--workers", str(workers), *words_of(os.environ.get("PARSE_OPTIONS", ""))),
+            *(*parsing, *words_of(os.environ.get("PARSE_OPTIONS", ""))),
         )
         for split in SPLITS
     ]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.recipes.corpus import load_corpus
+from syncattn_fairseq.recipes.launch import Machines
 from syncattn_fairseq.recipes.needs import needs_of
 from syncattn_fairseq.recipes.systems import load_system
 
@@ -177,6 +178,17 @@ def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
         "nodes=2 ntasks_per_node=4 gpus-per-node=4 partition=gpu",
         "nodes=1 ntasks_per_node=1 gpus-per-node=1 partition=gpu",
     ]
+
+
+def test_slurm_parses_too(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("wmt14_en_de", "dbsa", "--to=parse", "--slurm", "partition=gpu")
+    parses = [c for c in dry(capsys, *arguments)[1] if c.startswith("syncattn-parse")]
+    assert len(parses) == 6
+    for command in parses:
+        assert command.endswith("--executor slurm --slurm gpus-per-node=1 partition=gpu")
+    assert Machines(cpu=True, slurm=["exclusive"]).parsing(4)[2:] == ["--slurm", "exclusive"]
+    assert Machines(cpu=True, slurm=[]).parsing(4) == ["--executor", "slurm"]
+    assert Machines(cpu=True).parsing(4) == ["--workers", "4"]
 
 
 def test_variables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
