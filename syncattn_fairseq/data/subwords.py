@@ -64,7 +64,7 @@ def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
     tokens = (starts | continues) & (words > 0)
     slots = marks.new_full((batch, length + 2), -1)
     first = slots.scatter(1, words * starts, columns)
-    head = marks.gather(1, first.gather(1, words).clamp(min=0))
+    head = marks.gather(1, first.gather(1, words))  # a column's own slot is never empty
     known = tokens & (head >= 0)
     parent = torch.where(head == 0, words, head.clamp(0, length + 1))
     parent_first = first.gather(1, parent)

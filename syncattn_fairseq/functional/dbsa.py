@@ -58,7 +58,7 @@ def dependency_loss(
     return surprisals.sum(), labels_in_view(parents, causal).sum()
 
 
-def label_surprisals(attention: Tensor, parents: Tensor, causal: bool = False) -> Tensor:
+def label_surprisals(attention: Tensor, parents: Tensor, causal: bool) -> Tensor:
     """Return the terms of the sum in :func:`dependency_loss`.
 
     Args:
@@ -73,7 +73,7 @@ def label_surprisals(attention: Tensor, parents: Tensor, causal: bool = False) -
     return surprisals.masked_fill(~labels_in_view(parents, causal), 0.0)
 
 
-def labels_in_view(parents: Tensor, causal: bool = False) -> Tensor:
+def labels_in_view(parents: Tensor, causal: bool) -> Tensor:
     """Find which labels a row can predict.
 
     Args:

@@ -122,6 +122,12 @@ def test_a_word_without_head_in_a_parsed_row_can_still_be_a_parent(rule: str) ->
     assert parents.nan_to_num(-1).tolist() == [[-1, -1, 0.5 if rule == "middle" else 0]]
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_a_head_beyond_a_row_of_words_alone_is_no_parent(rule: str) -> None:
+    for marks, parents in (([0, 9], [0, -1]), ([9], [-1])):
+        assert find_parents(torch.tensor([marks]), rule).nan_to_num(-1).tolist() == [parents]
+
+
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3)])
 def test_empty_batches(shape: tuple[int, int]) -> None:
     for rule in RULES:

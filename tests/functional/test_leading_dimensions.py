@@ -72,7 +72,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[[], list[Tensor]]]] =
         lambda: [numbers(T, d), numbers(S, d), numbers(d, d), numbers(d)],
     ),
     "parser": (parser_scores, lambda: [numbers(T, d), numbers(S, d), numbers(d, d), numbers(d)]),
-    "surprisals": (label_surprisals, lambda: [numbers(T, T), labels()]),
+    "surprisals": (
+        lambda attention, parents: label_surprisals(attention, parents, causal=True),
+        lambda: [numbers(T, T), labels()],
+    ),
     "labels": (lambda parents: labels_in_view(parents, causal=True), lambda: [labels()]),
     "projected": (project_attention, lambda: [numbers(S, S), numbers(T, S)]),
     "backward": (project_attention, lambda: [numbers(S, S), numbers(T, S), numbers(S, T)]),
