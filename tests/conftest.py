@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# A shell script starts what it puts into the background with SIGINT ignored, and commands inherit
+# that: tests that interrupt them would fail.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The first example pays for lazy imports and thread pools: no deadline per example.
 settings.register_profile("syncattn", deadline=None, max_examples=50)

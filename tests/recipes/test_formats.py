@@ -76,12 +76,12 @@ def pairs(name: str, content: str, *languages: str) -> list[tuple[str, str]]:
 
 def plain_spaces(text: str) -> str:
     """Do as `one_line`, character by character, by Unicode's categories."""
-    line = ""
+    line = [" "]
     for character in text:
         space = unicodedata.category(character) in ("Cc", "Zl", "Zp", "Zs")
-        if not (space and line.endswith(" ")):
-            line += " " if space else character
-    return line.strip(" ")
+        if not (space and line[-1] == " "):
+            line.append(" " if space else character)
+    return "".join(line).strip(" ")
 
 
 spaces = st.sampled_from("a é\0\t\n\r\x0b\x1c\x7f\x85\x9f\xa0\u1680\u2003\u2028\u2029\u202f\u3000")
