@@ -21,6 +21,13 @@ def check_range(cfg: Any, option: str, lowest: float, highest: float, explanatio
         raise DataError(f"{flag(option)} {value}: {explanation}")
 
 
+def check_positive(cfg: Any, option: str) -> None:
+    """Raise ``DataError`` if an option is 0 or less."""
+    value = getattr(cfg, option)
+    if not value > 0:  # NaN is not
+        raise DataError(f"{flag(option)} {value}: must be above 0")
+
+
 def read_layer(cfg: Any, option: str, side: str) -> int:
     """Return the layer that an option names, counted from 1 at the bottom; 0 = none.
 

@@ -395,6 +395,7 @@ def test_hydras_configuration_builds_the_same_model() -> None:
             {"supervised_gate_temperature": 0.0},
             "--supervised-gate-temperature 0.0: must be above 0",
         ),
+        ({"gate_temperature": -1.0}, "--gate-temperature -1.0: must be above 0"),
         ({"supervised_gate_temperature": float("nan")}, "--supervised-gate-temperature nan: must"),
         ({"relative_depth_limit": 0}, "--relative-depth-limit 0: must be 1 or more"),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),

@@ -11,7 +11,7 @@ from ...base.errors import DataError
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
-from ..options import check_range, read_layers
+from ..options import check_positive, check_range, read_layers
 from ..registry import register_part
 from .heads import Heads, Scope, States
 
@@ -88,7 +88,7 @@ class GatedHeads(Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that each gated layer has a layer that ties it."""
+        """Check the numbers, and that each gated layer has a layer that ties it."""
         synchronised = read_layers(cfg, "distance_sync_layers", "decoder")
         if synchronised and len(synchronised) != len(cls.list_layers(cfg, "decoder")):
             raise DataError(
@@ -96,6 +96,7 @@ class GatedHeads(Heads):
                 f"--distance-layers {cfg.distance_layers}"
             )
         check_range(cfg, "distance_look_back", 0, float("inf"), "must be 0 or more")
+        check_positive(cfg, "gate_temperature")
 
     @classmethod
     def is_shown_in_training(cls, cfg: Any) -> bool:

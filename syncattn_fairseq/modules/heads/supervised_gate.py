@@ -7,12 +7,12 @@ import torch
 from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
-from ...base.errors import DataError
 from ...data.fields import NOTHING, SourceField, SourceFields
 from ...data.subwords import NO_HEAD, NO_TOKEN
 from ...data.tree_distances import lay_out_trees
 from ...functional.supervised_gate import gap_heights, supervised_log_gates
 from ..batch_view import BatchView
+from ..options import check_positive
 from ..registry import register_part
 from .heads import Heads, Scope
 
@@ -90,9 +90,7 @@ class SupervisedGateHeads(Heads):
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check the temperature."""
-        value = cfg.supervised_gate_temperature
-        if not value > 0:
-            raise DataError(f"--supervised-gate-temperature {value}: must be above 0")
+        check_positive(cfg, "supervised_gate_temperature")
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
