@@ -97,6 +97,7 @@ def test_failure_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFix
     [
         (["--every", "2"], "give --every or --last together with --held-out"),
         (["--held-out", "x"], "give --every or --last together with --held-out"),
+        (["--held-out", "x", "--every", "2", "--last", "1"], "--every and --last: give one"),
         (["--max-words", "0"], "argument --max-words: 0 is less than 1"),
         (["--ratio", "0.5"], "argument --ratio: 0.5 is less than 1"),
         (["--ratio", "nan"], "argument --ratio: nan is less than 1"),

@@ -175,3 +175,5 @@ def test_options_that_do_not_go_together_are_refused(capsys: pytest.CaptureFixtu
     )
     assert "--model does not go with --parser stanza" in refused(capsys, "--lang=en", "--model=m")
     assert "--slurm needs --executor slurm" in refused(capsys, "--lang=en", "--slurm", "time=3")
+    assert "'bison' is not one of " in refused(capsys, "--parser=bison")
+    assert "--min-parsed: 1.5 is not between 0 and 1" in refused(capsys, "--min-parsed=1.5")

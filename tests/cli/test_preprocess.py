@@ -157,6 +157,7 @@ def test_a_fault_stops_before_anything_is_written(
         ),
         (["--srclabeldict", "d"], "--srclabeldict: found no labels for en"),
         (["--srcdict", "d", "--tgtdict", "d", "--joined-dictionary"], "cannot use both"),
+        (["--add", "heads.en", "heads.fr"], "--add heads.fr: no such file; see --trainheads"),
     ],
 )
 def test_options_that_do_not_fit(
@@ -208,6 +209,19 @@ def test_labels_without_heads(corpus: Path) -> None:
     write(corpus, LABELS)
     assert preprocess.main(arguments(corpus)) == 0
     assert read(corpus / "bin") == INDICES
+
+
+def test_what_is_added_changes_nothing_else(corpus: Path) -> None:
+    assert preprocess.main(arguments(corpus)) == 0
+    before = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
+    write(corpus, LABELS)
+    for heads in (corpus / "words").glob("*.heads.*"):
+        heads.write_text("0\n")  # not read
+    assert preprocess.main(arguments(corpus, "--add", "labels.de")) == 0
+    german = {name: marks for name, marks in INDICES.items() if name.endswith(".de")}
+    assert read(corpus / "bin") == {**MARKS, **german}
+    after = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
+    assert {name: after[name] for name in before} == before
 
 
 def test_a_dictionary_of_labels_is_reused(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -218,6 +218,14 @@ ROW = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_"
         ("corenlp-json", '{"sentences": [\n{"tokens": []}', 2, "the file ends here"),
         ("corenlp-json", '{"sentences": [\n{"tokens": [}]}', 2, "not a CoreNLP sentence"),
         ("corenlp-json", '{"sentences": [\n{"tokens": [{}]}]}', 2, "KeyError: 'word'"),
+        ("corenlp-json", '{"sentences": [\n{"tokens": 3}]}', 2, "tokens is not a list of objects"),
+        ("corenlp-json", '{"sentences": [\n{"tokens": [{"word": 5}]}]}', 2, "'5' is not text"),
+        (
+            "corenlp-json",
+            json.dumps({"sentences": [sentence_of_json(["a"], [(1, 0, "x"), (1, 0, "y")])]}),
+            1,
+            "two heads for word 1",
+        ),
         (
             "corenlp-json",
             json.dumps({"sentences": [sentence_of_json([], [(3, 0, "x")])]}),

@@ -75,6 +75,14 @@ def test_other_settings_are_noticed(runner: Runner) -> None:
     runner.run([stage("a", bash("false"), settings={"x": 2, "y": [2]})])
 
 
+def test_a_damaged_note_of_a_finished_stage_is_named(runner: Runner) -> None:
+    runner.run([stage("a", bash("true"), settings={"x": 1})])
+    [done] = runner.work.rglob("a.done")
+    done.write_text("")
+    with pytest.raises(DataError, match=r"a\.done: cannot be read; remove it to do this stage"):
+        runner.run([stage("a", bash("false"), settings={"x": 1})])
+
+
 def test_what_is_built_on_is_done_again(runner: Runner) -> None:
     runner.run([stage("a-1", bash("true")), stage("b", bash("true"))])
     runner.run([stage("c", bash("true"), undoes="a-*.done")])
