@@ -81,7 +81,7 @@ class Cell:
         """All settings, except those that depend on the seed and the direction."""
         config = load_system(self.path, self.changes)
         check_system(config, self.path)
-        check_options(config, self.path)
+        check_options(config, self.path, self._plugin(config))
         return config
 
     @property
@@ -98,8 +98,11 @@ class Cell:
     @property
     def plugin(self) -> Path:
         """The folder that fairseq loads: this package, or the user's own from ``user_dir``."""
-        named = Path(self.config["common"].get("user_dir", self.experiment.plugin.name))
+        return self._plugin(self.config)
+
+    def _plugin(self, config: Mapping[str, Any]) -> Path:
         ours = self.experiment.plugin
+        named = Path(config["common"].get("user_dir", ours.name))
         return ours if str(named) == ours.name else named.resolve()
 
     @property

@@ -17,19 +17,19 @@ from .systems import IGNORED
 DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
 
 
-def check_options(config: Mapping[str, Any], path: Path) -> None:
+def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
     """Check that all options that a system sets exist.
 
     Args:
         config: from `.systems.load_system`, and checked by `.systems.check_system`.
         path: its file.
+        plugin: the folder that fairseq loads.
 
     Raises:
-        DataError: an option or the ``_name`` of a section is unknown; the message names a similar
-            one.
+        DataError: an option or the ``_name`` of a section is unknown, and the message names a
+            similar one; or the plugin cannot be imported.
     """
-    from .. import plugin  # noqa: F401  (registers our options; must import fairseq first)
-
+    _import_plugin(plugin, path)
     for section, values in config.items():
         if section in (*IGNORED, "generation"):
             continue
@@ -42,6 +42,24 @@ def check_options(config: Mapping[str, Any], path: Path) -> None:
     task = _options("task", config["task"]["_name"])
     decoding = frozenset().union(task, *(_options(section, "") for section in DECODING))
     _check("generation", config.get("generation", {}), decoding | _aliases(), path)
+
+
+def _import_plugin(folder: Path, path: Path) -> None:
+    """Register our options, and those of a user's own plugin, which usually builds on ours."""
+    from .. import plugin  # must import fairseq first
+
+    if folder == Path(plugin.__file__).parent:
+        return
+    from fairseq.utils import import_user_module
+
+    try:
+        import_user_module(argparse.Namespace(user_dir=str(folder)))
+    except FileNotFoundError:
+        raise DataError(f"{path}: common.user_dir: there is no folder {folder}") from None
+    except ImportError as error:
+        raise DataError(f"{path}: common.user_dir: {str(error).splitlines()[0]}") from None
+    _choices.cache_clear()
+    _options.cache_clear()
 
 
 def _check(section: str, names: Iterable[Any], known: Iterable[str], path: Path) -> None:

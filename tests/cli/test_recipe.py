@@ -119,11 +119,11 @@ def test_one_system_with_a_change_of_its_own(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_plugin_of_the_users_own(capsys: pytest.CaptureFixture[str]) -> None:
-    own = "pascal:common.user_dir=mine:model.dropout=0.2"
+    mine, ours = ROOT / "examples" / "released_pascal", ROOT / "syncattn_fairseq"
+    own = f"pascal:common.user_dir={mine}:model.released_layers=1"  # an option of its own
     _, commands = dry(capsys, "nc11_en_de", "pascal", own, "--from=train", "--to=decode")
     trained = [c for c in commands if "fairseq-hydra-train" in c]
     decoded = [c for c in commands if "fairseq-generate" in c]
-    mine, ours = Path("mine").resolve(), ROOT / "syncattn_fairseq"
     assert [
         f"++common.user_dir={path} " in c for c, path in zip(trained, (ours, mine), strict=True)
     ] == [True] * 2
@@ -340,6 +340,7 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["a.b.c=3"], "a.b.c=3: write settings as"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
         (["transformer:model.dropout"], "model.dropout: write settings as"),
+        (["common.user_dir=nowhere"], "common.user_dir: there is no folder"),
         (["model.dropuot=0.1"], "model.dropuot: there is no such option; did you mean dropout?"),
         (["transformer:optimizer.adam_beta=1"], "optimizer.adam_beta: there is no such option"),
         (["criterion.sync_wieght=1"], "no such option; did you mean sync_weight?"),
