@@ -191,6 +191,26 @@ def test_labels_become_source_factors(small_corpus: Corpus, tmp_path: Path) -> N
         syncattn_fairseq.load(tmp_path / "out", subwords=small_corpus.subwords)
 
 
+def test_a_parser_gives_the_labels_that_an_export_reads(
+    small_corpus: Corpus, tmp_path: Path, stanza_models: Path
+) -> None:
+    options = {"source_label_dim": 8}
+    path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh", **options)
+    export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
+    parser = f"stanza:en:{stanza_models}"
+    model, other = (
+        syncattn_fairseq.load(where, data, small_corpus.subwords, parser, device="cpu")
+        for where, data in ((path, small_corpus.data), (tmp_path / "out", None))
+    )
+    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+    aligned = model.align(sources, targets), other.align(sources, targets)
+    for one, two in zip(*aligned, strict=True):
+        np.testing.assert_allclose(two.attention, one.attention, atol=1e-5)
+    other.parser = lambda words: [None] * len(words)
+    for one, two in zip(aligned[0], other.align(sources, targets), strict=True):
+        assert not np.allclose(one.attention, two.attention, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("arch", "options", "reason"),
     [
