@@ -1,6 +1,6 @@
-"""PASCAL with the bug of its released code, for one row of docs/findings.md.
+"""PASCAL with the bug of its released code, for a finding of docs/findings.md.
 
-    bash scripts/recipe.sh multi30k_tiny_en_de_3625 \
+    bash scripts/recipe.sh builtin_en_de \
         "pascal:common.user_dir=examples/released_pascal:model.pascal_layers='':model.released_layers=1"
 
 The release stores the scores of B sentences and H heads in a matrix of B H rows, sentence by
