@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from argparse import Namespace
 from itertools import combinations
@@ -139,3 +140,22 @@ def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPa
     shown = re.findall(r"^<!-- syncattn-recipe .* docs/results/(\S+) -->$", page, re.MULTILINE)
     made = {path.name for path in (ROOT / "docs" / "results").glob("*.json")}
     assert {*shown} <= made and (shown or name == "findings.md")
+
+
+def test_the_table_of_the_readme_is_that_of_the_results() -> None:
+    results = json.loads((ROOT / "docs" / "results" / "builtin_en_de.json").read_text("utf-8"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme[readme.index("| system | BLEU |") :].partition("\n\n")[0]
+    header, _, *rows = table.splitlines()
+    scores = [name.strip() for name in header.split("|")[2:-1]]
+    assert scores[0] == "BLEU" and len(rows) > 2
+    for row in rows:
+        system, *shown = (text.strip() for text in row.split("|")[1:-1])
+        cells = [cell for cell in results["cells"] if cell["system"] == system.lower()]
+        for score, text in zip(scores, shown, strict=True):
+            found = [cell["scores"][score] for cell in cells if score in cell["scores"]]
+            if text == "–":
+                assert not found
+            else:
+                spread = f"{min(found):.1f} – {max(found):.1f}"
+                assert text == f"{sum(found) / len(found):.1f} ({spread})" and len(found) == 3
