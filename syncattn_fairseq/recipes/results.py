@@ -22,6 +22,7 @@ import json
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,9 @@ def read_training(log: Path) -> dict[str, Any]:
     with log.open(encoding="utf-8", errors="replace") as file:
         for logged in read_fairseq_log(file):
             numbers = logged.numbers
-            if logged.kind == "train":
+            if logged.kind == "train" and {"epoch", "num_updates", "wall"} <= numbers.keys():
                 epochs[numbers["epoch"]] = numbers
-            elif logged.kind == "valid" and numbers["loss"] <= best.get("loss", numbers["loss"]):
+            elif logged.kind == "valid" and numbers.get("loss", inf) <= best.get("loss", inf):
                 best = numbers
     last = list(epochs.values())[-1] if epochs else {}
     found: dict[str, Any] = {

@@ -126,6 +126,8 @@ wall 16
 nll_loss 4.9 | num_updates 40 | best_loss 5.5
 [2026-11-22 01:00:00,000][train][INFO] - epoch 002 | loss 5.1 | num_updates 40 | train_wall 8 | \
 wall 33
+[2026-11-22 01:00:00,000][valid][INFO] - epoch 003 | valid on 'valid' sub
+[2026-11-22 01:00:00,000][train][INFO] - epoch 003 | loss 5.0 | num_upd
 """
 
 
