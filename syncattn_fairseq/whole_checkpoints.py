@@ -2,7 +2,7 @@
 
 fairseq itself writes a checkpoint and copies it byte by byte to ``checkpoint_last.pt``: a run that
 is killed meanwhile cannot be resumed. On a full disk it tries to write three times, and never names
-the file.
+the file. It also does not store how many validations in a row ``--patience`` has counted.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def keep_checkpoints_whole() -> None:
     """Make fairseq write checkpoints whole, and resume from the newest whole one.
 
     If ``checkpoint_last.pt`` is damaged, training resumes from the newest intact checkpoint beside
-    it, with a warning. Every error while loading names the file.
+    it, with a warning. Every error while loading names the file. ``--patience`` goes on counting
+    where it was.
     """
     from fairseq import checkpoint_utils, file_io
 
@@ -122,6 +123,7 @@ def keep_checkpoints_whole() -> None:
 
     @functools.wraps(persist)
     def persist_whole(obj: Any, filename: str, async_write: bool = False) -> Any:
+        _store_patience(obj)
         if async_write or not file_io.PathManager.supports_rename(filename):
             return persist(obj, filename, async_write)
         return save_checkpoint(obj, filename)
@@ -163,7 +165,9 @@ def keep_checkpoints_whole() -> None:
             ) from error
         finally:
             checkpoint_utils.load_checkpoint_to_cpu = load_whole
-        _stop_if_complete(trainer)
+        if not (cfg.reset_optimizer or cfg.reset_meters):
+            _restore_patience(found[0])
+        _stop_if_complete(trainer, cfg.patience)
         return found
 
     file_io.PathManager.copy = staticmethod(copy_whole)
@@ -172,11 +176,33 @@ def keep_checkpoints_whole() -> None:
     checkpoint_utils.load_checkpoint = resume_whole
 
 
-def _stop_if_complete(trainer: Any) -> None:
-    """End the program if the training has all its updates: fairseq would make one more."""
+def _store_patience(state: Any) -> None:
+    """Add to a checkpoint what ``--patience`` compares the next validation with."""
+    from fairseq_cli.train import should_stop_early as rule
+
+    if hasattr(rule, "num_runs") and isinstance(state, dict) and "extra_state" in state:
+        counted = {"best": float(rule.best), "num_runs": rule.num_runs}
+        state["extra_state"]["patience"] = counted
+
+
+def _restore_patience(extra_state: Any) -> None:
+    from fairseq_cli.train import should_stop_early as rule
+
+    for name, value in ((extra_state or {}).get("patience") or {}).items():
+        setattr(rule, name, value)
+
+
+def _stop_if_complete(trainer: Any, patience: int) -> None:
+    """End the program if the training has ended before: fairseq would make more updates."""
+    from fairseq_cli.train import should_stop_early as rule
+
     wanted, made = trainer.cfg.optimization.max_update, trainer.get_num_updates()
     if wanted and made >= wanted:
         logger.info(f"the training is complete: it has {made} of {wanted} updates")
+        sys.exit(0)
+    without = getattr(rule, "num_runs", 0)
+    if 0 < patience <= without:
+        logger.info(f"the training is complete: {without} validations did not improve")
         sys.exit(0)
 
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
+from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # noqa: F401  (fairseq's functions are replaced)
@@ -91,11 +92,12 @@ class Trainer:
         updates: int = self.state["optimizer_history"][-1]["num_updates"] if self.state else 0
         return updates
 
-    def load_checkpoint(self, filename: str, *args: Any, **kwargs: Any) -> None:
+    def load_checkpoint(self, filename: str, *args: Any, **kwargs: Any) -> Any:
         self.state = checkpoint_utils.load_checkpoint_to_cpu(filename)
+        return self.state["extra_state"]
 
     def get_train_iterator(self, epoch: int, **kwargs: Any) -> Namespace:
-        return Namespace(epoch=epoch)
+        return Namespace(epoch=epoch, load_state_dict=lambda state: None)
 
     def lr_step(self, epoch: int) -> None:
         pass
@@ -112,6 +114,7 @@ def resume(folder: Path, **options: Any) -> float:
         reset_dataloader=False,
         optimizer_overrides="{}",
         finetune_from_model=None,
+        patience=-1,
     )
     vars(cfg).update(options)
     trainer = Trainer()
@@ -168,6 +171,38 @@ def test_a_complete_training_does_not_go_on(tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as end:
         resume(tmp_path)
     assert end.value.code == 0
+
+
+def test_patience_goes_on_counting(tmp_path: Path) -> None:
+    last, cfg = tmp_path / "checkpoint_last.pt", OmegaConf.create({"checkpoint": {"patience": 2}})
+    cfg.checkpoint.maximize_best_checkpoint_metric = False
+
+    def stops(loss: float) -> bool:
+        stop: bool = should_stop_early(cfg, loss)
+        state = torch.load(save(last, 1))
+        checkpoint_utils.torch_persistent_save(state, str(last))
+        return stop
+
+    def forget() -> None:  # as a new process
+        vars(should_stop_early).clear()
+
+    forget()
+    assert not stops(5.0) and not stops(5.5)
+    forget()
+    resume(tmp_path, patience=2)
+    assert should_stop_early.best == 5.0 and stops(5.2)
+    forget()
+    with pytest.raises(SystemExit) as end:  # it had stopped
+        resume(tmp_path, patience=2)
+    assert end.value.code == 0
+    forget()
+    resume(tmp_path, patience=3)  # the user has more
+    assert stops(5.1)
+    for reset in ("reset_optimizer", "reset_meters"):
+        forget()
+        resume(tmp_path, patience=2, **{reset: True})
+        assert not hasattr(should_stop_early, "best")
+    forget()
 
 
 def test_another_models_training_is_not_resumed(
