@@ -83,11 +83,15 @@ def read_training(log: Path) -> dict[str, Any]:
     """Return updates, times and the validation with the lowest loss from a log of fairseq."""
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
+    walls: list[float] = []
     with log.open(encoding="utf-8", errors="replace") as file:
         for logged in read_fairseq_log(file):
             numbers = logged.numbers
             if logged.kind == "train" and {"epoch", "num_updates", "wall"} <= numbers.keys():
                 epochs[numbers["epoch"]] = numbers
+                if walls and walls[-1] <= numbers["wall"]:
+                    walls.pop()
+                walls.append(numbers["wall"])  # of each process: a resumed training starts at 0
             elif logged.kind == "valid" and numbers.get("loss", inf) <= best.get("loss", inf):
                 best = numbers
     last = list(epochs.values())[-1] if epochs else {}
@@ -96,7 +100,7 @@ def read_training(log: Path) -> dict[str, Any]:
     }
     if last:
         seconds = sum(numbers.get("train_wall", 0) for numbers in epochs.values())
-        found |= {"updates": int(last["num_updates"]), "seconds": last["wall"]}
+        found |= {"updates": int(last["num_updates"]), "seconds": sum(walls)}
         if seconds:
             found["updates_per_second"] = round(last["num_updates"] / seconds, 3)
     return found
