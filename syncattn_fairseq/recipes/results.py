@@ -203,7 +203,7 @@ def tables(
     parts = [table(_translation(rows, translation, results["comparisons"], baseline))]
     if structure:
         parts.append(table(_measured(rows, structure)))
-    parts.append(table(_costs(rows)))
+    parts.append(table(_training(rows, baseline)))
     parts.append("\n".join(bullet + note for note in _notes(rows)))
     return "\n\n".join(parts)
 
@@ -224,13 +224,10 @@ def _translation(
     comparisons: Sequence[Any],
     baseline: Callable[[str], str],
 ) -> list[list[str]]:
-    from ..evaluation.significance import welch
-
-    bleu = {name: _values(cells, _score("BLEU")) for name, cells in rows.items()}
+    p = _compare(rows, _score("BLEU"), baseline)
     made = [["system", "seeds", *measures, "p seeds", "p bootstrap"]]
     for name, cells in rows.items():
         other = baseline(name)
-        p = welch(bleu[name], bleu[other]) if other in bleu and other != name else None
         seeds = sorted(cell["seed"] for cell in cells)
         pooled = [
             found["p_bootstrap"]
@@ -238,8 +235,24 @@ def _translation(
             if found["system"] == name and found["baseline"] == other and found["seeds"] == seeds
         ]
         shown = (spread(_values(cells, _score(measure))) for measure in measures)
-        made.append([name, str(len(seeds)), *shown, _p(p), _p(pooled[0] if pooled else None)])
+        made.append([name, str(len(seeds)), *shown, p[name], _p(pooled[0] if pooled else None)])
     return made
+
+
+def _compare(
+    rows: Mapping[str, Sequence[Any]],
+    number: Callable[[Any], Any],
+    baseline: Callable[[str], str],
+) -> dict[str, str]:
+    """Return each system's p, by Welch's test over seeds against its baseline."""
+    from ..evaluation.significance import welch
+
+    values = {name: _values(cells, number) for name, cells in rows.items()}
+    others = {name: baseline(name) for name in rows}
+    return {
+        name: _p(welch(values[name], values[other]) if other in values and other != name else None)
+        for name, other in others.items()
+    }
 
 
 def _measured(rows: Mapping[str, Sequence[Any]], measures: Sequence[str]) -> list[list[str]]:
@@ -251,17 +264,19 @@ def _measured(rows: Mapping[str, Sequence[Any]], measures: Sequence[str]) -> lis
     return made
 
 
-def _costs(rows: Mapping[str, Sequence[Any]]) -> list[list[str]]:
+def _training(rows: Mapping[str, Sequence[Any]], baseline: Callable[[str], str]) -> list[list[str]]:
     columns: dict[str, tuple[Callable[[Any], Any], int]] = {
         "updates": (lambda cell: cell.get("updates"), 0),
         "minutes": (lambda cell: cell["seconds"] / 60 if "seconds" in cell else None, 1),
         "updates/s": (lambda cell: cell.get("updates_per_second"), 2),
-        "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
         "valid BLEU": (lambda cell: cell["valid"].get("bleu"), 1),
+        "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
     }
-    made = [["system", *columns]]
+    p = _compare(rows, columns["valid loss"][0], baseline)
+    made = [["system", *columns, "p valid loss"]]
     for name, cells in rows.items():
-        made.append([name, *(spread(_values(cells, n), digits) for n, digits in columns.values())])
+        values = (spread(_values(cells, number), digits) for number, digits in columns.values())
+        made.append([name, *values, p[name]])
     empty = {index for index in range(1, len(made[0])) if {row[index] for row in made[1:]} == {"–"}}
     return [[cell for index, cell in enumerate(row) if index not in empty] for row in made]
 
@@ -274,6 +289,7 @@ def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
     notes += [
         "p seeds: of the difference in BLEU to the baseline, by Welch's test over seeds",
         "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together",
+        "p valid loss: of the difference in the lowest validation loss, by Welch's test over seeds",
     ]
     for name in _SIGNED:
         signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})
@@ -309,4 +325,6 @@ def _values(cells: Sequence[Any], number: Callable[[Any], Any]) -> list[float]:
 
 
 def _p(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    if value is None:
+        return "–"
+    return "<0.001" if value < 0.0005 else f"{value:.3f}"

@@ -72,15 +72,24 @@ def test_the_table(tmp_path: Path) -> None:
     ours = {1: 12.0, 2: 12.4, 3: 13.0}
     base = {1: 10.0, 2: 10.5, 3: 11.0}
     both = (("base", base), ("ours", ours))
-    record(path, "x", cells=[cell(name, s, b) for name, found in both for s, b in found.items()])
+    loss = {"base": {1: 3.0, 2: 3.1, 3: 2.9}, "ours": {1: 2.9, 2: 2.92, 3: 2.94}}
+    cells = [
+        cell(name, seed, bleu, valid={"loss": loss[name][seed]})
+        for name, found in both
+        for seed, bleu in found.items()
+    ]
+    record(path, "x", cells=cells)
     pair = {"system": "ours", "baseline": "base", "difference": 2.0, "p_bootstrap": 0.004}
     record(path, "x", comparisons=[{**pair, "seeds": [1, 2, 3]}])
     lines = shown(path, ["base", "ours"])
     p = ttest_ind(list(ours.values()), list(base.values()), equal_var=False).pvalue
+    losses = [list(found.values()) for found in loss.values()]
+    q = ttest_ind(*losses, equal_var=False).pvalue
     assert lines[0].split() == ["system", "seeds", "BLEU", "p", "seeds", "p", "bootstrap"]
     assert lines[1].split() == ["base", "3", "10.5", "±", "0.5", "(10.0–11.0)", "–", "–"]
     assert lines[2].split()[-2:] == [f"{p:.3f}", "0.004"]
-    assert "ours        850      1.5       9.50       3.000" in lines
+    losses_shown = ["2.920", "±", "0.020", "(2.900–2.940)"]
+    assert lines[6].split() == ["ours", "850", "1.5", "9.50", *losses_shown, f"{q:.3f}"]
     assert {"BLEU tok:none", "hardware: a CPU", "commit: abc"} <= {*lines}
     spread = "mean ± standard deviation (lowest–highest) over seeds"
     assert spread in lines and spread not in shown(path, ["base", "ours"], [1])
