@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 import sys
+from typing import Any
 
 FAIRSEQ = "fairseq-fixed==0.12.3.1"
 
@@ -40,3 +42,20 @@ def avoid_encoder_kernel() -> None:
         TransformerEncoderLayerBase.can_use_fastpath = property(
             lambda layer: False, lambda layer, value: None
         )
+
+
+def mend_ngram_blocking() -> None:
+    """Make ``--no-repeat-ngram-size`` work without fairseq's CUDA extension, where it does nothing.
+
+    fairseq compares earlier n-grams with the last columns of a table of tokens, most of which is
+    still empty.
+    """
+    from fairseq.ngram_repeat_block import NGramRepeatBlock
+
+    block = NGramRepeatBlock._no_repeat_ngram
+
+    @functools.wraps(block)
+    def block_seen(self: Any, tokens: Any, lprobs: Any, bsz: int, beam_size: int, step: int) -> Any:
+        return block(self, tokens[:, : step + 1], lprobs, bsz, beam_size, step)
+
+    NGramRepeatBlock._no_repeat_ngram = block_seen

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fairseq.ngram_repeat_block import NGramRepeatBlock
 from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # the classes that checkpoints may hold
@@ -31,6 +32,13 @@ def test_the_safety_stays_on(tmp_path: Path) -> None:
     torch.save({"path": Path("x")}, tmp_path / "other.pt")
     with pytest.raises(Exception, match="Weights only load failed"):
         torch.load(tmp_path / "other.pt", weights_only=True)
+
+
+def test_repeated_ngrams_are_blocked_without_a_gpu() -> None:
+    tokens = torch.tensor([[2, 5, 6, 7, 5, 6, 1, 1, 1], [2, 5, 6, 7, 6, 5, 1, 1, 1]])
+    block = NGramRepeatBlock(3, use_extension=False)
+    scores = block(tokens, torch.zeros(2, 10), bsz=1, beam_size=2, step=5)
+    assert (scores == -torch.inf).nonzero().tolist() == [[0, 7]]
 
 
 def test_a_fairseq_that_cannot_be_imported_is_refused_in_one_line(tmp_path: Path) -> None:
