@@ -61,7 +61,7 @@ NOT_RUN = {
     "syncattn-trees score --gold gold.en": "the same",
     "fairseq-generate data-bin/multi30k_tiny_en_de_3625": "needs Multi30k; the guide does the same",
     "syncattn-score --references corpora/multi30k_tiny_en_de_3625": "the same",
-    "syncattn-recipe multi30k_tiny_en_de_3625": "tests/test_configs.py makes tables of these results",
+    "syncattn-recipe multi30k_tiny_en_de_3625": "tests/test_configs.py makes these tables",
     "python benchmarks/loops.py": "needs trainings on Multi30k",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
