@@ -2,7 +2,7 @@
 
     python benchmarks/parser_noise.py pascal dbsa --rates 0.2 0.4 --seeds 1 2 3
 
-The corpus has gold heads. For each rate, so many of the words (in training, validation and test
+The corpus has gold heads. For each rate, that share of the words (in training, validation and test
 text, on both sides) are attached to a random other word, so that there is still a tree; errors of
 a real parser are less random. Each rate has a folder of its own in ``--work``, with the results;
 run it again and it continues. UAS in its tables is measured against the wrong heads.

@@ -165,8 +165,7 @@ def keep_checkpoints_whole() -> None:
             ) from error
         finally:
             checkpoint_utils.load_checkpoint_to_cpu = load_whole
-        if not (cfg.reset_optimizer or cfg.reset_meters):
-            _restore_patience(found[0])
+        _restore_patience(None if cfg.reset_optimizer or cfg.reset_meters else found[0])
         _stop_if_complete(trainer, cfg.patience)
         return found
 
@@ -186,10 +185,11 @@ def _store_patience(state: Any) -> None:
 
 
 def _restore_patience(extra_state: Any) -> None:
+    """Count on from a checkpoint; without one, forget what an earlier training here counted."""
     from fairseq_cli.train import should_stop_early as rule
 
-    for name, value in ((extra_state or {}).get("patience") or {}).items():
-        setattr(rule, name, value)
+    vars(rule).clear()
+    vars(rule).update((extra_state or {}).get("patience") or {})
 
 
 def _stop_if_complete(trainer: Any, patience: int) -> None:
