@@ -9,23 +9,34 @@ from types import ModuleType
 import pytest
 import torch
 
-from syncattn_fairseq.modules import PARTS
+from syncattn_fairseq.functional import parent_gaussian
+from syncattn_fairseq.modules import PARTS, BatchView
+from syncattn_fairseq.modules.heads import Scope
 from tests.models import build
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-@pytest.fixture
-def released(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The plugin, while the registry forgets it afterwards."""
-    path = EXAMPLES / "released_pascal" / "__init__.py"
-    spec = importlib.util.spec_from_file_location("released_pascal", path)
+def load(name: str, part: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Load a plugin; the registry forgets its part after the test."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / name / "__init__.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    part = PARTS.pop("released_parent_scaled")
-    monkeypatch.setitem(PARTS, "released_parent_scaled", part)
+    monkeypatch.setitem(PARTS, part, PARTS.pop(part))
     return module
+
+
+@pytest.fixture
+def released(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """PASCAL with its released code's bug."""
+    return load("released_pascal", "released_parent_scaled", monkeypatch)
+
+
+@pytest.fixture
+def biased(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """PASCAL with an added density."""
+    return load("parent_bias", "parent_biased", monkeypatch)
 
 
 def test_released_pascal_scales_the_last_rows(released: ModuleType) -> None:
@@ -51,3 +62,26 @@ def test_a_model_with_released_pascal(released: ModuleType) -> None:
     [group] = model.encoder.layers[0].self_attn.heads.values()
     assert (group.count, group.meant) == (2, 1)
     assert {field.name for field in model.source_fields.fields} == {"src_parent_positions"}
+
+
+def test_parent_bias_multiplies_attention_by_the_density(biased: ModuleType) -> None:
+    torch.manual_seed(1)
+    batch, heads, length, width = 2, 3, 6, 8
+    parents = torch.tensor([[1.0, 0.5, 2, 5, float("nan"), 5], [2.0, 2, 2, 2, 2, 2]])
+    padding = torch.tensor([[False] * 6, [False] * 4 + [True] * 2])
+    group = biased.ParentBiasedHeads(heads, width, BatchView()).eval()
+    group.view.fill(torch.ones(batch, length), padding, {"src_parent_positions": parents})
+    query, key, value = torch.randn(3, batch, heads, length, width)
+    mask = torch.zeros(padding.shape).masked_fill(padding, float("-inf"))[:, None, None]
+    plain = (query @ key.transpose(2, 3) / width**0.5 + mask).softmax(-1)
+    wanted = plain * parent_gaussian(parents, length).unsqueeze(1)
+    wanted = wanted / wanted.sum(-1, keepdim=True) @ value
+    context = group.attend(query, key, value, Scope(mask, padding, False, torch.nn.Dropout(0.0)))
+    torch.testing.assert_close(context, wanted)
+
+
+def test_a_model_with_parent_bias(biased: ModuleType) -> None:
+    model = build.model("syntax_transformer_tiny", parent_bias_layers="1", pascal_parents="self")
+    group = model.encoder.layers[0].self_attn.heads["parent_biased"]
+    assert (group.count, group.parents) == (1, "self")
+    assert model.source_fields.fields == frozenset()
