@@ -36,12 +36,17 @@ _JOBS = "jobs.json"
 def make_local_executor(workers: int, report_every: float = 0.2) -> Executor:
     """Return an executor that parses shards in processes on this machine.
 
+    A single shard is parsed in this process, since starting another takes seconds.
+
     Args:
         workers: how many processes. Each loads the parser once and takes shard after shard.
         report_every: seconds between each process's progress reports.
     """
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+        if len(shards) == 1:
+            task.parse(shards[0], task.source.open(0), progress)
+            return
         # Forking this process would be faster but might deadlock: libraries have started threads.
         context: Any = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["__main__", *task.source.modules()])

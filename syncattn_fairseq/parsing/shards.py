@@ -148,7 +148,7 @@ class ShardTask:
         return DelayedSubmission(self, shard)
 
     def parse(
-        self, shard: Shard, parser: Parser, progress: Callable[[int], None] = lambda words: None
+        self, shard: Shard, parser: Parser, progress: Callable[[int], object] = lambda words: None
     ) -> None:
         """Parse a shard; its folder appears complete or not at all.
 

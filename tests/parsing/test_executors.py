@@ -56,6 +56,16 @@ def test_the_parser_is_in_another_process(text: Path) -> None:
     assert finished(task, shards)[:2] == [0, 1] and len(finished(task, shards)) < 8
 
 
+def test_a_single_shard_is_parsed_in_this_process(
+    text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("multiprocessing.get_context")
+    task, shards = make(text, 1)
+    words: list[int] = []
+    make_local_executor(4)(task, shards, words.append)
+    assert finished(task, shards) == [0] and sum(words) == 160
+
+
 def test_a_killed_worker_is_noticed(text: Path) -> None:
     text.write_text("a kill\n" * 40)
     task, shards = make(text)
