@@ -14,7 +14,7 @@ from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
 from .known_options import check_options
 from .launch import Machines, training
-from .needs import ENCODER_PARSES, MULTI_TASK
+from .needs import ENCODER_PARSES, MULTI_TASK, needs_of
 from .prepare import RAW, WORDS, folder, gold_alignments
 from .stages import Stage, Step, line, options, written
 from .systems import IGNORED, check_system, generation_options, load_system, read_overrides
@@ -190,20 +190,25 @@ class Cell:
         """What fairseq-generate prints when it scores the references; empty: it does not."""
         corpus = self.experiment.corpus
         arch = self.config["model"]["_name"]
-        tagged = self.config["task"]["data"].endswith(MULTI_TASK)
-        if not (corpus.generated or corpus.gold_alignments) or arch.startswith("rnn_") or tagged:
-            return {}  # nothing to compare with; no layers; a tag that is not a word
-        printed = {"print_layer_alignments": True}
-        if corpus.generated:
-            parsing = (
-                arch.startswith(ENCODER_PARSES) and "encoder_parser" not in self.config["model"]
-            )
-            printed["print_alignment"] = True
-            printed["print_parses"] = (
-                parsing or self.config["model"].get("encoder_parser") == "lisa"
-            )
-            printed["print_distances"] = arch.startswith("transformer_lpsi")
-        return printed
+        if arch.startswith("rnn_") or MULTI_TASK in needs_of(self.config):
+            return {}  # no layers; a tag that is not a word
+        printed = {
+            "print_layer_alignments": bool(corpus.generated or corpus.gold_alignments),
+            "print_alignment": bool(corpus.generated),
+            "print_distances": bool(corpus.generated) and arch.startswith("transformer_lpsi"),
+            "print_parses": bool(self._parsed),
+        }
+        return printed if any(printed.values()) else {}
+
+    @property
+    def _parsed(self) -> list[str]:
+        """The languages whose parses can be compared with those of the corpus."""
+        corpus, model = self.experiment.corpus, self.config["model"]
+        parses = model["_name"].startswith(ENCODER_PARSES) and "encoder_parser" not in model
+        if not parses and model.get("encoder_parser") != "lisa":
+            return []
+        needs = needs_of(self.config)
+        return [name for name in corpus.languages if corpus.generated or f"heads.{name}" in needs]
 
     def _generate(self, path: Path, output: Path, changes: dict[str, Any], *how: str) -> Step:
         machines = self.experiment.machines
@@ -232,9 +237,10 @@ class Cell:
         forced = [output / "forced.txt"] if reference else []
         gold: list[object] = []
         if corpus.generated and reference:
-            gold += ["--source-heads", words / f"test.heads.{corpus.source}"]
-            gold += ["--target-heads", words / f"test.heads.{corpus.target}"]
             gold += ["--alignments", words / "test.align"]
+        for side, language in (("source", corpus.source), ("target", corpus.target)):
+            if language in self._parsed:
+                gold += [f"--{side}-heads", words / f"test.heads.{language}"]
         steps = [
             line(
                 *("syncattn-score", "--references", self.references),

@@ -163,6 +163,19 @@ def test_what_the_built_in_corpus_measures(capsys: pytest.CaptureFixture[str]) -
     assert sum(c.startswith("syncattn-trees induce") for c in commands) == 2
 
 
+def test_parses_are_compared_with_those_of_the_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+    systems = ("dbsa", "lisa", "sync_only", "pascal")
+    _, commands = dry(capsys, "multi30k_tiny_en_de_3625", *systems, "--from=decode")
+    forced = [c for c in commands if "--score-reference" in c]
+    assert ["/dbsa/" in forced[0], "/lisa/" in forced[1], len(forced)] == [True, True, 2]
+    assert all("--print-parses >" in c for c in forced)
+    heads = "corpora/multi30k_tiny_en_de_3625/words/test.heads"
+    both, source, *others = (c for c in commands if c.startswith("syncattn-score"))
+    assert f"forced.txt --source-heads {heads}.en --target-heads {heads}.de" in both
+    assert f"forced.txt --source-heads {heads}.en --json" in source
+    assert not any("forced.txt" in c or "heads" in c for c in others)
+
+
 def test_validation_bleu(capsys: pytest.CaptureFixture[str]) -> None:
     _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--from=train", "--to=train", "--valid-bleu")
     words = shlex.split(commands[1])
@@ -175,7 +188,7 @@ def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
     jobs = [c.partition("  # Slurm job: ")[2] for c in commands if "Slurm" in c]
     assert jobs == [
         "nodes=2 ntasks_per_node=4 gpus-per-node=4 partition=gpu",
-        "nodes=1 ntasks_per_node=1 gpus-per-node=1 partition=gpu",
+        *["nodes=1 ntasks_per_node=1 gpus-per-node=1 partition=gpu"] * 2,  # test, and its parses
     ]
 
 

@@ -132,6 +132,10 @@ RECIPES = [
 ]
 
 
+#: Systems whose parses are compared with those of the corpus.
+WITH_PARSES = ("dbsa", "syncattn", "lisa")
+
+
 @pytest.mark.parametrize(("corpus", "systems"), RECIPES[::2])
 def test_recipe(
     corpus: str, systems: list[str], tmp_path: Path, forked_programs: Path, parsers: Path
@@ -170,6 +174,7 @@ def check_recipe(
         assert score["sentences"] == len(recipe.made.texts["test"])
         assert ("BLEU, compounds split" in cell["scores"]) == (corpus == "wmt14_en_de")
         assert ("AER layer 1 grow-diag-lilt" in cell["scores"]) == bool(facts.gold_alignments)
+        assert ("UAS source" in cell["scores"]) == (cell["system"] in WITH_PARSES)
         assert len((folder / "translations.txt").read_text().splitlines()) == score["sentences"]
         assert cell["updates"] == 2 and cell["valid"]["loss"] > 0
     assert [pair["system"] for pair in results["comparisons"]] == systems[1:]
