@@ -1,10 +1,10 @@
-"""Measure how strong each loss's gradient is, and whether it opposes translation's.
+"""Measure how strong each loss's gradient is, and whether losses oppose each other.
 
     python benchmarks/gradients.py data-bin/multi30k_tiny_en_de_3625 \
         checkpoints/multi30k_tiny_en_de_3625/syncattn/1/checkpoint_*.pt
 
 For each checkpoint and each loss, weighted as in training: the norm of its gradient, on the same
-batches without dropout, and the cosine of the angle to the gradient of the translation loss.
+batches without dropout, and the cosines of the angles between it and the losses above it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def flatten_gradient(model: torch.nn.Module, loss: Tensor) -> Tensor:
 
 
 def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[str]]:
-    """Return a row for each loss of a checkpoint."""
+    """Return the table's header and a row for each loss of a checkpoint."""
     [model], cfg, task = checkpoint_utils.load_model_ensemble_and_task(
         [str(path)], arg_overrides={"data": data}
     )
@@ -56,18 +56,14 @@ def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[s
             share = flatten_gradient(model, loss / tokens)
             gradients[name] = gradients.get(name, 0) + share
             values[name] = values.get(name, 0.0) + float(loss.detach()) / tokens
-    ours = gradients["translation"]
     number = read_checkpoint(path)["optimizer_history"][-1]["num_updates"]
-    return [
-        [
-            str(number),
-            name,
-            f"{values[name]:.3f}",
-            f"{gradient.norm():.3f}",
-            f"{torch.cosine_similarity(gradient, ours, dim=0):+.2f}",
-        ]
-        for name, gradient in gradients.items()
-    ]
+    rows = []
+    for place, (name, gradient) in enumerate(gradients.items()):
+        above = list(gradients.values())[:place]
+        cosines = [f"{torch.cosine_similarity(gradient, g, dim=0):+.2f}" for g in above]
+        measured = [str(number), name, f"{values[name]:.3f}", f"{gradient.norm():.3f}"]
+        rows.append([*measured, *cosines, *[""] * (len(gradients) - 1 - place)])
+    return [["update", "loss", "nats per token", "norm", *list(gradients)[:-1]], *rows]
 
 
 def main() -> None:
@@ -78,9 +74,10 @@ def main() -> None:
     made.add_argument("--batches", type=int, default=8)
     made.add_argument("--max-tokens", type=int, default=1024)
     args = made.parse_args()
-    rows = [["update", "loss", "nats per token", "gradient's norm", "cosine"]]
+    rows: list[list[str]] = []
     for path in args.checkpoints:
-        rows += measure(path, args.data, args.batches, args.max_tokens)
+        header, *measured = measure(path, args.data, args.batches, args.max_tokens)
+        rows += measured if rows else [header, *measured]
     print(format_table(rows))
 
 

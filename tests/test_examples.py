@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
 
+from syncattn_fairseq.criterions.terms.term import TERMS
 from syncattn_fairseq.functional import parent_gaussian
 from syncattn_fairseq.modules import PARTS, BatchView
 from syncattn_fairseq.modules.heads import Scope
@@ -17,26 +21,45 @@ from tests.models import build
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def load(name: str, part: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Load a plugin; the registry forgets its part after the test."""
+def load(name: str) -> ModuleType:
+    """Import a plugin."""
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / name / "__init__.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setitem(PARTS, part, PARTS.pop(part))
     return module
 
 
+@contextmanager
+def forgetting(registry: dict[str, Any]) -> Iterator[None]:
+    """Take out again what a block registers."""
+    known = {*registry}
+    try:
+        yield
+    finally:
+        for name in registry.keys() - known:
+            del registry[name]
+
+
 @pytest.fixture
-def released(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def released() -> Iterator[ModuleType]:
     """PASCAL with its released code's bug."""
-    return load("released_pascal", "released_parent_scaled", monkeypatch)
+    with forgetting(PARTS):
+        yield load("released_pascal")
 
 
 @pytest.fixture
-def biased(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def biased() -> Iterator[ModuleType]:
     """PASCAL with an added density."""
-    return load("parent_bias", "parent_biased", monkeypatch)
+    with forgetting(PARTS):
+        yield load("parent_bias")
+
+
+@pytest.fixture
+def sharp() -> Iterator[ModuleType]:
+    """SyncAttn with a projection that is not flattened."""
+    with forgetting(TERMS):
+        yield load("sharp_sync")
 
 
 def test_released_pascal_scales_the_last_rows(released: ModuleType) -> None:
@@ -85,3 +108,17 @@ def test_a_model_with_parent_bias(biased: ModuleType) -> None:
     group = model.encoder.layers[0].self_attn.heads["parent_biased"]
     assert (group.count, group.parents) == (1, "self")
     assert model.source_fields.fields == frozenset()
+
+
+def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp: ModuleType) -> None:
+    target, projected = torch.rand(2, 2, 4, 4)
+    padding = torch.tensor([[False] * 4, [False, False, False, True]])
+    wanted = 0.0
+    for sentence, size in enumerate((4, 3)):
+        for row in range(size):
+            total = float(projected[sentence, row, : row + 1].sum())
+            for column in range(row + 1):
+                share = float(projected[sentence, row, column]) / total
+                wanted += (share - float(target[sentence, row, column])) ** 2
+    loss = sharp.SharpSyncTerm.compare(target, projected, padding)
+    assert float(loss) == pytest.approx(wanted, rel=1e-5)

@@ -56,5 +56,10 @@ class SyncAttentionTerm(Term):
         masked = sample["target"].eq(self.pad) | target.detach().sum(-1).eq(0)
         if self.eos is not None:
             masked = masked | sample["target"].eq(self.eos)
-        loss = sync_attention_loss(target, projected, masked)
+        loss = self.compare(target, projected, masked)
         return loss, {self.name: loss.detach()}
+
+    @staticmethod
+    def compare(target: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
+        """Compare the decoder's head with the projection, both ``(B, T, T)``; return a scalar."""
+        return sync_attention_loss(target, projected, padding_mask)

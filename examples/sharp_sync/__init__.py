@@ -1,0 +1,50 @@
+"""SyncAttn with a projection that is not flattened, for a finding of docs/findings.md.
+
+    bash scripts/recipe.sh multi30k_tiny_en_de_3625 \
+        "syncattn:common.user_dir=examples/sharp_sync:criterion.sync_weight=0:criterion.sharp_sync_weight=0.5"
+
+SyncAttn compares the decoder's dependency head with a softmax of the encoder's, projected onto the
+target (Eq. 8). That is a softmax of values between 0 and 1, which is nearly flat. Here, each row
+of the projection is divided by its sum instead.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import Tensor
+
+import syncattn_fairseq.plugin  # noqa: F401
+from syncattn_fairseq.criterions.terms import register_term
+from syncattn_fairseq.criterions.terms.sync_attention import SyncAttentionTerm
+
+
+@dataclass
+class SharpSyncOptions(FairseqDataclass):
+    """The weight of the loss."""
+
+    sharp_sync_weight: float = field(
+        default=0.0, metadata={"help": "weight of the synchronous loss without softmax"}
+    )
+
+
+@register_term("sharp_sync_loss")
+class SharpSyncTerm(SyncAttentionTerm):
+    """Squared distance of the decoder's dependency head to the projection, in shares of its row."""
+
+    Options = SharpSyncOptions
+    weight_option = "sharp_sync_weight"
+
+    def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
+        """Return whether the loss has a weight and the model a sync layer."""
+        return self.weight > 0 and super().applies(extra, sample)
+
+    @staticmethod
+    def compare(target: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
+        """Sum the squared distances over the cells that a decoder's head can fill."""
+        masked = padding_mask.unsqueeze(1) | padding_mask.unsqueeze(2)
+        visible = torch.ones_like(target).tril().masked_fill(masked, 0.0)
+        shares = projected * visible
+        shares = shares / shares.sum(-1, keepdim=True).clamp_min(1e-9)
+        return (shares - target * visible).square().sum()
