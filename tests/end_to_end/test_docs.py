@@ -59,10 +59,11 @@ NOT_RUN = {
     "fairseq-generate data-bin/iwslt14_de_en_words": "needs IWSLT14; the guide does the same",
     "syncattn-trees induce --decoded forced.txt --layer 1": "the same",
     "syncattn-trees score --gold gold.en": "the same",
-    "fairseq-generate data-bin/multi30k_tiny_en_de_3625": "needs Multi30k; the guide does the same",
-    "syncattn-score --references corpora/multi30k_tiny_en_de_3625": "the same",
-    "syncattn-recipe multi30k_tiny_en_de_3625": "tests/test_configs.py makes these tables",
-    "python benchmarks/loops.py": "needs trainings on Multi30k",
+    "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
+    "syncattn-recipe multi30k_tiny_en_de_3625 pascal": "tests/test_configs.py makes these tables",
+    "python benchmarks/gradients.py": "needs trainings on Multi30k",
+    "python benchmarks/loops.py": "the same",
+    "python benchmarks/parser_noise.py": "takes minutes",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
 PARTS = {'@register_part("outward")': "examples/user_dir/__init__.py"}
