@@ -299,7 +299,7 @@ def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
     changed = {f"{name}={value}" for cell in cells for name, value in cell["overrides"].items()}
     if changed:
         notes.append(f"changed settings: {', '.join(sorted(changed))}")
-    notes.append(f"hardware: {'; '.join(sorted({cell['hardware'] for cell in cells}))}")
+    notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in cells})]
     notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
     return notes
 

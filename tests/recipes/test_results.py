@@ -100,6 +100,8 @@ def test_the_table(tmp_path: Path) -> None:
     assert rule == "|---|---|---|---|---|"
     page = tables(load_results(path), ["base"], None, baseline, markdown_table, "- ")
     assert "\n- hardware: a CPU\n- commit: abc" in page
+    record(path, "x", cells=[{**cells[0], "hardware": "a GPU"}])
+    assert {"hardware: a CPU", "hardware: a GPU"} <= {*shown(path, ["base", "ours"])}
 
 
 def test_other_measures_and_changed_settings(tmp_path: Path) -> None:
