@@ -3,8 +3,9 @@
     python benchmarks/gradients.py data-bin/multi30k_tiny_en_de_3625 \
         checkpoints/multi30k_tiny_en_de_3625/syncattn/1/checkpoint_*.pt
 
-For each checkpoint and each loss, weighted as in training: the norm of its gradient, on the same
-batches without dropout, and the cosines of the angles between it and the losses above it.
+For each checkpoint of one training and each loss, weighted as in training: the norm of its
+gradient, on the same batches without dropout, and the cosines of the angles between it and the
+losses above it.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ run's difference from its system's mean).
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 
 from syncattn_fairseq.evaluation.table import format_table
+from syncattn_fairseq.recipes.results import load_results
 
 COLUMNS = ("BLEU", "valid loss", "valid nll_loss", "repeated trigrams, %")
 
@@ -38,7 +38,7 @@ def main() -> None:
     made.add_argument("work", type=Path)
     made.add_argument("systems", nargs="+")
     args = made.parse_args()
-    results = json.loads(args.results.read_text(encoding="utf-8"))
+    results = load_results(args.results)
     runs: dict[str, list[list[float]]] = {system: [] for system in args.systems}
     for cell in results["cells"]:
         if cell["system"] in runs:

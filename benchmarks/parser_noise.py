@@ -12,12 +12,13 @@ results; run it again and it continues. UAS in its tables is measured against th
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
+
+from syncattn_fairseq.base.files import replacing
 
 
 def corrupt_heads(heads: list[int], rate: float, generator: np.random.Generator) -> list[int]:
@@ -44,9 +45,8 @@ def corrupt_heads(heads: list[int], rate: float, generator: np.random.Generator)
 def corrupt_file(path: Path, right: Path, rate: float) -> None:
     """Corrupt a file with a sentence's heads in each line; the right heads are kept in a copy."""
     if not right.exists():
-        part = right.with_suffix(".part")
-        shutil.copy(path, part)
-        os.replace(part, right)
+        with replacing(right) as temporary:
+            shutil.copy(path, temporary)
     generator = np.random.default_rng(1)
     lines = [
         " ".join(map(str, corrupt_heads([int(head) for head in line.split()], rate, generator)))

@@ -11,13 +11,13 @@ of the projection is divided by its sum instead.
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.criterions.terms import register_term
 from syncattn_fairseq.criterions.terms.sync_attention import SyncAttentionTerm
+from syncattn_fairseq.functional import sync_attention_loss
 
 
 @dataclass
@@ -43,8 +43,5 @@ class SharpSyncTerm(SyncAttentionTerm):
     @staticmethod
     def compare(target: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
         """Sum the squared distances over the cells that a decoder's head can fill."""
-        masked = padding_mask.unsqueeze(1) | padding_mask.unsqueeze(2)
-        visible = torch.ones_like(target).tril().masked_fill(masked, 0.0)
-        shares = projected * visible
-        shares = shares / shares.sum(-1, keepdim=True).clamp_min(1e-9)
-        return (shares - target * visible).square().sum()
+        # The softmax of logarithms divides by the sum.
+        return sync_attention_loss(target, projected.clamp_min(1e-9).log(), padding_mask)
