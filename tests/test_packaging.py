@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -121,6 +123,24 @@ def test_constraints_pin_everything_once(python: str) -> None:
             pins[pin.name] = specifier.version
     for requirement in map(Requirement, named):
         assert requirement.specifier.contains(pins[requirement.name]), requirement
+
+
+def test_pins_work_on_the_first_release_of_each_python() -> None:
+    """Debian 12 has 3.11.2: a pinned version that needs 3.11.5 cannot be installed there."""
+    checked = 0
+    for pin in constraints():
+        try:
+            metadata = importlib.metadata.metadata(pin.name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if not pin.specifier.contains(metadata["Version"]):
+            continue  # pinned for another Python
+        needed = SpecifierSet(metadata["Requires-Python"] if "Requires-Python" in metadata else "")
+        for python in ("3.10", "3.11", "3.12", "3.13"):
+            if pin.marker is None or pin.marker.evaluate({"python_version": python}):
+                assert needed.contains(f"{python}.0"), f"{pin} needs Python {needed}"
+                checked += 1
+    assert checked > 100
 
 
 # ---- slim_fairseq.py
