@@ -143,8 +143,8 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-recipe",
         "Prepare a corpus; train, decode and score systems on it, each with one or "
         "more seeds; print a table of their scores. The output of commands is kept next to the "
-        "files that they make. The next run skips finished stages, and continues an interrupted "
-        "training.",
+        "files that they make. The next run skips finished stages, and continues a training "
+        "that was interrupted, or whose limit of updates has grown.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
         epilog="Stages: download, collect, tokenise, clean, subwords, parse, binarise; for each "
         "system and seed train, decode, score. Environment variables: PARSE_OPTIONS holds more "
@@ -176,7 +176,10 @@ def _parser() -> argparse.ArgumentParser:
         help="how many trainings to run at a time (default: 1)",
     )
     parser.add_argument(
-        "--from", dest="first", metavar="STAGE", help="redo this stage and later ones"
+        "--from",
+        dest="first",
+        metavar="STAGE",
+        help="redo this stage and later ones; a training that was interrupted continues",
     )
     parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
     parser.add_argument("--dry-run", action="store_true", help="only print the commands")

@@ -21,6 +21,13 @@ from .systems import IGNORED, check_system, generation_options, load_system, rea
 
 #: Settings of all other sections are for training.
 DECODING = "generation"
+#: Settings that only say when a training ends, if the learning rate does not depend on them.
+LIMITS = (
+    *("optimization.max_update", "optimization.max_epoch", "optimization.stop_time_hours"),
+    "checkpoint.patience",
+)
+#: Schedules of the learning rate that do not depend on when the training ends.
+ENDLESS = ("inverse_sqrt", "fixed")
 #: BLEU on the validation set, with greedy search and subwords joined.
 VALID_BLEU = {
     "task.eval_bleu": True,
@@ -120,19 +127,21 @@ class Cell:
 
     def stages(self) -> list[Stage]:
         """Return its stages, from training to scores."""
-        logs = {"train": self.folder, "decode": self.output, "score": self.output}
-        steps = {"train": self._train(), "decode": self._decode(), "score": self._score()}
-        most = self.config["optimization"].get("max_update") or None
+        scheduler = self.config.get("lr_scheduler", {}).get("_name", "fixed")
+        training = Stage(
+            "train",
+            self.folder / "train",
+            self._train(),
+            undoes="**/*.done",
+            resumes="**/checkpoint*.pt",
+            limits=LIMITS if scheduler in ENDLESS else (),
+            updates=self.config["optimization"].get("max_update") or None,
+        )
+        decoding = Stage("decode", self.output / "decode", self._decode(), undoes="score.done")
+        scoring = Stage("score", self.output / "score", self._score())
         return [
-            Stage(
-                name,
-                logs[name] / name,
-                steps[name],
-                title=f"{self.name}: {name}",
-                settings=self._settings(name),
-                updates=most if name == "train" else None,
-            )
-            for name in steps
+            replace(stage, title=f"{self.name}: {stage.name}", settings=self._settings(stage.name))
+            for stage in (training, decoding, scoring)
         ]
 
     def _settings(self, stage: str) -> dict[str, Any]:

@@ -87,13 +87,15 @@ def read_training(log: Path) -> dict[str, Any]:
     with log.open(encoding="utf-8", errors="replace") as file:
         for logged in read_fairseq_log(file):
             numbers = logged.numbers
-            if logged.kind == "train" and {"epoch", "num_updates", "wall"} <= numbers.keys():
-                epochs[numbers["epoch"]] = numbers
+            if logged.kind == "valid":
+                best = min(numbers, best, key=lambda valid: valid.get("loss", inf))
+                continue
+            if "wall" in numbers:
                 if walls and walls[-1] <= numbers["wall"]:
                     walls.pop()
                 walls.append(numbers["wall"])  # of each process: a resumed training starts at 0
-            elif logged.kind == "valid" and numbers.get("loss", inf) <= best.get("loss", inf):
-                best = numbers
+            if logged.kind == "train" and {"epoch", "num_updates", "wall"} <= numbers.keys():
+                epochs[numbers["epoch"]] = numbers
     last = list(epochs.values())[-1] if epochs else {}
     found: dict[str, Any] = {
         "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if k in best}

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import IO, Any
 
@@ -70,11 +71,8 @@ class Runner:
             if self.is_done(stage):
                 continue
             base = self.work / stage.log
-            base.parent.mkdir(parents=True, exist_ok=True)
             done = base.with_suffix(".done")
-            undone = base.parent.glob(stage.undoes) if stage.undoes else ()
-            for mark in (done, *undone):
-                mark.unlink(missing_ok=True)
+            self._begin(stage, base, done)
             with (
                 self.display.stage(stage.title, stage.updates) as bar,
                 base.with_suffix(".log").open("ab") as log,
@@ -90,19 +88,39 @@ class Runner:
         """Tell whether a stage is done already.
 
         Raises:
-            DataError: it was done with other settings.
+            DataError: it was begun or done with other settings.
         """
         done = self.work / stage.log.with_suffix(".done")
-        if not stage.once or self.again or not done.exists():
+        if not stage.once or self.again:
             return False
-        before = _settings_of(done)
-        if stage.settings is not None and before != stage.settings:
-            raise DataError(
-                f"{stage.title}: done before with other settings: "
-                f"{_difference(before, stage.settings)}; take another --work, --from {stage.name} "
-                f"to do it again with these, or remove {done.parent} to start over"
-            )
-        return True
+        for mark in (done, done.with_suffix(".begun")):
+            if mark.exists():
+                before = _settings_of(mark)
+                if stage.settings is None or before == stage.settings:
+                    return mark is done
+                if not _continues(before, stage):
+                    raise DataError(
+                        f"{stage.title}: {mark.suffix[1:]} before with other settings: "
+                        f"{_difference(before, stage.settings)}; take another --work, or "
+                        f"--from {stage.name} to start over with these"
+                    )
+                return False
+        return False
+
+    def _begin(self, stage: Stage, base: Path, done: Path) -> None:
+        """Remove what is no longer true when a stage begins."""
+        base.parent.mkdir(parents=True, exist_ok=True)
+        if stage.resumes:
+            begun = done.with_suffix(".begun")
+            redone = self.again and done.exists()
+            if redone or (begun.exists() and not _continues(_settings_of(begun), stage)):
+                for old in (base.with_suffix(".log"), *base.parent.glob(stage.resumes)):
+                    old.unlink(missing_ok=True)
+            with replacing(begun) as temporary:
+                kept = {"settings": stage.settings}
+                temporary.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+        for mark in (done, *(base.parent.glob(stage.undoes) if stage.undoes else ())):
+            mark.unlink(missing_ok=True)
 
     def _step(
         self,
@@ -195,15 +213,29 @@ def locked(path: Path, waits: Callable[[], object], shared: bool = False) -> Ite
 
 def _settings_of(done: Path) -> Mapping[str, Any]:
     try:
-        settings: Mapping[str, Any] = json.loads(done.read_text(encoding="utf-8"))["settings"]
-        return settings
+        return json.loads(done.read_text(encoding="utf-8"))["settings"] or {}
     except (ValueError, KeyError, TypeError):  # an empty file, from an earlier version
         raise DataError(f"{done}: cannot be read; remove it to do this stage again") from None
 
 
-def _difference(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+def _continues(before: Mapping[str, Any], stage: Stage) -> bool:
+    """Tell whether a stage can continue what was begun or done with the settings before."""
+    now = stage.settings or {}
+    changed = _changed(before, now)
+
+    def limit(settings: Mapping[str, Any], name: str) -> float:
+        value = settings.get(name)
+        return value if value is not None and value > 0 else inf
+
+    return {*changed} <= {*stage.limits} and all(limit(now, n) > limit(before, n) for n in changed)
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    return [name for name in {**before, **now} if before.get(name) != now.get(name)]
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Say which settings differ, the first few of them."""
-    old, new = before or {}, now
-    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    shown = [f"{name} was {old.get(name)}, is {new.get(name)}" for name in names[:3]]
+    names = _changed(before, now)
+    shown = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in names[:3]]
     return ", ".join([*shown, *(["..."] if len(names) > 3 else [])])

@@ -59,8 +59,12 @@ class Stage:
         once: whether it is skipped if it was done before.
         title: its name on the terminal.
         settings: what its result depends on; None: it is not compared. A recipe stops at a stage
-            that was done with other settings.
+            that was begun or done with other settings.
         undoes: pattern of ``.done`` files next to ``log``, which are removed when it begins.
+        resumes: pattern of files next to ``log`` from which an interrupted run continues; None: it
+            always starts over.
+        limits: numbers among the settings that only say when it ends (None, 0 or less: never). If
+            they have grown, it continues from where it ended.
         programs: external programs that its commands start.
         updates: the planned updates of a training, for its progress; None: unknown, or not one.
     """
@@ -72,6 +76,8 @@ class Stage:
     title: str = ""
     settings: Mapping[str, Any] | None = None
     undoes: str | None = None
+    resumes: str | None = None
+    limits: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     updates: int | None = None
 

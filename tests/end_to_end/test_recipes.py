@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -211,7 +212,7 @@ def test_seeds_of_the_built_in_corpus(
     def recipe(*arguments: str) -> tuple[list[str], str]:
         where = (f"--configs={configs}", f"--work={work}", "--jobs=2")
         changes = ("optimization.max_update=4", "generation.max_len_b=20")
-        assert recipes.main(["small", *changes, *arguments, *where]) == 0, capsys.readouterr()
+        assert recipes.main(["small", *changes, *where, *arguments]) == 0, capsys.readouterr()
         out = capsys.readouterr().out
         stages, _, table = out.partition("\nsystem ")
         return [text[3:] for text in stages.splitlines() if "done" not in text], table
@@ -224,7 +225,7 @@ def test_seeds_of_the_built_in_corpus(
     (work / "checkpoints/small/lpsi/1/decode.done").unlink()
     second, table = recipe(*systems, "--seeds", "1", "2", "--valid-bleu")
     assert sorted(second) == sorted(
-        ["lpsi, seed 1: decode"]
+        ["lpsi, seed 1: decode", "lpsi, seed 1: score"]
         + [f"{n}, seed 2: {stage}" for n in systems for stage in ("train", "decode", "score")]
     )
     results = load_results(work / "results" / "small.json")
@@ -237,6 +238,20 @@ def test_seeds_of_the_built_in_corpus(
     changed = ["small", "lpsi", "model.dropout=0.5", f"--configs={configs}", f"--work={work}"]
     assert recipes.main([*changed, "--seeds=1"]) == 1
     assert "done before with other settings: " in capsys.readouterr().err
+
+    def repeated(*changes: str) -> tuple[bool, Any]:
+        """Return whether the training continued, and its result."""
+        stages, _ = recipe("lpsi", "--seeds=1", "--valid-bleu", *changes)
+        assert stages == [f"lpsi, seed 1: {stage}" for stage in ("train", "decode", "score")]
+        cells = load_results(work / "results" / "small.json")["cells"]
+        (cell,) = (c for c in cells if (c["system"], c["seed"]) == ("lpsi", 1))
+        log = (work / "checkpoints/small/lpsi/1/train.log").read_text()
+        return "checkpoint_last.pt (epoch 1 @ 4 updates)" in log, cell
+
+    went_on, cell = repeated("optimization.max_update=6")
+    assert went_on and cell["updates"] == 6
+    went_on, cell = repeated("optimization.max_update=6", "model.dropout=0.5", "--from=train")
+    assert not went_on and cell["updates"] == 6 and cell["overrides"]["model.dropout"] == 0.5
     assert not list(tmp_path.rglob("here")) and not list(tmp_path.rglob("*.log.*"))
     assert not list(tmp_path.rglob("hydra_train.log"))
 

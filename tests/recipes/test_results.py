@@ -133,6 +133,8 @@ nll_loss 4.5 | num_updates 20 | best_loss 5.5
 gb_free 1 | wall 15
 [2026-11-22 01:00:00,000][train][INFO] - epoch 001 | loss 6.1 | num_updates 20 | train_wall 12 | \
 wall 16
+[2026-11-22 01:00:00,000][train_inner][INFO] - epoch 002:  10 / 20 loss=5, num_updates=30, \
+train_wall=5, wall=19
 [2026-11-22 01:00:00,000][valid][INFO] - epoch 002 | valid on 'valid' subset | loss 5.7 | \
 nll_loss 4.9 | num_updates 40 | best_loss 5.5
 [2026-11-22 01:00:00,000][train][INFO] - epoch 002 | loss 5.1 | num_updates 40 | train_wall 8 | \
@@ -146,7 +148,7 @@ def test_a_training_in_its_log(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(LOG)
     found = read_training(tmp_path / "log")
     assert found["valid"] == {"loss": 5.5, "nll_loss": 4.5}
-    assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 16 + 7, 2)
+    assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 19 + 7, 2)
     as_json = '[t][train][INFO] - {"epoch": 1, "train_num_updates": "40", "train_train_wall": "8", '
     (tmp_path / "log").write_text(as_json + '"train_wall": "9"}\n')
     found = read_training(tmp_path / "log")

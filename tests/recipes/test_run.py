@@ -75,6 +75,58 @@ def test_other_settings_are_noticed(runner: Runner) -> None:
     runner.run([stage("a", bash("false"), settings={"x": 2, "y": [2]})])
 
 
+def training(limit: int | None, rate: int = 1, *, fails: bool = False) -> Stage:
+    """Return a stage that adds a line to a file whenever it runs, as trainings add updates."""
+    script = f"echo {rate} {limit} >> logs/made; {'false' if fails else 'true'}"
+    settings = {"limit": limit, "rate": rate}
+    more = {"resumes": "mad*", "limits": ("limit",), "undoes": "decode.done"}
+    return stage("train", bash(script), settings=settings, **more)
+
+
+def test_a_training_continues_if_its_limit_has_grown(runner: Runner) -> None:
+    made = runner.work / "logs/made"
+    runner.run([training(2), stage("decode", bash("true"))])
+    runner.run([training(2)])
+    assert made.read_text() == "1 2\n" and runner.is_done(stage("decode"))
+    runner.run([training(4)])
+    assert made.read_text() == "1 2\n1 4\n" and not runner.is_done(stage("decode"))
+    with pytest.raises(DataError, match="train: done before with other settings: limit was 4, is"):
+        runner.run([training(3)])
+    runner.run([training(0)])  # no limit
+    with pytest.raises(DataError, match="limit was 0, is None"):
+        runner.run([training(None)])
+    with pytest.raises(DataError, match="limit was 0, is 4"):
+        runner.run([training(4)])
+    assert made.read_text() == "1 2\n1 4\n1 0\n"
+
+
+def test_a_training_that_is_done_again_starts_over(runner: Runner) -> None:
+    made = runner.work / "logs/made"
+    for rate in (1, 1, 2):
+        again(runner).run([training(2, rate)])
+        assert made.read_text() == f"{rate} 2\n"
+        assert (runner.work / "logs/train.log").read_text().count("$ bash") == 1
+    with pytest.raises(DataError, match=r"rate was 2, is 1; .*--from train to start over"):
+        runner.run([training(3, 1)])
+    assert made.read_text() == "2 2\n"
+
+
+def test_an_interrupted_training_continues_only_with_the_same_settings(runner: Runner) -> None:
+    made = runner.work / "logs/made"
+    for interrupted in (runner, again(runner), runner):
+        with pytest.raises(DataError, match="a command failed"):
+            interrupted.run([training(2, fails=True)])
+    assert made.read_text() == "1 2\n" * 3
+    with pytest.raises(DataError, match="train: begun before with other settings: rate was 1, is"):
+        runner.run([training(2, 2)])
+    runner.run([training(3)])
+    assert made.read_text() == "1 2\n" * 3 + "1 3\n"
+    with pytest.raises(DataError, match="a command failed"):
+        again(runner).run([training(3, 1, fails=True)])
+    again(runner).run([training(3, 2)])
+    assert made.read_text() == "2 3\n"
+
+
 def test_a_damaged_note_of_a_finished_stage_is_named(runner: Runner) -> None:
     runner.run([stage("a", bash("true"), settings={"x": 1})])
     [done] = runner.work.rglob("a.done")
