@@ -102,7 +102,8 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
             except DataError as error:
                 failed = error
     if any(stage.name == "score" for stage in chosen) and args.results.exists():
-        compare(cells, args.work, args.results, _baseline(args, corpus))
+        systems = list(dict.fromkeys(cell.system for cell in cells))
+        compare(systems, args.results, _baseline(args, corpus))
         _print_table(args, corpus)
     if failed:
         raise failed

@@ -101,11 +101,31 @@ def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
     return float(ttest_ind(values, baseline, equal_var=False).pvalue)
 
 
+def count_ngrams(
+    translations: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+) -> np.ndarray:
+    """Return what BLEU counts in each sentence: all that `pooled_bootstrap` needs of an output.
+
+    Args:
+        translations: detokenised sentences.
+        references: as many.
+        tokenize: sacreBLEU's tokenizer.
+
+    Returns:
+        Integers of shape ``(sentences, 10)``, the sums of which are sacreBLEU's statistics: the
+        lengths of translation and reference, the matching 1- to 4-grams, and all 1- to 4-grams.
+
+    Raises:
+        DataError: the numbers of translations and references differ.
+    """
+    if len(translations) != len(references):
+        raise DataError(f"{len(translations)} translations, but {len(references)} references")
+    metric: Any = BLEU(tokenize=tokenize, force=True)
+    return np.asarray(metric._extract_corpus_statistics(translations, [references]))
+
+
 def pooled_bootstrap(
-    system: Sequence[Sequence[str]],
-    baseline: Sequence[Sequence[str]],
-    references: Sequence[str],
-    tokenize: str = "13a",
+    system: Sequence[np.ndarray], baseline: Sequence[np.ndarray]
 ) -> tuple[float, float]:
     """Test the BLEU of a system's outputs with all seeds against the baseline's.
 
@@ -114,33 +134,22 @@ def pooled_bootstrap(
     with one seed, so is the result.
 
     Args:
-        system: translations with each seed.
+        system: the counts of `count_ngrams` with each seed.
         baseline: the same for the baseline, perhaps with other seeds.
-        references: as many as each has translations.
-        tokenize: sacreBLEU's tokenizer.
 
     Returns:
         The difference of BLEU to the baseline, and p.
-
-    Raises:
-        DataError: the numbers of sentences of an output and the references differ.
     """
-    metric: Any = BLEU(tokenize=tokenize, force=True)
-
-    def statistics(outputs: Sequence[Sequence[str]]) -> np.ndarray:
-        for output in outputs:
-            if len(output) != len(references):
-                raise DataError(f"{len(output)} translations, but {len(references)} references")
-        found = [metric._extract_corpus_statistics(o, [references]) for o in outputs]
-        return np.asarray(found).mean(axis=0)  # counts as one output, however many seeds
+    metric: Any = BLEU(force=True)
 
     def bleu(totals: np.ndarray) -> float:
         return float(metric._compute_score_from_stats(totals.tolist()).score)
 
-    pair = [statistics(system), statistics(baseline)]
+    # The mean counts as one output, however many seeds.
+    pair = [np.asarray(counts).mean(axis=0) for counts in (system, baseline)]
     difference = bleu(pair[0].sum(0)) - bleu(pair[1].sum(0))
     generator = np.random.default_rng(_SEED)
-    chosen = generator.choice(len(references), (_SAMPLES, len(references)))
+    chosen = generator.choice(len(pair[0]), (_SAMPLES, len(pair[0])))
     ours, theirs = (np.array([bleu(part[rows].sum(0)) for rows in chosen]) for part in pair)
     chance = np.abs(ours - theirs)
     p = (float((chance - chance.mean() > abs(difference)).sum()) + 1) / (_SAMPLES + 1)

@@ -11,16 +11,26 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import syncattn_fairseq
 
 from ..base.errors import DataError
 from .experiment import Cell
 from .launch import Machines
-from .results import load_results, read_scores, read_training, record
+from .results import (
+    load_results,
+    pack_counts,
+    read_scores,
+    read_training,
+    record,
+    unpack_counts,
+)
 from .run import Runner, locked
 from .stages import Stage
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: Models small enough to train on a CPU gain nothing from more threads.
 MOST_THREADS = 8
@@ -103,56 +113,57 @@ class Grid:
             "seed": cell.seed,
             "overrides": dict(self.overrides),
             **read_scores(work / cell.output),
+            "ngrams": pack_counts(_count_ngrams(cell, work)),
             **read_training(work / cell.folder / "train.log"),
             "commit": done["commit"],
             "hardware": done["hardware"],
         }
 
 
-def compare(
-    cells: Sequence[Cell], work: Path, results: Path, baseline: Callable[[str], str]
-) -> None:
-    """Test every system's output against the baseline's, and record the results.
-
-    Args:
-        cells: cells of the systems that were run; all available seeds of each are tested.
-        work: folder of the recipe.
-        results: the results file.
-        baseline: returns the system that a system is compared with.
-    """
-    from ..evaluation.significance import pooled_bootstrap
+def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
+    """Count what BLEU counts in each sentence of a cell's output."""
+    from ..evaluation.significance import count_ngrams
     from ..evaluation.translation import read_references, words_by
 
-    experiment = cells[0].experiment
-    score = experiment.corpus.score
+    score = cell.experiment.corpus.score
 
     def words(texts: Sequence[str]) -> Sequence[str]:
         return words_by(score["words_by"], texts) if "words_by" in score else texts
 
-    references = words(read_references(str(work / cells[0].references)))
-    found = load_results(results)["cells"]
+    output = (work / cell.output / "translations.txt").read_text("utf-8").split("\n")[:-1]
+    references = read_references(str(work / cell.references))
+    return count_ngrams(words(output), words(references), score.get("tokenize", "13a"))
 
-    def outputs(system: str) -> dict[int, list[str]]:
-        seeds = sorted(result["seed"] for result in found if result["system"] == system)
-        made = {s: work / Cell(experiment, system, s).output / "translations.txt" for s in seeds}
-        texts = {
-            s: path.read_text("utf-8").split("\n")[:-1] for s, path in made.items() if path.exists()
-        }
-        return texts if len(texts) == len(seeds) else {}
 
+def compare(systems: Sequence[str], results: Path, baseline: Callable[[str], str]) -> None:
+    """Test every system's output against the baseline's, and record the results.
+
+    All seeds that both have are tested together. The outputs need not exist any longer, nor be
+    from this machine.
+
+    Args:
+        systems: systems that were run.
+        results: the results file.
+        baseline: returns the system that a system is compared with.
+    """
+    from ..evaluation.significance import pooled_bootstrap
+
+    found = load_results(results)
+    counts: dict[str, dict[int, np.ndarray]] = {}
+    for cell in found["cells"]:
+        if "ngrams" in cell:
+            counts.setdefault(cell["system"], {})[cell["seed"]] = unpack_counts(cell["ngrams"])
     comparisons = []
-    for system in dict.fromkeys(cell.system for cell in cells):
+    for system in systems:
         other = baseline(system)
-        if other == system:
-            continue
-        ours, theirs = outputs(system), outputs(other)
-        if ours and theirs:
-            texts = list(map(words, ours.values())), list(map(words, theirs.values()))
-            difference, p = pooled_bootstrap(*texts, references, score.get("tokenize", "13a"))
-            pair = {"system": system, "baseline": other, "seeds": list(ours)}
+        ours, theirs = counts.get(system, {}), counts.get(other, {})
+        seeds = sorted(ours.keys() & theirs.keys())
+        if seeds and other != system:
+            difference, p = pooled_bootstrap([ours[s] for s in seeds], [theirs[s] for s in seeds])
+            pair = {"system": system, "baseline": other, "seeds": seeds}
             comparisons.append({**pair, "difference": round(difference, 4), "p_bootstrap": p})
     if comparisons:
-        record(results, experiment.corpus.name, comparisons=comparisons)
+        record(results, found["corpus"], comparisons=comparisons)
 
 
 def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:

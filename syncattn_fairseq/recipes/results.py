@@ -8,28 +8,35 @@
                 "overrides": {},          settings that were changed for all systems
                 "scores": {"BLEU": 80.4, "UAS source": 96.1, ...},      all from 0 to 100
                 "signatures": {"BLEU": "nrefs:1|..."},
+                "ngrams": "eJztl...",     what BLEU counts in each sentence, for the bootstrap
                 "valid": {"loss": 2.81},  where its loss is lowest
                 "updates": 850, "seconds": 231.0, "updates_per_second": 4.1,     of the training
                 "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}],
-     "comparisons": [{"system": "pascal", "baseline": "transformer", "seeds": [1, 2, 3],
+     "comparisons": [{"system": "pascal", "baseline": "transformer",
+                      "seeds": [1, 2, 3], those that were tested
                       "difference": 0.4,  in BLEU, all seeds together
                       "p_bootstrap": 0.03}]}
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import statistics
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
 from ..base.fairseq_log import read_fairseq_log
 from ..base.files import replacing
 from .run import locked
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: Measures of ``syncattn-score``: the column's name, and where its number is.
 _SCORES: dict[str, Callable[[Any], float]] = {
@@ -106,6 +113,20 @@ def read_training(log: Path) -> dict[str, Any]:
         if seconds:
             found["updates_per_second"] = round(last["num_updates"] / seconds, 3)
     return found
+
+
+def pack_counts(counts: np.ndarray) -> str:
+    """Return integers of shape ``(sentences, 10)`` as short text; `unpack_counts` reads it."""
+    columns = counts.T.astype("<u2").tobytes()  # similar numbers side by side: half the length
+    return base64.b64encode(zlib.compress(columns, 9)).decode()
+
+
+def unpack_counts(text: str) -> np.ndarray:
+    """Return the integers of `pack_counts`."""
+    import numpy as np
+
+    columns = np.frombuffer(zlib.decompress(base64.b64decode(text)), "<u2")
+    return columns.reshape(10, -1).T.astype(int)
 
 
 def load_results(path: Path) -> dict[str, Any]:
@@ -202,11 +223,18 @@ def tables(
     measures = list(dict.fromkeys(n for cells in rows.values() for c in cells for n in c["scores"]))
     translation = [name for name in measures if name.startswith(_TRANSLATION)]
     structure = _structure([name for name in measures if name not in translation])
-    parts = [table(_translation(rows, translation, results["comparisons"], baseline))]
+    pooled = {
+        name: found
+        for name, cells in rows.items()
+        for found in results["comparisons"]
+        if (found["system"], found["baseline"]) == (name, baseline(name))
+        and {*found["seeds"]} <= {cell["seed"] for cell in cells}
+    }
+    parts = [table(_translation(rows, translation, pooled, baseline))]
     if structure:
         parts.append(table(_measured(rows, structure)))
     parts.append(table(_training(rows, baseline)))
-    parts.append("\n".join(bullet + note for note in _notes(rows)))
+    parts.append("\n".join(bullet + note for note in _notes(rows, pooled)))
     return "\n\n".join(parts)
 
 
@@ -223,21 +251,15 @@ def _structure(names: Sequence[str]) -> list[str]:
 def _translation(
     rows: Mapping[str, Sequence[Any]],
     measures: Sequence[str],
-    comparisons: Sequence[Any],
+    pooled: Mapping[str, Any],
     baseline: Callable[[str], str],
 ) -> list[list[str]]:
     p = _compare(rows, _score("BLEU"), baseline)
     made = [["system", "seeds", *measures, "p seeds", "p bootstrap"]]
     for name, cells in rows.items():
-        other = baseline(name)
-        seeds = sorted(cell["seed"] for cell in cells)
-        pooled = [
-            found["p_bootstrap"]
-            for found in comparisons
-            if found["system"] == name and found["baseline"] == other and found["seeds"] == seeds
-        ]
         shown = (spread(_values(cells, _score(measure))) for measure in measures)
-        made.append([name, str(len(seeds)), *shown, p[name], _p(pooled[0] if pooled else None)])
+        p_bootstrap = pooled[name]["p_bootstrap"] if name in pooled else None
+        made.append([name, str(len(cells)), *shown, p[name], _p(p_bootstrap)])
     return made
 
 
@@ -283,14 +305,15 @@ def _training(rows: Mapping[str, Sequence[Any]], baseline: Callable[[str], str])
     return [[cell for index, cell in enumerate(row) if index not in empty] for row in made]
 
 
-def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
+def _notes(rows: Mapping[str, Sequence[Any]], pooled: Mapping[str, Any]) -> list[str]:
     cells = [cell for found in rows.values() for cell in found]
     notes = []
     if any(len(found) > 1 for found in rows.values()):
         notes.append("mean ± standard deviation (lowest–highest) over seeds")
     notes += [
         "p seeds: of the difference in BLEU to the baseline, by Welch's test over seeds",
-        "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together",
+        "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together"
+        + _fewer_seeds(rows, pooled),
         "p valid loss: of the difference in the lowest validation loss, by Welch's test over seeds",
     ]
     for name in _SIGNED:
@@ -304,6 +327,15 @@ def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
     notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in cells})]
     notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
     return notes
+
+
+def _fewer_seeds(rows: Mapping[str, Sequence[Any]], pooled: Mapping[str, Any]) -> str:
+    """Say which systems were tested with only some of the seeds that a table shows."""
+    systems: dict[str, list[str]] = {}
+    for name, found in pooled.items():
+        if len(found["seeds"]) < len(rows[name]):
+            systems.setdefault(", ".join(map(str, found["seeds"])), []).append(name)
+    return "".join(f"; of {', '.join(names)}: seeds {s}" for s, names in systems.items())
 
 
 def spread(values: Sequence[float], digits: int = 1) -> str:

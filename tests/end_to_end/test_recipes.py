@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
+from sacrebleu.metrics.bleu import BLEU
 
 from syncattn_fairseq.cli import recipe as recipes
 from syncattn_fairseq.recipes.corpus import load_corpus
 from syncattn_fairseq.recipes.needs import needs_of
-from syncattn_fairseq.recipes.results import load_results
+from syncattn_fairseq.recipes.results import load_results, unpack_counts
 from syncattn_fairseq.recipes.systems import load_system
 from tests import japanese
 from tests.end_to_end.commands import BIN
@@ -178,6 +179,9 @@ def check_recipe(
         assert ("UAS source" in cell["scores"]) == (cell["system"] in WITH_PARSES)
         assert len((folder / "translations.txt").read_text().splitlines()) == score["sentences"]
         assert cell["updates"] == 2 and cell["valid"]["loss"] > 0
+        counts = unpack_counts(cell["ngrams"])  # of each sentence; BLEU can be computed from them
+        bleu = BLEU(force=True)._compute_score_from_stats(counts.sum(0).tolist()).score
+        assert len(counts) == score["sentences"] and round(bleu, 4) == cell["scores"]["BLEU"]
     assert [pair["system"] for pair in results["comparisons"]] == systems[1:]
     assert f"\n{systems[-1]} " in done.stdout
     # Nothing but what is asked for, and nothing is done twice.

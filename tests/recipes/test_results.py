@@ -11,17 +11,21 @@ from scipy.stats import ttest_ind
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.significance import (
     compare_with_baseline,
+    count_ngrams,
     pooled_bootstrap,
     welch,
 )
 from syncattn_fairseq.evaluation.table import format_table, markdown_table
+from syncattn_fairseq.recipes.cells import compare
 from syncattn_fairseq.recipes.results import (
     load_results,
+    pack_counts,
     read_scores,
     read_training,
     record,
     spread,
     tables,
+    unpack_counts,
 )
 
 
@@ -94,6 +98,11 @@ def test_the_table(tmp_path: Path) -> None:
     spread = "mean ± standard deviation (lowest–highest) over seeds"
     assert spread in lines and spread not in shown(path, ["base", "ours"], [1])
     assert shown(path, ["ours"], [1, 2])[1].split()[-2:] == ["–", "–"]  # of other seeds
+    pooled = "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together"
+    assert pooled in lines
+    record(path, "x", comparisons=[{**pair, "seeds": [2, 3]}])
+    fewer = shown(path, ["base", "ours"])
+    assert fewer[2] == lines[2] and f"{pooled}; of ours: seeds 2, 3" in fewer
     with pytest.raises(DataError, match="no results of these systems"):
         shown(path, ["other"])
     [_, rule, *_] = tables(load_results(path), ["base"], None, baseline, markdown_table).split("\n")
@@ -186,19 +195,41 @@ def texts(count: int, wrong: float, seed: int) -> list[str]:
 def test_with_one_seed_the_bootstrap_is_sacrebleus() -> None:
     references, ours, theirs = texts(40, 0, 1), texts(40, 0.2, 2), texts(40, 0.25, 3)
     expected = compare_with_baseline({"a": theirs, "b": ours}, "a", references, "none")["b"]
-    difference, p = pooled_bootstrap([ours], [theirs], references, "none")
+    counts = [count_ngrams(text, references, "none") for text in (ours, theirs)]
+    difference, p = pooled_bootstrap(counts[:1], counts[1:])
     assert p == pytest.approx(expected.p_bootstrap, abs=0.003)
     assert difference > 0
-    assert pooled_bootstrap([ours], [ours], references, "none") == (0.0, 1.0)
+    assert pooled_bootstrap(counts[:1], counts[:1]) == (0.0, 1.0)
 
 
 def test_seeds_are_pooled_by_sentence() -> None:
-    references, theirs = texts(60, 0, 1), texts(60, 0.3, 3)
-    ours = [texts(60, 0.22, seed) for seed in (4, 5, 6)]
-    once = pooled_bootstrap(ours, [theirs], references, "none")
-    assert pooled_bootstrap(ours * 3, [theirs] * 2, references, "none") == pytest.approx(once)
+    references = texts(60, 0, 1)
+    theirs = count_ngrams(texts(60, 0.3, 3), references)
+    ours = [count_ngrams(texts(60, 0.22, seed), references) for seed in (4, 5, 6)]
+    once = pooled_bootstrap(ours, [theirs])
+    assert pooled_bootstrap(ours * 3, [theirs] * 2) == pytest.approx(once)
     with pytest.raises(DataError, match="59 translations, but 60 references"):
-        pooled_bootstrap([theirs[:59]], [theirs], references)
+        count_ngrams(texts(59, 0.3, 3), references)
+
+
+def test_counts_are_kept_as_text(tmp_path: Path) -> None:
+    references = texts(60, 0, 1)
+    counts = {
+        (system, seed): count_ngrams(texts(60, wrong, seed), references)
+        for system, wrong, seeds in (("base", 0.3, (1, 2)), ("ours", 0.22, (2, 3, 4)))
+        for seed in seeds
+    }
+    assert all((unpack_counts(pack_counts(one)) == one).all() for one in counts.values())
+    path = tmp_path / "x.json"
+    cells = [cell(*key, 10.0, ngrams=pack_counts(one)) for key, one in counts.items()]
+    record(path, "x", cells=[*cells, cell("ours", 1, 10.0), cell("older", 1, 10.0)])
+    compare(["base", "ours", "older", "unknown"], path, baseline)
+    [compared] = load_results(path)["comparisons"]
+    difference, p = pooled_bootstrap([counts["ours", 2]], [counts["base", 2]])
+    assert compared == {
+        **{"system": "ours", "baseline": "base", "seeds": [2]},
+        **{"difference": round(difference, 4), "p_bootstrap": p},
+    }
 
 
 def test_welch() -> None:
