@@ -63,6 +63,7 @@ NOT_RUN = {
     "syncattn-recipe multi30k_tiny_en_de_3625 pascal": "tests/test_configs.py makes these tables",
     "python benchmarks/gradients.py": "needs trainings on Multi30k",
     "python benchmarks/loops.py": "the same",
+    "python benchmarks/where_heads_look.py": "the same",
     "python benchmarks/parser_noise.py": "takes minutes",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.

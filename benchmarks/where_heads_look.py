@@ -1,0 +1,158 @@
+"""Measure where the encoder's heads look: at the token itself, next to it, or at its parent.
+
+    python benchmarks/where_heads_look.py data-bin/multi30k_tiny_en_de_3625 \
+        checkpoints/multi30k_tiny_en_de_3625/{transformer,pascal}/1/checkpoint_best.pt
+
+For each kind of heads in each encoder layer, means over its heads and the validation text, in % of
+a token's attention:
+
+- *flat*: what each token would get if all got the same;
+- *itself*, *next to it*: what the token itself gets, and what its two neighbours get together;
+- *parent*, *mirror*: only over tokens whose parent is at least two subwords away, because a closer
+  one gets attention as a neighbour. What the parent gets (its middle subword), and what the token
+  as far away on the other side gets. A head that ignores the parse gives both about the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils
+from torch import Tensor
+from tqdm import tqdm
+
+import syncattn_fairseq.plugin  # noqa: F401
+from syncattn_fairseq.data.fields import SourceFields, ask_for_parents
+from syncattn_fairseq.evaluation.table import format_table
+from syncattn_fairseq.modules import SyntaxAttention
+from syncattn_fairseq.modules.heads import Heads
+from syncattn_fairseq.modules.heads.heads import Scope, split_heads
+
+COLUMNS = ("flat", "itself", "next to it", "parent", "mirror", "best head's parent", "its mirror")
+
+
+def list_groups(attention: Any, view: Any) -> list[tuple[str, Any, slice]]:
+    """List the kinds of heads of a layer: name, module and the heads' numbers."""
+    if isinstance(attention, SyntaxAttention):
+        names = list(attention.heads)
+        return [(n, *found) for n, found in zip(names, attention.groups, strict=True)]
+    heads = Heads(attention.num_heads, attention.head_dim, view)
+    return [("ordinary", heads, slice(0, attention.num_heads))]
+
+
+def attend(layer: Any, x: Tensor, padding: Tensor, view: Any) -> Iterator[tuple[str, Tensor]]:
+    """Compute the attention ``(B, h, T, T)`` of each kind of heads from the layer's input."""
+    attention = layer.self_attn
+    if layer.normalize_before:
+        x = layer.self_attn_layer_norm(x)
+    query, key = (
+        split_heads(project(x), attention.head_dim)
+        for project in (attention.q_proj, attention.k_proj)
+    )
+    batch, _, length, _ = query.shape
+    mask = torch.zeros(batch, 1, 1, length).masked_fill(padding[:, None, None, :], -torch.inf)
+    for name, heads, numbers in list_groups(attention, view):
+        # The average of the unit vectors, weighted by attention, is the attention.
+        values = torch.eye(length).expand(batch, heads.count, length, length)
+        scope = Scope(mask, padding, causal=False, dropout=attention.dropout_module)
+        yield name, heads.attend(query[:, numbers], key[:, numbers], values, scope)
+
+
+def look(attention: Tensor, parents: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+    """Add up the attention to each of the places, and count the tokens.
+
+    Args:
+        attention: ``(B, h, T, T)``.
+        parents: ``(B, T)`` columns; NaN = none.
+        words: ``(B, T)``, False = padding or end of sentence.
+
+    Returns:
+        ``(h, 5)`` in the order flat, itself, next to it, parent, mirror; and the number of tokens
+        in each of the five.
+    """
+    length = words.size(1)
+    rows = torch.arange(length)
+    distance = (parents.nan_to_num(0).round().long() - rows).masked_fill(parents.isnan(), 0)
+    mirror = (rows - distance).clamp(0, length - 1)
+    inside = (rows - distance == mirror) & words.gather(1, mirror)
+    far = words & (distance.abs() >= 2) & inside
+    itself = attention.diagonal(dim1=-2, dim2=-1)
+    beside = torch.zeros_like(itself)
+    beside[..., 1:] += attention.diagonal(-1, -2, -1)
+    beside[..., :-1] += attention.diagonal(1, -2, -1)
+    visible = words.sum(1) + 1  # with the end of the sentence
+    flat = visible.reciprocal()[:, None, None].expand_as(itself)
+    found = [(flat, words), (itself, words), (beside, words)]
+    for column in (rows + distance, mirror):
+        index = column[:, None, :, None].expand(-1, attention.size(1), -1, 1)
+        found.append((attention.gather(3, index).squeeze(3), far))
+    sums = [(share * chosen[:, None]).sum((0, 2)) for share, chosen in found]
+    return torch.stack(sums, dim=1), torch.stack([chosen.sum() for _, chosen in found])
+
+
+def measure(path: Path, data: str) -> list[list[str]]:
+    """Return a row for each kind of heads in each encoder layer."""
+    [model], _, task = checkpoint_utils.load_model_ensemble_and_task(
+        [str(path)], arg_overrides={"data": data}
+    )
+    model.eval()
+    encoder = model.encoder
+
+    def batches(fields: SourceFields) -> list[Any]:
+        task.fields = fields
+        task.load_dataset("valid")
+        iterator = task.get_batch_iterator(task.dataset("valid"), max_tokens=2048, seed=1)
+        return list(iterator.next_epoch_itr(shuffle=False))
+
+    sums: dict[tuple[int, str], Any] = {}
+    own = batches(task.fields)
+    parsed = batches(SourceFields(fields=frozenset([ask_for_parents()])))
+    for sample, parse in zip(tqdm(own, str(path), leave=False), parsed, strict=True):
+        inputs = {k: v for k, v in sample["net_input"].items() if k != "prev_output_tokens"}
+        tokens = inputs["src_tokens"]
+        assert tokens.equal(parse["net_input"]["src_tokens"])
+        out = encoder(**inputs, return_all_hiddens=True)
+        padding = tokens.eq(encoder.padding_idx)
+        words = ~padding & tokens.ne(task.source_dictionary.eos())
+        parents = parse["net_input"]["src_parent_positions"]
+        for number, layer in enumerate(encoder.layers, 1):
+            x = out["encoder_states"][number - 1]
+            for name, attention in attend(layer, x, padding, encoder.view):
+                found = look(attention, parents, words)
+                before = sums.get((number, name), (0, 0))
+                sums[number, name] = tuple(a + b for a, b in zip(before, found, strict=True))
+    rows = []
+    for (number, name), (total, count) in sums.items():
+        share = 100 * total / count
+        best = share[share[:, 3].argmax()]
+        means = [*share.mean(0).tolist(), *best[3:].tolist()]
+        where = ["/".join(path.parts[-3:-1]), str(number), f"{len(share)} {name}"]
+        rows.append([*where, *(f"{value:.1f}" for value in means)])
+    return rows
+
+
+@torch.no_grad()
+def main() -> None:
+    """Run the benchmark."""
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("data", help="the binarised corpus, with the source's heads")
+    made.add_argument("checkpoints", nargs="+", type=Path)
+    args = made.parse_args()
+    logging.disable(logging.INFO)
+    warnings.filterwarnings("ignore", "'pin_memory'")
+    rows = [["training", "layer", "heads", *COLUMNS]]
+    for path in args.checkpoints:
+        rows += measure(path, args.data)
+    print(format_table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What the benchmarks behind docs/findings.md compute, in small cases."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from benchmarks.loops import percent_repeated
+from benchmarks.where_heads_look import attend, look
+from syncattn_fairseq.modules.heads.heads import split_heads
+from tests.models import build
+
+ARCHITECTURES = (
+    *("syntax_transformer", "transformer_dbsa", "transformer_lisa", "transformer_lpsi"),
+    *("transformer_pascal", "transformer_local_attn"),
+)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@torch.no_grad()
+def test_the_attention_is_what_the_layer_attends_with(arch: str) -> None:
+    encoder = build.model(f"{arch}_tiny").encoder
+    inputs = build.net_input(build.sentences([5, 3]), build.sentences([4, 4]))
+    del inputs["prev_output_tokens"]
+    padding = inputs["src_tokens"].eq(encoder.padding_idx)
+    states = encoder(**inputs, return_all_hiddens=True)["encoder_states"]
+    for layer, x in zip(encoder.layers, states, strict=False):
+        attention, values = (
+            layer.self_attn,
+            split_heads(layer.self_attn.v_proj(x), layer.self_attn.head_dim),
+        )
+        weights = torch.cat([w for _, w in attend(layer, x, padding, encoder.view)], dim=1)
+        context = (weights @ values).permute(2, 0, 1, 3).flatten(2)
+        expected, _ = attention(x, x, x, padding, need_weights=False)
+        torch.testing.assert_close(attention.out_proj(context), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_what_the_places_get() -> None:
+    lengths, nan = (6, 4), float("nan")
+    columns = max(lengths) + 2  # one for the end of sentence, one for padding
+    words = torch.zeros(2, columns, dtype=torch.bool)
+    for row, length in enumerate(lengths):
+        words[row, :length] = True
+    parents = torch.tensor(
+        [[2, 0, 0, 5, 2.5, 2, nan, nan], [nan, 3, 0, 1, nan, nan, nan, nan]], dtype=torch.float64
+    )
+    attention = torch.rand(2, 3, columns, columns)
+    sums, counts = look(attention, parents, words)
+    expected, seen = torch.zeros(3, 5), [0] * 5
+    for row, length in enumerate(lengths):
+        for t in range(length):
+            places = [[1 / (length + 1)] * 3, attention[row, :, t, t]]
+            near = [c for c in (t - 1, t + 1) if c >= 0]
+            places.append(attention[row, :, t, near].sum(-1))
+            parent = parents[row, t]
+            if not parent.isnan():
+                found = round(float(parent))
+                mirror = 2 * t - found
+                if abs(found - t) >= 2 and 0 <= mirror < length:
+                    places += [attention[row, :, t, found], attention[row, :, t, mirror]]
+            for number, place in enumerate(places):
+                expected[:, number] += torch.as_tensor(place)
+                seen[number] += 1
+    assert counts.tolist() == seen == [10, 10, 10, 2, 2]
+    torch.testing.assert_close(sums, expected)
+
+
+def test_repeated_trigrams() -> None:
+    assert percent_repeated(["a b c a b c", "a b c", "a"]) == 20  # one of five
