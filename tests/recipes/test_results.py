@@ -225,6 +225,11 @@ def test_counts_are_kept_as_text(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     cells = [cell(*key, 10.0, ngrams=pack_counts(one)) for key, one in counts.items()]
     record(path, "x", cells=[*cells, cell("ours", 1, 10.0), cell("older", 1, 10.0)])
+    older = {"system": "ours", "baseline": "base", "seeds": [1, 2]}
+    record(path, "x", comparisons=[older])
+    compare(["base", "ours", "older", "unknown"], path, baseline)
+    assert load_results(path)["comparisons"] == [older]
+    record(path, "x", comparisons=[{**older, "seeds": [1]}])
     compare(["base", "ours", "older", "unknown"], path, baseline)
     [compared] = load_results(path)["comparisons"]
     difference, p = pooled_bootstrap([counts["ours", 2]], [counts["base", 2]])
