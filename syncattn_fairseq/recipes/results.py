@@ -234,7 +234,7 @@ def tables(
     if structure:
         parts.append(table(_measured(rows, structure)))
     parts.append(table(_training(rows, baseline)))
-    parts.append("\n".join(bullet + note for note in _notes(rows, pooled)))
+    parts.append("\n".join(bullet + note for note in _notes(rows)))
     return "\n\n".join(parts)
 
 
@@ -258,8 +258,12 @@ def _translation(
     made = [["system", "seeds", *measures, "p seeds", "p bootstrap"]]
     for name, cells in rows.items():
         shown = (spread(_values(cells, _score(measure))) for measure in measures)
-        p_bootstrap = pooled[name]["p_bootstrap"] if name in pooled else None
-        made.append([name, str(len(cells)), *shown, p[name], _p(p_bootstrap)])
+        p_bootstrap = "–"
+        if name in pooled:
+            p_bootstrap = _p(pooled[name]["p_bootstrap"])
+            if len(seeds := pooled[name]["seeds"]) < len(cells):
+                p_bootstrap += f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
+        made.append([name, str(len(cells)), *shown, p[name], p_bootstrap])
     return made
 
 
@@ -305,15 +309,14 @@ def _training(rows: Mapping[str, Sequence[Any]], baseline: Callable[[str], str])
     return [[cell for index, cell in enumerate(row) if index not in empty] for row in made]
 
 
-def _notes(rows: Mapping[str, Sequence[Any]], pooled: Mapping[str, Any]) -> list[str]:
+def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
     cells = [cell for found in rows.values() for cell in found]
     notes = []
     if any(len(found) > 1 for found in rows.values()):
         notes.append("mean ± standard deviation (lowest–highest) over seeds")
     notes += [
         "p seeds: of the difference in BLEU to the baseline, by Welch's test over seeds",
-        "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together"
-        + _fewer_seeds(rows, pooled),
+        "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together",
         "p valid loss: of the difference in the lowest validation loss, by Welch's test over seeds",
     ]
     for name in _SIGNED:
@@ -327,15 +330,6 @@ def _notes(rows: Mapping[str, Sequence[Any]], pooled: Mapping[str, Any]) -> list
     notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in cells})]
     notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
     return notes
-
-
-def _fewer_seeds(rows: Mapping[str, Sequence[Any]], pooled: Mapping[str, Any]) -> str:
-    """Say which systems were tested with only some of the seeds that a table shows."""
-    systems: dict[str, list[str]] = {}
-    for name, found in pooled.items():
-        if len(found["seeds"]) < len(rows[name]):
-            systems.setdefault(", ".join(map(str, found["seeds"])), []).append(name)
-    return "".join(f"; of {', '.join(names)}: seeds {s}" for s, names in systems.items())
 
 
 def spread(values: Sequence[float], digits: int = 1) -> str:
