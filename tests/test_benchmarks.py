@@ -25,10 +25,8 @@ def test_the_attention_is_what_the_layer_attends_with(arch: str) -> None:
     padding = inputs["src_tokens"].eq(encoder.padding_idx)
     states = encoder(**inputs, return_all_hiddens=True)["encoder_states"]
     for layer, x in zip(encoder.layers, states, strict=False):
-        attention, values = (
-            layer.self_attn,
-            split_heads(layer.self_attn.v_proj(x), layer.self_attn.head_dim),
-        )
+        attention = layer.self_attn
+        values = split_heads(attention.v_proj(x), attention.head_dim)
         weights = torch.cat([w for _, w in attend(layer, x, padding, encoder.view)], dim=1)
         context = (weights @ values).permute(2, 0, 1, 3).flatten(2)
         expected, _ = attention(x, x, x, padding, need_weights=False)

@@ -139,7 +139,13 @@ def pooled_bootstrap(
 
     Returns:
         The difference of BLEU to the baseline, and p.
+
+    Raises:
+        DataError: the outputs have different numbers of sentences.
     """
+    lengths = sorted({len(counts) for counts in (*system, *baseline)})
+    if len(lengths) > 1:
+        raise DataError(f"outputs of different texts, with {lengths[0]} and {lengths[1]} sentences")
     metric: Any = BLEU(force=True)
 
     def bleu(totals: np.ndarray) -> float:

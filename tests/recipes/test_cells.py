@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import torch
+from sacrebleu.metrics.bleu import BLEU
 
-from syncattn_fairseq.recipes.cells import MOST_THREADS, environments
+from syncattn_fairseq.recipes.cells import MOST_THREADS, _count_ngrams, environments
 from syncattn_fairseq.recipes.launch import Machines
 
 
@@ -49,3 +54,28 @@ def test_jobs_share_the_gpus_that_there_are(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     made = environments(Machines(processes), jobs)
     assert [environment["CUDA_VISIBLE_DEVICES"] for environment in made] == expected
+
+
+@pytest.mark.parametrize(
+    "score", [{}, {"tokenize": "char"}, {"tokenize": "none", "words_by": "sed s/./'& '/g"}]
+)
+def test_the_kept_counts_give_the_scores_bleu(tmp_path: Path, score: dict[str, str]) -> None:
+    translations = ["the old man-eater saw it .", "a red house, here", "what ?"]
+    references = ["the old man-hunter saw it .", "a red house here", "what is it ?"]
+    (tmp_path / "translations.txt").write_text("\n".join([*translations, ""]))
+    (tmp_path / "reference").write_text("\n".join([*references, ""]))
+    corpus = SimpleNamespace(score=score)
+    cell: Any = SimpleNamespace(
+        experiment=SimpleNamespace(corpus=corpus), output="", references="reference"
+    )
+    counts = _count_ngrams(cell, tmp_path)
+    if "words_by" in score:
+        translations, references = (
+            [" ".join("".join(text.split())) for text in texts]
+            for texts in (translations, references)
+        )
+    metric: Any = BLEU(tokenize=score.get("tokenize", "13a"), force=True)
+    expected = metric.corpus_score(translations, [references])
+    assert expected.score > 20
+    assert metric._compute_score_from_stats(counts.sum(0).tolist()).score == expected.score
+    assert counts[:, 1].sum() == expected.ref_len

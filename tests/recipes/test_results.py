@@ -209,6 +209,8 @@ def test_seeds_are_pooled_by_sentence() -> None:
     assert pooled_bootstrap(ours * 3, [theirs] * 2) == pytest.approx(once)
     with pytest.raises(DataError, match="59 translations, but 60 references"):
         count_ngrams(texts(59, 0.3, 3), references)
+    with pytest.raises(DataError, match="different texts, with 59 and 60 sentences"):
+        pooled_bootstrap(ours, [theirs[:59]])
 
 
 def test_counts_are_kept_as_text(tmp_path: Path) -> None:
