@@ -55,7 +55,7 @@ def lpsi(args: Any) -> None:
 
 
 def local_attention(args: Any) -> None:
-    """Let the heads of the two bottom encoder layers see two words on either side."""
+    """Let the heads of the two bottom encoder layers see two subwords on either side."""
     config.prefer(args, local_layers="1,2" if args.encoder_layers > 1 else "1")
     config.set_defaults(args)
 

@@ -21,7 +21,7 @@ class SyncOptions(FairseqDataclass):
 
     sync_layer: int = field(
         default=0,
-        metadata={"help": "decoder layer whose cross-attention ties both sides (0 = no sync loss)"},
+        metadata={"help": "decoder layer whose cross-attention ties both sides (0 = no such loss)"},
     )
     sync_backward: ChoiceEnum(["transpose", "softmax"]) = field(  # type: ignore[valid-type]
         default="transpose",

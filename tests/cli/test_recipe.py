@@ -164,7 +164,7 @@ def test_what_the_built_in_corpus_measures(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_parses_are_compared_with_those_of_the_corpus(capsys: pytest.CaptureFixture[str]) -> None:
-    systems = ("dbsa", "lisa", "sync_only", "pascal")
+    systems = ("dbsa", "lisa", "syncattn_without_parses", "pascal")
     _, commands = dry(capsys, "multi30k_tiny_en_de_3625", *systems, "--from=decode")
     forced = [c for c in commands if "--score-reference" in c]
     assert ["/dbsa/" in forced[0], "/lisa/" in forced[1], len(forced)] == [True, True, 2]

@@ -39,7 +39,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "pascal, self": {"arch": "transformer_pascal_tiny", "pascal_parents": "self"},
     "lisa": {"arch": "transformer_lisa_tiny"},
     "labels": {"arch": "transformer_sh_tiny"},
-    "sync loss on ordinary heads": {
+    "SyncAttn's loss on ordinary heads": {
         "arch": "transformer_syncattn_tiny",
         "encoder_parser": "dot",
         "decoder_parser": "dot",

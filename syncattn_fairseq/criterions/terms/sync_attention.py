@@ -16,11 +16,11 @@ class SyncAttentionOptions(FairseqDataclass):
     """SyncAttn's loss: its weight, and which tokens count."""
 
     sync_weight: float = field(
-        default=0.5, metadata={"help": "weight of the synchronous attention loss"}
+        default=0.5, metadata={"help": "weight of SyncAttn's loss"}
     )
     sync_without_eos: bool = field(
         default=False,
-        metadata={"help": "synchronous attention loss: leave out the end of sentence"},
+        metadata={"help": "SyncAttn's loss: leave out the end of sentence"},
     )
 
 

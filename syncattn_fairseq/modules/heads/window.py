@@ -21,7 +21,7 @@ class WindowOptions(FairseqDataclass):
         default="", metadata={"help": "encoder layers whose heads see only a window (none)"}
     )
     local_window: int = field(
-        default=2, metadata={"help": "how many words the window has on either side"}
+        default=2, metadata={"help": "how many subwords the window has on either side"}
     )
 
 
