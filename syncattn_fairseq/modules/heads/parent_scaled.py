@@ -75,8 +75,8 @@ class ParentScaledHeads(Heads):
         count, head_dim, view: as for :class:`.Heads`.
         parents: one of the above.
         std: σ, in subwords.
-        ignoring: q, the probability that a row of D becomes ones in training, for all heads and
-            layers.
+        ignoring: q, the probability that a row of D becomes ones in training, for all heads of the
+            layer.
     """
 
     Options = ParentScaledOptions
@@ -129,29 +129,32 @@ class ParentScaledHeads(Heads):
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """Attend with scaled scores."""
         wide = torch.promote_types(query.dtype, torch.float32)
-        weights = self.view.keep("parent_weights", lambda: self.weigh_parents(wide))
-        scores = parent_scaled_scores(query, key, weights.unsqueeze(1))
+        scores = parent_scaled_scores(query, key, self.weigh_parents(wide).unsqueeze(1))
         return scope.average(scope.softmax(scores), value)
 
     def weigh_parents(self, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Compute D for the batch, ``(B, T, T)`` of the given type.
+        """Compute D for the batch, ``(B, T, T)`` of the given type, with rows of ones if ignored.
 
         Raises:
             DataError: D needs parents and the batch has none.
         """
+        weights = self.view.keep("parent_weights", lambda: self._density(dtype))
+        if self.training and self.ignoring > 0:
+            # Every layer draws, again if it runs again for activation checkpointing. Otherwise
+            # dropout, which draws next, would not be the same as in the first run.
+            ignored = torch.rand(*weights.shape[:2], 1, device=weights.device) < self.ignoring
+            weights = weights.masked_fill(ignored, 1.0)
+        return weights
+
+    def _density(self, dtype: torch.dtype) -> Tensor:
+        """Compute D without ignoring."""
         (batch, length), device = self.view.tokens.shape, self.view.tokens.device
         if self.parents == "constant":
             peak = density_peak(self.std)
-            weights = torch.full((batch, length, length), peak, dtype=dtype, device=device)
+            return torch.full((batch, length, length), peak, dtype=dtype, device=device)
+        if self.parents == "self":
+            positions = torch.arange(length, device=device).expand(batch, length)
         else:
-            if self.parents == "self":
-                own = torch.arange(length, device=device)
-                positions = own.expand(batch, length)
-            else:
-                reader = "the model's parent-scaled heads"
-                positions = self.view.require("src_parent_positions", reader)
-            weights = parent_gaussian(positions.to(dtype), length, self.std)
-        if self.training and self.ignoring > 0:
-            ignored = torch.rand(batch, length, 1, device=device) < self.ignoring
-            weights = weights.masked_fill(ignored, 1.0)
-        return weights
+            reader = "the model's parent-scaled heads"
+            positions = self.view.require("src_parent_positions", reader)
+        return parent_gaussian(positions.to(dtype), length, self.std)
