@@ -85,6 +85,24 @@ def make_corpus(folder: Path) -> Corpus:
     return made
 
 
+def make_task(data: Path, **options: Any) -> TranslationWithSyntaxTask:
+    """Set up the task for a binarised corpus."""
+    cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
+    cfg._name, cfg.data = "translation_with_syntax", str(data)
+    cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
+    cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
+    for name, value in options.items():
+        cfg[name] = value
+    return TranslationWithSyntaxTask.setup_task(cfg)
+
+
+def model_options(arch: str, **options: Any) -> Namespace:
+    """Return the options of a small model."""
+    args = Namespace(arch=arch, _name=arch, **{**SIZE, **options})
+    ARCH_CONFIG_REGISTRY[arch](args)
+    return args
+
+
 def make_checkpoint(
     corpus: Corpus, path: Path, arch: str, updates: int = 0, **options: Any
 ) -> Path:
@@ -93,13 +111,8 @@ def make_checkpoint(
     Its weights are disturbed, so that no symmetry hides a fault, and then it learns the shortest
     sentences of the test set in as many updates as there are.
     """
-    cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
-    cfg._name, cfg.data = "translation_with_syntax", str(corpus.data)
-    cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
-    cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
-    task = TranslationWithSyntaxTask.setup_task(cfg)
-    args = Namespace(arch=arch, _name=arch, **{**SIZE, **options})
-    ARCH_CONFIG_REGISTRY[arch](args)
+    task = make_task(corpus.data)
+    args = model_options(arch, **options)
     torch.manual_seed(1)
     model = task.build_model(args)
     with torch.no_grad():
@@ -113,7 +126,11 @@ def make_checkpoint(
     plain = Namespace(**{k: str(v) if isinstance(v, Enum) else v for k, v in values})
     state = {
         "args": None,
-        "cfg": {**whole, "task": OmegaConf.to_container(cfg, enum_to_str=True), "model": plain},
+        "cfg": {
+            **whole,
+            "task": OmegaConf.to_container(task.cfg, enum_to_str=True),
+            "model": plain,
+        },
         "model": model.state_dict(),
         "optimizer_history": [
             {"num_updates": 0, "optimizer_name": "", "criterion_name": "", "lr_scheduler_state": {}}

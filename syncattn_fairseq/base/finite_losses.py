@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import torch
+
 from .errors import DataError
 
 _REMEDY = "lower --lr, warm up for longer, or set --clip-norm"
@@ -73,7 +75,10 @@ def stop_at_infinite_losses() -> None:
 def _diagnosis(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str:
     """Say which losses of an update are not finite."""
     found = dict.fromkeys(
-        name for log in logs for name, value in log.items() if not math.isfinite(float(value))
+        name
+        for log in logs
+        for name, value in log.items()
+        if not torch.as_tensor(value).isfinite().all()
     )
     if found:
         return f"update {update}: not finite: {', '.join(found)}; {_REMEDY}"

@@ -16,7 +16,7 @@ from .subwords import CONTINUATION
 
 
 def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Give every word the head of another word, drawn without replacement.
+    """Permute the heads of a sentence's words. A word may keep its own: one does on average.
 
     Args:
         marks: ``(n,)``, of one sentence (:mod:`.subwords`).

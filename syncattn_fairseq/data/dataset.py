@@ -88,6 +88,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
     def unparsed(self) -> list[int]:
         """List the sentences without the parse or labels that the encoder reads."""
         read = {_marks_of(field) for field in self.fields}
+        if not read:
+            return []
         items = (self[index] for index in range(len(self)))
         return [
             index

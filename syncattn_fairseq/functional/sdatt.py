@@ -25,9 +25,9 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
         weight: v, ``(a)``.
 
     Returns:
-        e, ``(..., T, S)``.
+        e, ``(..., T, S)``, in float32 or wider.
     """
-    return torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)) @ weight
+    return torch.tanh(widen(query).unsqueeze(-2) + widen(key).unsqueeze(-3)) @ widen(weight)
 
 
 def predicted_position(activation: Tensor, length: Tensor) -> Tensor:

@@ -130,8 +130,10 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             forward, backward = extra["attn"][0].chunk(2, dim=-1)
             extra["attn"], extra["backward_attn"] = [forward], backward.transpose(1, 2)
         if self.shown_attention and teacher_forced:
+            assert encoder_out is not None
+            length = encoder_out["encoder_out"][0].size(0)  # the sync layer's may be backward too
             extra["distance_attn"] = [
-                attention.mean(0) if attention.dim() == 4 else attention  # average heads if needed
+                (attention.mean(0) if attention.dim() == 4 else attention)[..., :length]
                 for attention in map(self.shown_attention.get, self.distance_sync_layers)
                 if attention is not None
             ]

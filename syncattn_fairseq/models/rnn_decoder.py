@@ -134,7 +134,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
             scores = scores.masked_fill(padding, -torch.inf)
             weights, position = self.attention(scores, intermediate.unsqueeze(1), source)
             weights = weights.to(values.dtype)
-            inputs = (weights @ values).squeeze(1) + self.move.bias_ih
+            inputs = (weights @ values).squeeze(1) + self.move.bias_ih.to(values.dtype)
             state = gru_step(inputs, recurrent, intermediate)
             intermediates.append(intermediate)
             all_scores.append(scores)

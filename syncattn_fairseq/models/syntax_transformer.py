@@ -121,7 +121,7 @@ class SyntaxTransformerModel(TransformerModel):
               row t = the parent of y_t; if they are tied, ``sync_attn``, C ``(B, T, S)`` of the
               sync layer;
             * ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and ``(B, h, T)``; if they are
-              tied, ``distance_attn``, C of each sync layer, in training.
+              tied, ``distance_attn``, C of each sync layer.
         """
         encoder_out = self.encoder(
             src_tokens, src_lengths, return_all_hiddens=True, **encoder_input

@@ -52,10 +52,6 @@ class SyntaxAttention(MultiheadAttention):
         weights, biases = zip(*rewritten, strict=True)
         return torch.cat(weights), torch.cat(biases)
 
-    def shows(self, name: str) -> bool:
-        """Tell whether some heads show something by this name."""
-        return any(group.shown == name for group, _ in self.groups)
-
     def show(
         self, name: str, x: Tensor, padding_mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:

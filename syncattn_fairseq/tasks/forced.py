@@ -61,17 +61,21 @@ class Forced:
     def distances(self, key: str) -> dict[int, list[list[float]]]:
         """Return distances by layer, from 1, and sentence; empty if none are measured.
 
+        Models that do not measure them in a layer do not count there.
+
         Args:
             key: ``src_distances``, or ``tgt_distances``, of the states that read each token.
         """
-        extras = [extra for extra in self.extras if key in extra]
-        showing = (getattr(model.encoder, "showing", {}) for model in self.models)
-        named = (layers.get("distances") for layers in showing)
-        layers: list[int] = next(filter(None, named), [])
+        measured: dict[int, list[Tensor]] = {}
+        for model, extra in zip(self.models, self.extras, strict=True):
+            side = model.encoder if key == "src_distances" else model.decoder
+            if key in extra:
+                for layer, heads in zip(side.showing["distances"], extra[key], strict=True):
+                    measured.setdefault(layer, []).append(heads.mean(1))
         inside = self.inside(self.source if key == "src_distances" else self.target)
         found = {}
-        for index, layer in enumerate(layers if extras else []):
-            mean = self.mean([extra[key][index].mean(1) for extra in extras])
+        for layer, distances in sorted(measured.items()):
+            mean = self.mean(distances)
             assert mean is not None
             if key == "tgt_distances":  # state t + 1 reads what state t predicted
                 mean = mean.roll(-1, 1)

@@ -169,7 +169,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         self.datasets[split] = SyntaxPairDataset(
             pairs,
             src_heads,
-            load("heads", target),
+            None if pairs.tgt is None else load("heads", target),
             load("labels", source, needed=True) if self.fields.reads("labels") else None,
             fields=self.fields,
             gold=self.cfg.gold_source_heads,
@@ -259,9 +259,15 @@ class TranslationWithSyntaxTask(TranslationTask):
         """Build fairseq's generator, and check that the data has what translating it needs.
 
         Raises:
-            DataError: the model reads parses, and sentences of the data have none.
+            DataError: the model reads parses, and sentences of the data have none; or it has no
+                heads for gold parses, or for an option.
         """
         self.nbest = getattr(args, "nbest", 1)
+        if self.cfg.gold_source_heads and not self.fields.rules:
+            raise DataError(
+                "--gold-source-heads: the model's encoder has no dependency heads that could "
+                "follow them; leave the option out"
+            )
         for model in models if self.cfg.alignment_head else []:
             if not hasattr(model.decoder, "show_head"):
                 raise DataError("--alignment-head: the model can only show the mean of its heads")

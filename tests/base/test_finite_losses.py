@@ -59,9 +59,13 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 @pytest.mark.usefixtures("saved")
 def test_the_line_names_the_losses_and_the_update() -> None:
     trainer = Trainer()
-    good = {"loss": torch.tensor(2.0), "ntokens": 3}
-    bad = [{"loss": torch.tensor(NAN), "sync_loss": 1.0}, {"loss": INF, "src_dep_loss": INF}]
-    with pytest.raises(DataError, match=r"^update 8: not finite: loss, src_dep_loss; ") as error:
+    good = {"loss": torch.tensor(2.0), "ntokens": 3, "position_sums": torch.zeros(7)}
+    bad = [
+        {"loss": torch.tensor(NAN), "sync_loss": 1.0},
+        {"loss": INF, "src_dep_loss": INF, "position_sums": torch.tensor([1.0, NAN])},
+    ]
+    named = r"^update 8: not finite: loss, src_dep_loss, position_sums; "
+    with pytest.raises(DataError, match=named) as error:
         trainer.train_step([good, *bad], "gradients are Nan/Inf")
     assert "\n" not in str(error.value)
     with pytest.raises(DataError, match="update 8: every loss is finite, but grad norms differ; "):

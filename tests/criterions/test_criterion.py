@@ -255,6 +255,26 @@ def test_distances_are_tied_layer_by_layer(shift: bool) -> None:
         ]
 
 
+@pytest.mark.parametrize("shift", [False, True])
+def test_padding_on_the_left_does_not_change_tied_distances(shift: bool) -> None:
+    torch.manual_seed(0)
+    terms = criterion(sync_shift=shift, sync_mse_weight=1, sync_rank_weight=1).terms
+    source, target = torch.randn(1, 2, 4), torch.randn(1, 2, 5)
+    attention, words = torch.rand(1, 5, 4), torch.full((1, 5), 7)
+
+    def losses(pads: int) -> list[float]:
+        padded = {
+            "src_distances": [source],
+            "tgt_distances": [torch.cat([torch.randn(1, 2, pads), target], 2)],
+            "distance_attn": [torch.cat([torch.rand(1, pads, 4), attention], 1)],
+        }
+        sample = {"target": torch.cat([torch.full((1, pads), build.PAD), words], 1)}
+        return [term(padded, sample)[0].item() for term in terms if term.applies(padded, sample)]
+
+    assert len(losses(0)) == 2
+    assert losses(2) == pytest.approx(losses(0))
+
+
 def test_logged_means_run_over_all_workers() -> None:
     model, make = build.model("transformer_syncattn_tiny", **SYNC), criterion(sync_weight=0.1)
     samples = [batch(), batch()]

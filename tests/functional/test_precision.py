@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from syncattn_fairseq.functional import (
+    additive_scores,
     biaffine_scores,
     dependency_loss,
     expected_distances,
@@ -54,6 +55,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
         lambda q, a: relative_depth_scores(q, COLUMNS, a),
         [(2, 3, 5, 4), (5, 4)],
     ),
+    "additive": (additive_scores, [(2, 3, 4), (2, 5, 4), (4,)]),
     "position": (lambda a: predicted_position(a, torch.tensor([5, 6])), [(2, 3)]),
     "local": (local_attention, [(2, 5), (2,)]),
     "flexible": (flexible_attention, [(2, 5), (2,), (2,)]),

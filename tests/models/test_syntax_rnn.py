@@ -60,6 +60,18 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(model: Any, left_pad: bool)
             same(extra["positions"][b, :T], alone_extra["positions"][0])
 
 
+def test_it_runs_in_mixed_precision(model: Any) -> None:
+    batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
+    model = model.float()
+    exact = model(**batch)[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        scores = model(**batch)[0]
+    assert scores.dtype == torch.bfloat16
+    torch.testing.assert_close(scores.float(), exact, atol=0.1, rtol=0.1)
+    scores.float().square().mean().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+
+
 def test_step_by_step_it_is_the_same_as_all_at_once(model: Any) -> None:
     batch = build.net_input(build.sentences([5, 3, 6]), build.sentences([6, 6, 6], seed=1))
     scores, extra = model(**batch)

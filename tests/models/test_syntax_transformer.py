@@ -236,6 +236,16 @@ def test_another_layers_alignment_is_whole_beside_a_backward_attention() -> None
     assert "backward_attn" not in extra
 
 
+def test_a_layer_with_a_backward_attention_can_tie_distances_too() -> None:
+    model = build.model(
+        **VARIANTS["backward"], distance_layers="1", distance_sync_layers="2", gate_temperature=1
+    )
+    assert model.decoder.alignment_layer == 2
+    batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
+    _, extra = model.train()(**batch)
+    torch.testing.assert_close(extra["distance_attn"][0], extra["attn"][0])
+
+
 @pytest.mark.parametrize("name", ["syncattn", "backward", "lpsi", "pascal", "all at once"])
 def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
     gradients = []

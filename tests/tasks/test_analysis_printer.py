@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
+from syncattn_fairseq.tasks.forced import Forced
 from tests.models import build
 
 
@@ -34,6 +35,22 @@ def test_distances_are_those_of_the_states_that_read_a_token() -> None:
     expected = extra["tgt_distances"][0][1].mean(0)[1:5]  # states 1 to 4 read the four tokens
     values = [float(value) for value in lines[6][3].split()]
     assert values == pytest.approx(expected.tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_ensemble_averages_the_models_that_measure_distances_in_a_layer(swapped: bool) -> None:
+    both = build.model("transformer_lpsi_tiny", noise=0.3)
+    upper = build.model("transformer_lpsi_tiny", distance_layers="2", noise=0.2)
+    plain = build.model("syntax_transformer_tiny")
+    source, target = build.sentences([3, 2]), build.sentences([2, 4], seed=1)
+    batch = build.net_input(source, target)
+    ensemble = [plain, upper, both] if swapped else [both, upper, plain]
+    found = Forced(ensemble, batch, target, build.dictionary()).distances("src_distances")
+    first, second = (shown.mean(1) for shown in both(**batch)[1]["src_distances"])
+    [other] = (shown.mean(1) for shown in upper(**batch)[1]["src_distances"])
+    assert list(found) == [1, 2]
+    assert found[1][0] == pytest.approx(first[0, :3].tolist(), abs=1e-5)
+    assert found[2][0] == pytest.approx(((second + other) / 2)[0, :3].tolist(), abs=1e-5)
 
 
 def test_every_layer_has_its_links() -> None:

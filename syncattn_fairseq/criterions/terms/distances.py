@@ -75,7 +75,7 @@ class DistanceTerm(Term):
             masked = padding
             if self.shift:
                 distances, projected = distances[:, 1:], projected[:, :-1]
-                masked = padding[:, 1:]
+                masked = padding[:, 1:] | padding[:, :-1]
             losses.append(self.compare(distances, projected, masked))
         loss = torch.stack(losses).sum()
         return loss, {self.name: loss.detach()}

@@ -15,9 +15,7 @@ from .term import Log, Term, register_term
 class SyncAttentionOptions(FairseqDataclass):
     """SyncAttn's loss: its weight, and which tokens count."""
 
-    sync_weight: float = field(
-        default=0.5, metadata={"help": "weight of SyncAttn's loss"}
-    )
+    sync_weight: float = field(default=0.5, metadata={"help": "weight of SyncAttn's loss"})
     sync_without_eos: bool = field(
         default=False,
         metadata={"help": "SyncAttn's loss: leave out the end of sentence"},

@@ -28,7 +28,8 @@ class GateOptions(FairseqDataclass):
         },
     )
     distance_look_back: int = field(
-        default=5, metadata={"help": "from how many subwords before it the distance of a subword is measured"}
+        default=5,
+        metadata={"help": "from how many subwords before it the distance of a subword is measured"},
     )
     gate_temperature: float = field(
         default=1.0, metadata={"help": "how steeply gates open and shut"}

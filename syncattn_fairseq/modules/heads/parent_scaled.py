@@ -45,8 +45,8 @@ class ParentScaledOptions(FairseqDataclass):
     pascal_parents: ChoiceEnum(list(PARENTS)) = field(  # type: ignore[valid-type]
         default="parse",
         metadata={
-            "help": "centre of the density: the parent (parse), or a control: the parent of "
-            "another word (shuffled), the parent in a random tree (random), the token itself "
+            "help": "centre of the density: the parent (parse), or a control: the parents in "
+            "random order (shuffled), the parent in a random tree (random), the token itself "
             "(self), or a constant as high as the peak (constant)"
         },
     )
@@ -65,7 +65,7 @@ class ParentScaledHeads(Heads):
 
     ============ ========================================================================
     ``parse``    a token's parent, as the data gives it
-    ``shuffled`` the parent of another word of the sentence; the data shuffles them
+    ``shuffled`` the parents of the sentence's words in random order; the data shuffles them
     ``random``   a token's parent in a random tree; the data draws it
     ``self``     the token itself: only distance
     ``constant`` every weight is the density's peak: only temperature
