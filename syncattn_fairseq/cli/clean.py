@@ -54,15 +54,11 @@ def main(argv: Sequence[str] | None = None) -> None:
                 held_out |= args.last is not None and seen > total - args.last
                 held += held_out
                 writers[held_out].write(source, target)
-        if args.last is not None and not 0 < held < faults[None]:
+        if args.held_out is not None and not 0 < held < faults[None]:
+            option = "--every" if args.every else "--last"
             raise DataError(
-                f"{args.input}: {held} of the {faults[None]} pairs that are kept are among the "
-                f"last {args.last}; choose another --last"
-            )
-        if args.every is not None and faults[None] < args.every:
-            raise DataError(
-                f"{args.input}: {faults[None]} pairs are kept, too few to hold out every "
-                f"{args.every}-th; choose a smaller --every"
+                f"{args.input}: would hold out {held} of the {faults[None]} pairs that are kept; "
+                f"choose another {option}"
             )
     print(f"{total} pairs, {faults[None]} kept")
     if args.held_out is not None:
