@@ -130,11 +130,38 @@ def test_the_mark_of_subwords_is_replaced_and_counted(
 
 @pytest.mark.parametrize("languages", [("en", "en"), ("../en", "de")])
 def test_languages_that_name_no_two_files_are_refused(
-    tmp_path: Path, languages: tuple[str, str]
+    tmp_path: Path, languages: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        main(["--languages", *languages, "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/o"])
+    arguments = [
+        "--languages",
+        *languages,
+        "--input",
+        f"{tmp_path}/in",
+        "--output",
+        f"{tmp_path}/o",
+    ]
+    assert main(arguments) == 1
+    first, second = languages
+    assert capsys.readouterr().err.startswith(f"error: languages {first} and {second}: give two")
     assert not names(tmp_path)
+
+
+@pytest.mark.parametrize("option", ["--input", "--output", "--held-out", "--exclude"])
+@pytest.mark.parametrize("folder", [".", "..", "/", "", "new/.."])
+def test_a_prefix_is_not_a_folder(
+    tmp_path: Path,
+    option: str,
+    folder: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in", [("a", "b"), ("c", "d")])
+    options = ["--every", "2", "--held-out", "held"] if option != "--held-out" else ["--every", "2"]
+    before = names(tmp_path)
+    assert clean(tmp_path, *options, option, folder) == 1
+    assert capsys.readouterr().err.startswith(f"error: {Path(folder)}: a folder; give ")
+    assert names(tmp_path) == before
 
 
 def test_the_last_pairs_are_held_out_before_cleaning(

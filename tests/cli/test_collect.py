@@ -52,6 +52,24 @@ def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFix
     assert {path: path.read_bytes() for path in (archives.parent / "new").iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--output", "."],
+        ["--output", "/"],
+        ["--languages", "../ja", "en"],
+        ["--languages", "en", "en"],
+    ],
+)
+def test_outputs_that_are_no_two_files_are_refused(
+    archives: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert collect(archives, PLAIN, *arguments) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and err.count("\n") == 1
+    assert [path.name for path in archives.parent.iterdir()] == ["archives"]
+
+
 @pytest.mark.parametrize("text", ["plain", "plain=", "csv=x.{language}", "x.{language}"])
 def test_bad_arguments_are_named(
     archives: Path, capsys: pytest.CaptureFixture[str], text: str
