@@ -37,10 +37,30 @@ def test_texts_are_one_behind_the_other(archives: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.splitlines() == [x, y, x]
 
 
-def test_the_first_pairs(archives: Path) -> None:
-    assert collect(archives, PLAIN, ASPEC, PLAIN, "--first=3") == 0
+@pytest.mark.parametrize("first", range(1, 7))
+def test_the_first_pairs(archives: Path, first: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert collect(archives, PLAIN, ASPEC, PLAIN, f"--first={first}") == 0
     folder = archives.parent / "new"
-    assert (folder / "train.en").read_text(encoding="utf-8") == "a\ni\nbook\n"
+    words = ["a", "i", "book", "a", "i"][:first]
+    assert (folder / "train.en").read_text(encoding="utf-8").split() == words
+    counts = [int(line.split()[0]) for line in capsys.readouterr().out.splitlines()]
+    assert counts == [min(2, first), min(1, max(0, first - 2)), min(2, max(0, first - 3))]
+
+
+def test_a_text_is_missing_even_if_it_is_not_among_the_first_pairs(
+    archives: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for first in (1, 2, 3):
+        assert collect(archives, PLAIN, "plain=none.{language}", f"--first={first}") == 1
+        assert capsys.readouterr().err == (
+            f"error: {archives}/none.ja: missing; fetch it first, or put it there\n"
+        )
+        assert not list((archives.parent / "new").iterdir())
+
+
+def test_what_comes_after_the_first_pairs_may_be_wrong(archives: Path) -> None:
+    (archives / "y.txt").write_text("0 ||| 本 ||| book\nno columns\n", encoding="utf-8")
+    assert collect(archives, ASPEC, "--first=1") == 0
 
 
 def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
