@@ -63,6 +63,20 @@ def test_what_comes_after_the_first_pairs_may_be_wrong(archives: Path) -> None:
     assert collect(archives, ASPEC, "--first=1") == 0
 
 
+def test_pairs_of_nothing_are_kept_if_wanted(
+    archives: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (archives / "x.ja").write_text("\nい\n\n", encoding="utf-8")
+    (archives / "x.en").write_text("\n\n\n", encoding="utf-8")
+    folder = archives.parent / "new"
+    for options, kept in (((), "い\n"), (("--keep-empty",), "\nい\n\n")):
+        assert collect(archives, PLAIN, *options) == 0
+        assert (folder / "train.ja").read_text(encoding="utf-8") == kept
+        count = kept.count("\n")
+        assert (folder / "train.en").read_text(encoding="utf-8") == "\n" * count
+        assert capsys.readouterr().out == f"{count} pairs from x.{{language}}\n"
+
+
 def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert collect(archives, PLAIN) == 0
     before = {path: path.read_bytes() for path in (archives.parent / "new").iterdir()}
