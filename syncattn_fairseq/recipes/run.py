@@ -91,7 +91,7 @@ class Runner:
             DataError: it was begun or done with other settings.
         """
         done = self.work / stage.log.with_suffix(".done")
-        if not stage.once or self.again:
+        if self.again:
             return False
         for mark in (done, done.with_suffix(".begun")):
             if mark.exists():
