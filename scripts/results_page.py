@@ -14,8 +14,10 @@ import io
 import os
 import re
 import shlex
+import sys
 from pathlib import Path
 
+from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.cli.recipe import main
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +25,14 @@ PAGES = [ROOT / "docs" / name for name in ("results.md", "findings.md")]
 _TABLE = re.compile(
     r"^(<!-- syncattn-recipe (.*?) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE
 )
+
+
+def update(path: Path) -> None:
+    """Write new tables into a page; a table that cannot be made ends the program."""
+    page = path.read_text(encoding="utf-8")
+    with replacing(path) as temporary:
+        temporary.write_text(fill_in(page), encoding="utf-8")
+    print(f"{path.name}: {len(_TABLE.findall(page))} tables")
 
 
 def fill_in(page: str) -> str:
@@ -33,13 +43,13 @@ def fill_in(page: str) -> str:
 def _make_table(command: str) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        main(shlex.split(command))
+        status = main(shlex.split(command))
+    if status:
+        sys.exit(status)  # main has said why
     return f"{printed.getvalue()}\n"
 
 
 if __name__ == "__main__":
     os.chdir(ROOT)  # the commands have paths relative to it
     for path in PAGES:
-        page = path.read_text(encoding="utf-8")
-        path.write_text(fill_in(page), encoding="utf-8")
-        print(f"{path.relative_to(ROOT)}: {len(_TABLE.findall(page))} tables")
+        update(path)

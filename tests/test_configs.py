@@ -142,6 +142,29 @@ def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPa
     assert {*shown} <= made and (shown or name == "findings.md")
 
 
+def test_a_page_of_results_gets_all_its_tables_or_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, before = tmp_path / "page.md", tmp_path / "before.md"
+    results = ROOT / "docs" / "results" / "builtin_en_de.json"
+    parts = [
+        f"<!-- syncattn-recipe builtin_en_de --table --results {file} -->\nold\n<!-- end -->\n"
+        for file in (results, tmp_path / "none.json")
+    ]
+    path.write_text("".join(parts), encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        script("results_page").update(path)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == f"error: {tmp_path}/none.json: no such file\n"
+    assert path.read_text(encoding="utf-8") == "".join(parts)
+    path.write_text(parts[0], encoding="utf-8")
+    before.hardlink_to(path)
+    script("results_page").update(path)
+    assert "p bootstrap" in path.read_text(encoding="utf-8")
+    assert before.read_text(encoding="utf-8") == parts[0]  # another file took its place
+    assert {*tmp_path.iterdir()} == {path, before}
+
+
 def test_the_table_of_the_readme_is_that_of_the_results() -> None:
     results = json.loads((ROOT / "docs" / "results" / "builtin_en_de.json").read_text("utf-8"))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

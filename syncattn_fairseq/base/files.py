@@ -115,7 +115,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         OSError: the disk is full; the error names ``path``.
     """
-    with _naming_full_disk(path):
+    with naming_full_disk(path):
         if _is_stream(path):
             yield path
             return
@@ -139,8 +139,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _naming_full_disk(path: Path) -> Iterator[None]:
-    """Add the file's name to errors of a full disk: Python leaves it out."""
+def naming_full_disk(path: Path) -> Iterator[None]:
+    """Add a file or folder to errors of a full disk: Python leaves it out."""
     try:
         yield
     except OSError as error:

@@ -29,10 +29,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("--every and --last: give one")
     if args.held_out == args.output:
         parser.error("--held-out and --output are the same")
-    if args.languages[0] == args.languages[1]:
-        parser.error(f"--languages: {args.languages[0]} twice; name two")
-    if any("/" in language for language in args.languages):
-        parser.error("--languages: give codes such as en de, not folders")
     total = count_lines(*sides(args.input, args.languages))
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
@@ -54,15 +50,11 @@ def main(argv: Sequence[str] | None = None) -> None:
                 held_out |= args.last is not None and seen > total - args.last
                 held += held_out
                 writers[held_out].write(source, target)
-        if args.last is not None and not 0 < held < faults[None]:
+        if args.held_out is not None and not 0 < held < faults[None]:
+            option = "--every" if args.every else "--last"
             raise DataError(
-                f"{args.input}: {held} of the {faults[None]} pairs that are kept are among the "
-                f"last {args.last}; choose another --last"
-            )
-        if args.every is not None and faults[None] < args.every:
-            raise DataError(
-                f"{args.input}: {faults[None]} pairs are kept, too few to hold out every "
-                f"{args.every}-th; choose a smaller --every"
+                f"{args.input}: would hold out {held} of the {faults[None]} pairs that are kept; "
+                f"choose another {option}"
             )
     print(f"{total} pairs, {faults[None]} kept")
     if args.held_out is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from itertools import islice
+from math import inf
 from pathlib import Path
 
 from tqdm import tqdm
@@ -22,15 +22,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     languages = tuple(args.languages)
     counts: list[tuple[int, str]] = []
+    left = args.first or inf
     with write_pairs([args.output], languages) as (writer,):
         for format_name, place in args.texts:
             count = 0
             pairs = collect(args.archives, format_name, place, languages, args.keep_empty)
-            rest = None if args.first is None else args.first - sum(n for n, _ in counts)
             progress = tqdm(pairs, place, unit=" pairs", unit_scale=True, disable=None)
-            for pair in islice(progress, rest):
-                writer.write(*pair)
-                count += 1
+            for pair in progress:  # at least one, so that a text that is not there is noticed
+                if left:
+                    writer.write(*pair)
+                    count += 1
+                    left -= 1
+                if not left:
+                    break
             counts.append((count, place))
     for count, place in counts:
         print(f"{count} pairs from {place}")

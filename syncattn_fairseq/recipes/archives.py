@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import os
 import posixpath
@@ -15,10 +16,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO, NamedTuple
 
 from ..base.errors import DataError
+from ..base.files import naming_full_disk
 
 #: Separates an archive from its member in the name of a place.
 SEPARATOR = "!"
@@ -31,6 +33,9 @@ _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open}
 _BLOCK = 1 << 18
 #: What the libraries raise for a damaged archive.
 _DAMAGE = (EOFError, OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
+#: An OSError of theirs has no number, or that of a place before the start of a file. Others are the
+#: system's: a full disk, a missing permission.
+_DAMAGE_NUMBERS = (None, errno.EINVAL)
 
 
 @contextmanager
@@ -49,6 +54,7 @@ def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
 
     Raises:
         DataError: there is no such file, or the archive is damaged.
+        OSError: the archive cannot be opened, or the disk with temporary files is full.
     """
     name, _, member = place.partition(SEPARATOR)
     path = directory / name
@@ -60,11 +66,13 @@ def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
             if member
             else f"{path}: is an archive; name a member: {path}{SEPARATOR}MEMBER"
         )
-    with TemporaryFile() as content:
+    with naming_full_disk(Path(gettempdir())), TemporaryFile() as content:
         try:
             with ExitStack() as stack:
                 shutil.copyfileobj(_open(stack, path, member), content, _BLOCK)
         except _DAMAGE as error:
+            if isinstance(error, OSError) and error.errno not in _DAMAGE_NUMBERS:
+                raise
             reason = str(error).partition("\n")[0]
             raise DataError(
                 f"{path}: is truncated or damaged ({reason}); remove it and fetch it again"

@@ -139,7 +139,8 @@ def compare(systems: Sequence[str], results: Path, baseline: Callable[[str], str
     """Test every system's output against the baseline's, and record the results.
 
     All seeds that both have are tested together. The outputs need not exist any longer, nor be
-    from this machine. Older results lack what is needed, so that a test with more of them stays.
+    from this machine. Older results lack what is needed, so that a test stays if it has a seed that
+    cannot be tested again.
 
     Args:
         systems: systems that were run.
@@ -153,13 +154,13 @@ def compare(systems: Sequence[str], results: Path, baseline: Callable[[str], str
     for cell in found["cells"]:
         if "ngrams" in cell:
             counts.setdefault(cell["system"], {})[cell["seed"]] = unpack_counts(cell["ngrams"])
-    before = {(pair["system"], pair["baseline"]): pair["seeds"] for pair in found["comparisons"]}
+    before = {(pair["system"], pair["baseline"]): {*pair["seeds"]} for pair in found["comparisons"]}
     comparisons = []
     for system in systems:
         other = baseline(system)
         ours, theirs = counts.get(system, {}), counts.get(other, {})
         seeds = sorted(ours.keys() & theirs.keys())
-        if other != system and len(seeds) >= max(1, len(before.get((system, other), ()))):
+        if other != system and seeds and before.get((system, other), set()) <= {*seeds}:
             difference, p = pooled_bootstrap([ours[s] for s in seeds], [theirs[s] for s in seeds])
             pair = {"system": system, "baseline": other, "seeds": seeds}
             comparisons.append({**pair, "difference": round(difference, 4), "p_bootstrap": p})

@@ -1,4 +1,7 @@
-"""Check the options of a config: hydra accepts any name, and fairseq accepts most."""
+"""Check the options of a config: hydra accepts any name, and fairseq accepts most.
+
+A value of the wrong type stops them, but only when a training has begun.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
 from ..base.errors import DataError
 from .systems import IGNORED
 
@@ -18,7 +24,7 @@ DECODING = ("generation", "common_eval", "dataset", "common", "distributed_train
 
 
 def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
-    """Check that all options that a system sets exist.
+    """Check that all options that a system sets exist, and have values of their types.
 
     Args:
         config: from `.systems.load_system`, and checked by `.systems.check_system`.
@@ -27,7 +33,7 @@ def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
 
     Raises:
         DataError: an option or the ``_name`` of a section is unknown, and the message names a
-            similar one; or the plugin cannot be imported.
+            similar one; a value is of the wrong type; or the plugin cannot be imported.
     """
     _import_plugin(plugin, path)
     for section, values in config.items():
@@ -39,6 +45,7 @@ def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
             like = _like(name, known)
             raise DataError(f"{path}: {section}._name={name}: there is no such {section}{like}")
         _check(section, values.keys() - {"_name"}, _options(section, name), path)
+        _check_types(section, values, _schema(section, name), path)
     task = _options("task", config["task"]["_name"])
     decoding = frozenset().union(task, *(_options(section, "") for section in DECODING))
     _check("generation", config.get("generation", {}), decoding | _aliases(), path)
@@ -65,6 +72,15 @@ def _import_plugin(folder: Path, path: Path) -> None:
 def _check(section: str, names: Iterable[Any], known: Iterable[str], path: Path) -> None:
     for name in sorted(set(map(str, names)) - set(known)):
         raise DataError(f"{path}: {section}.{name}: there is no such option{_like(name, known)}")
+
+
+def _check_types(section: str, values: Mapping[str, Any], schema: Any, path: Path) -> None:
+    typed = {name: values[name] for name in values.keys() & _fields(schema) - {"_name"}}
+    try:
+        OmegaConf.merge(schema or {}, typed)
+    except OmegaConfBaseException as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"{path}: {section}.{error.full_key}: {reason}") from None
 
 
 def _like(name: str, known: Iterable[str]) -> str:
@@ -94,17 +110,22 @@ def _choices(section: str) -> frozenset[str]:
 @cache
 def _options(section: str, name: str) -> frozenset[str]:
     """Return the options of a section with this ``_name``, or of one without a choice."""
-    from fairseq.dataclass.configs import FairseqConfig
-
     kind: Any = _registry(section).get(name)
-    if kind is None:
-        group = getattr(FairseqConfig(), section, None)
-        return _fields(group) if dataclasses.is_dataclass(group) else frozenset()
     made = argparse.ArgumentParser(add_help=False)
     if hasattr(kind, "add_args"):
         kind.add_args(made)
-    destinations = frozenset(action.dest for action in made._actions)
-    return destinations | _fields(getattr(kind, "__dataclass", None))
+    return frozenset(action.dest for action in made._actions) | _fields(_schema(section, name))
+
+
+def _schema(section: str, name: str) -> Any:
+    """Return the dataclass of these options; None: they have no types."""
+    from fairseq.dataclass.configs import FairseqConfig
+
+    kind = _registry(section).get(name)
+    if kind is not None:
+        return getattr(kind, "__dataclass", None)
+    group = getattr(FairseqConfig(), section, None)
+    return group if dataclasses.is_dataclass(group) else None
 
 
 def _fields(kind: Any) -> frozenset[str]:

@@ -7,11 +7,23 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from ..base.errors import DataError
 from ..base.files import read_lines, replacing
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
-    """Return the names of both files."""
+    """Return the names of both files.
+
+    Raises:
+        DataError: the prefix is a folder such as ``.``, or the languages name no two files in it.
+    """
+    first, second = languages
+    if first == second or "/" in first + second:
+        raise DataError(f"languages {first} and {second}: give two codes, such as en and de")
+    if prefix.name in ("", ".."):
+        raise DataError(
+            f"{prefix}: a folder; give the start of two files in it, {prefix / 'train'}"
+        )
     return [prefix.with_name(f"{prefix.name}.{language}") for language in languages]
 
 
@@ -39,11 +51,12 @@ def write_pairs(prefixes: Sequence[Path], languages: Sequence[str]) -> Iterator[
 
     Missing folders are created.
     """
+    outputs = [sides(prefix, languages) for prefix in prefixes]
     with ExitStack() as renaming, ExitStack() as closing:
         writers = []
-        for prefix in prefixes:
-            prefix.parent.mkdir(parents=True, exist_ok=True)
-            temporary = [renaming.enter_context(replacing(p)) for p in sides(prefix, languages)]
+        for paths in outputs:
+            paths[0].parent.mkdir(parents=True, exist_ok=True)
+            temporary = [renaming.enter_context(replacing(path)) for path in paths]
             files = [closing.enter_context(path.open("w", encoding="utf-8")) for path in temporary]
             writers.append(PairWriter(*files))
         yield writers

@@ -147,7 +147,9 @@ def record(
     cells: Sequence[Mapping[str, Any]] = (),
     comparisons: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Add cells and comparisons to a results file; they replace older ones.
+    """Add cells and comparisons to a results file.
+
+    A cell replaces an older one of its system and seed; a comparison, one of the same two systems.
 
     Args:
         path: the file; created if missing. Several recipes may write to it at a time.
@@ -166,7 +168,7 @@ def record(
             raise DataError(f"{path}: has results of {found['corpus']}, not of {corpus}")
         made: list[tuple[str, Sequence[Mapping[str, Any]], list[str]]] = [
             ("cells", cells, ["system", "seed"]),
-            ("comparisons", comparisons, ["system"]),
+            ("comparisons", comparisons, ["system", "baseline"]),
         ]
         for name, new, keys in made:
             every = [*found[name], *new]

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, nan
 from pathlib import Path
 from typing import IO, Any
 
@@ -91,7 +91,7 @@ class Runner:
             DataError: it was begun or done with other settings.
         """
         done = self.work / stage.log.with_suffix(".done")
-        if not stage.once or self.again:
+        if self.again:
             return False
         for mark in (done, done.with_suffix(".begun")):
             if mark.exists():
@@ -225,6 +225,8 @@ def _continues(before: Mapping[str, Any], stage: Stage) -> bool:
 
     def limit(settings: Mapping[str, Any], name: str) -> float:
         value = settings.get(name)
+        if not isinstance(value, int | float | None):
+            return nan  # neither more nor less than any other
         return value if value is not None and value > 0 else inf
 
     return {*changed} <= {*stage.limits} and all(limit(now, n) > limit(before, n) for n in changed)

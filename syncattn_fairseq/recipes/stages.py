@@ -56,7 +56,6 @@ class Stage:
         log: path without suffix of its output (``.log``) and of the mark that it is done
             (``.done``).
         steps: what it does, one after the other.
-        once: whether it is skipped if it was done before.
         title: its name on the terminal.
         settings: what its result depends on; None: it is not compared. A recipe stops at a stage
             that was begun or done with other settings.
@@ -72,7 +71,6 @@ class Stage:
     name: str
     log: Path
     steps: list[Step]
-    once: bool = True
     title: str = ""
     settings: Mapping[str, Any] | None = None
     undoes: str | None = None

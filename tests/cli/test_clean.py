@@ -42,7 +42,7 @@ def test_pairs_are_held_out_after_cleaning(
     write(folder / "in", pairs)
     options = ["--max-words", "2", "--every", str(every), "--held-out", f"{folder}/held"]
     kept = [p for p, (a, b) in zip(pairs, lengths, strict=True) if 0 < a < 3 and 0 < b < 3]
-    if len(kept) < every:  # none would be
+    if len(kept) < every or every == 1:  # none or all would be
         assert clean(folder, *options) == 1 and names(folder) == {"in.en", "in.de"}
         return
     assert clean(folder, *options) == 0
@@ -130,11 +130,38 @@ def test_the_mark_of_subwords_is_replaced_and_counted(
 
 @pytest.mark.parametrize("languages", [("en", "en"), ("../en", "de")])
 def test_languages_that_name_no_two_files_are_refused(
-    tmp_path: Path, languages: tuple[str, str]
+    tmp_path: Path, languages: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        main(["--languages", *languages, "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/o"])
+    arguments = [
+        "--languages",
+        *languages,
+        "--input",
+        f"{tmp_path}/in",
+        "--output",
+        f"{tmp_path}/o",
+    ]
+    assert main(arguments) == 1
+    first, second = languages
+    assert capsys.readouterr().err.startswith(f"error: languages {first} and {second}: give two")
     assert not names(tmp_path)
+
+
+@pytest.mark.parametrize("option", ["--input", "--output", "--held-out", "--exclude"])
+@pytest.mark.parametrize("folder", [".", "..", "/", "", "new/.."])
+def test_a_prefix_is_not_a_folder(
+    tmp_path: Path,
+    option: str,
+    folder: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in", [("a", "b"), ("c", "d")])
+    options = ["--every", "2", "--held-out", "held"] if option != "--held-out" else ["--every", "2"]
+    before = names(tmp_path)
+    assert clean(tmp_path, *options, option, folder) == 1
+    assert capsys.readouterr().err.startswith(f"error: {Path(folder)}: a folder; give ")
+    assert names(tmp_path) == before
 
 
 def test_the_last_pairs_are_held_out_before_cleaning(
@@ -147,7 +174,13 @@ def test_the_last_pairs_are_held_out_before_cleaning(
     assert read(tmp_path / "out") == pairs[:1] and read(tmp_path / "held") == [pairs[2], pairs[4]]
     assert capsys.readouterr().out.splitlines()[:2] == ["5 pairs, 3 kept", "2 of them held out"]
     assert clean(tmp_path, *options, "5") == 1
-    assert "choose another --last" in capsys.readouterr().err
+    assert "would hold out 3 of the 3 pairs that are kept; choose another --last" in (
+        capsys.readouterr().err
+    )
+    assert clean(tmp_path, "--held-out", f"{tmp_path}/held", "--every", "4") == 1
+    assert "would hold out 0 of the 3 pairs that are kept; choose another --every" in (
+        capsys.readouterr().err
+    )
 
 
 def test_sentences_of_a_test_set_are_left_out_however_they_are_written(

@@ -37,10 +37,44 @@ def test_texts_are_one_behind_the_other(archives: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.splitlines() == [x, y, x]
 
 
-def test_the_first_pairs(archives: Path) -> None:
-    assert collect(archives, PLAIN, ASPEC, PLAIN, "--first=3") == 0
+@pytest.mark.parametrize("first", range(1, 7))
+def test_the_first_pairs(archives: Path, first: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert collect(archives, PLAIN, ASPEC, PLAIN, f"--first={first}") == 0
     folder = archives.parent / "new"
-    assert (folder / "train.en").read_text(encoding="utf-8") == "a\ni\nbook\n"
+    words = ["a", "i", "book", "a", "i"][:first]
+    assert (folder / "train.en").read_text(encoding="utf-8").split() == words
+    counts = [int(line.split()[0]) for line in capsys.readouterr().out.splitlines()]
+    assert counts == [min(2, first), min(1, max(0, first - 2)), min(2, max(0, first - 3))]
+
+
+def test_a_text_is_missing_even_if_it_is_not_among_the_first_pairs(
+    archives: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for first in (1, 2, 3):
+        assert collect(archives, PLAIN, "plain=none.{language}", f"--first={first}") == 1
+        assert capsys.readouterr().err == (
+            f"error: {archives}/none.ja: missing; fetch it first, or put it there\n"
+        )
+        assert not list((archives.parent / "new").iterdir())
+
+
+def test_what_comes_after_the_first_pairs_may_be_wrong(archives: Path) -> None:
+    (archives / "y.txt").write_text("0 ||| 本 ||| book\nno columns\n", encoding="utf-8")
+    assert collect(archives, ASPEC, "--first=1") == 0
+
+
+def test_pairs_of_nothing_are_kept_if_wanted(
+    archives: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (archives / "x.ja").write_text("\nい\n\n", encoding="utf-8")
+    (archives / "x.en").write_text("\n\n\n", encoding="utf-8")
+    folder = archives.parent / "new"
+    for options, kept in (((), "い\n"), (("--keep-empty",), "\nい\n\n")):
+        assert collect(archives, PLAIN, *options) == 0
+        assert (folder / "train.ja").read_text(encoding="utf-8") == kept
+        count = kept.count("\n")
+        assert (folder / "train.en").read_text(encoding="utf-8") == "\n" * count
+        assert capsys.readouterr().out == f"{count} pairs from x.{{language}}\n"
 
 
 def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +84,24 @@ def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFix
     assert collect(archives, PLAIN, ASPEC) == 1
     assert capsys.readouterr().err.startswith("error: y.txt:2: no |||")
     assert {path: path.read_bytes() for path in (archives.parent / "new").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--output", "."],
+        ["--output", "/"],
+        ["--languages", "../ja", "en"],
+        ["--languages", "en", "en"],
+    ],
+)
+def test_outputs_that_are_no_two_files_are_refused(
+    archives: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert collect(archives, PLAIN, *arguments) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and err.count("\n") == 1
+    assert [path.name for path in archives.parent.iterdir()] == ["archives"]
 
 
 @pytest.mark.parametrize("text", ["plain", "plain=", "csv=x.{language}", "x.{language}"])

@@ -34,6 +34,20 @@ def test_what_came_is_told_so_that_it_can_be_noted(
     assert capsys.readouterr().out == f"{path.with_name('a.txt')}: 8 bytes\n"
 
 
+def test_an_md5_sum_is_compared(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, path = f"{server.url}/a.txt", tmp_path / "here" / "a.txt"
+    arguments = ["--directory", str(tmp_path / "here"), source, "--md5"]
+    assert main([*arguments, "0" * 32]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("error: ") and "MD5" in err
+    assert not path.exists()
+    assert main([*arguments, hashlib.md5(CONTENT).hexdigest().upper()]) == 0
+    assert capsys.readouterr().out == f"{path}: 8 bytes, SHA-256 {SHA256}\n"
+    assert path.read_bytes() == CONTENT
+
+
 def test_one_line_says_what_is_wrong(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,6 +75,7 @@ def test_a_licensed_file_is_asked_for_and_not_fetched(
     "arguments",
     [
         ["--sha256", "0" * 63, "http://127.0.0.1/a"],
+        ["--md5", "0" * 31, "http://127.0.0.1/a"],
         ["--size", "0", "http://127.0.0.1/a"],
         ["--licence", "Write to them.", "--name", "b", "a"],
         [],

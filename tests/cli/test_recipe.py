@@ -358,6 +358,16 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["criterion.sync_wieght=1"], "no such option; did you mean sync_weight?"),
         (["task.xyz=1"], "task.xyz: there is no such option; see docs/options.md"),
         (["model.lr=[1]"], "model.lr: there is no such option"),  # of another section
+        (
+            ["optimization.max_update=abc"],
+            "optimization.max_update: Value 'abc' of type 'str' could",
+        ),
+        (["optimization.max_update=null"], "optimization.max_update: "),
+        (["optimization.max_epoch=1.5"], "optimization.max_epoch: Value '1.5' of type 'float'"),
+        (["optimization.lr=0.1"], "optimization.lr: "),
+        (["optimization.lr=[x]"], "optimization.lr[0]: Value 'x' of type 'str' could not"),
+        (["checkpoint.patience=[3]"], "checkpoint.patience: "),
+        (["transformer:lr_scheduler.warmup_updates=x"], "lr_scheduler.warmup_updates: Value 'x'"),
         (["generation.beem=5"], "no such option; did you mean beam?"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=3"], "criterion._name=3: there is no such criterion"),

@@ -8,6 +8,7 @@ import io
 import stat
 import tarfile
 import zipfile
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -235,6 +236,23 @@ def test_any_damage_is_one_line(tmp_path: Path, outer: str, data: st.DataObject)
         content(tmp_path, f"{outer}!b")
     except DataError as error:
         assert str(error).startswith(str(tmp_path / outer)) and "\n" not in str(error)
+
+
+def test_what_the_system_refuses_is_not_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*KINDS, "x.gz"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(IsADirectoryError, match=name):
+            content(tmp_path, name if name == "x.gz" else f"{name}!noise")
+    # The first is written when the file is closed, the other at once.
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    full_disk = partial(open, "/dev/full", "r+b")
+    monkeypatch.setattr("syncattn_fairseq.recipes.archives.TemporaryFile", full_disk)
+    for size in (3, len(NOISE)):
+        (tmp_path / "noise").write_bytes(NOISE[:size])
+        with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}'"):
+            content(tmp_path, "noise")
 
 
 def test_faults_of_the_reader_are_its_own(tmp_path: Path) -> None:

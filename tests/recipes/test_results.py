@@ -57,6 +57,22 @@ def test_cells_are_kept_and_replaced(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir() if not p.name.startswith(".")] == ["x.json"]
 
 
+def test_a_comparison_is_replaced_only_by_one_with_the_same_baseline(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    names = [("ours", "base"), ("third", "base"), ("ours", "third"), ("ours", "base")]
+    pairs = [
+        {"system": system, "baseline": other, "seeds": [1], "difference": 1.0, "p_bootstrap": p}
+        for p, (system, other) in enumerate(names)
+    ]
+    for pair in pairs:
+        record(path, "x", comparisons=[pair])
+    assert load_results(path)["comparisons"] == [pairs[3], *pairs[1:3]]
+    record(path, "x", cells=[cell("base", 1, 10.0), cell("ours", 1, 11.0), cell("third", 1, 12.0)])
+    for other, p in (("base", "3.000"), ("third", "2.000")):
+        made = tables(load_results(path), ["ours"], None, lambda _, o=other: o, format_table)
+        assert made.splitlines()[1].endswith(p)
+
+
 def test_results_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     with pytest.raises(DataError, match="no such file"):
@@ -226,11 +242,12 @@ def test_counts_are_kept_as_text(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     cells = [cell(*key, 10.0, ngrams=pack_counts(one)) for key, one in counts.items()]
     record(path, "x", cells=[*cells, cell("ours", 1, 10.0), cell("older", 1, 10.0)])
-    older = {"system": "ours", "baseline": "base", "seeds": [1, 2]}
-    record(path, "x", comparisons=[older])
-    compare(["base", "ours", "older", "unknown"], path, baseline)
-    assert load_results(path)["comparisons"] == [older]
-    record(path, "x", comparisons=[{**older, "seeds": [1]}])
+    pair = {"system": "ours", "baseline": "base"}
+    for seeds in ([1, 2], [1]):  # seed 1 of ours cannot be tested again
+        record(path, "x", comparisons=[older := {**pair, "seeds": seeds}])
+        compare(["base", "ours", "older", "unknown"], path, baseline)
+        assert load_results(path)["comparisons"] == [older]
+    record(path, "x", comparisons=[{**pair, "seeds": [2]}])
     compare(["base", "ours", "older", "unknown"], path, baseline)
     [compared] = load_results(path)["comparisons"]
     difference, p = pooled_bootstrap([counts["ours", 2]], [counts["base", 2]])

@@ -8,9 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes.display import Display
@@ -57,10 +60,10 @@ def test_select() -> None:
 
 def test_a_stage_is_done_once(runner: Runner) -> None:
     work = runner.work
-    stages = [stage("a", bash("echo new >> a")), stage("b", bash("echo new >> b"), once=False)]
+    stages = [stage("a", bash("echo new >> a"))]
     runner.run(stages)
     runner.run(stages)
-    assert (work / "a").read_text() == "new\n" and (work / "b").read_text() == "new\n" * 2
+    assert (work / "a").read_text() == "new\n"
     assert json.loads((work / "logs/a.done").read_text())["commit"] == "1"
     again(runner).run(stages)
     assert (work / "a").read_text() == "new\n" * 2
@@ -75,7 +78,7 @@ def test_other_settings_are_noticed(runner: Runner) -> None:
     runner.run([stage("a", bash("false"), settings={"x": 2, "y": [2]})])
 
 
-def training(limit: int | None, rate: int = 1, *, fails: bool = False) -> Stage:
+def training(limit: object, rate: int = 1, *, fails: bool = False) -> Stage:
     """Return a stage that adds a line to a file whenever it runs, as trainings add updates."""
     script = f"echo {rate} {limit} >> logs/made; {'false' if fails else 'true'}"
     settings = {"limit": limit, "rate": rate}
@@ -125,6 +128,21 @@ def test_an_interrupted_training_continues_only_with_the_same_settings(runner: R
         again(runner).run([training(3, 1, fails=True)])
     again(runner).run([training(3, 2)])
     assert made.read_text() == "2 3\n"
+
+
+@given(st.sampled_from(["abc", [3], {"a": 1}]), st.sampled_from([None, 0, 3, 0.5, "abd"]))
+def test_a_limit_that_is_no_number_never_continues(wrong: object, right: object) -> None:
+    with TemporaryDirectory() as folder, Processes() as processes:
+        runner = Runner(Path(folder), processes, Display())
+        made = runner.work / "logs/made"
+        with pytest.raises(DataError, match="a command failed"):
+            runner.run([training(wrong, fails=True)])
+        with pytest.raises(DataError, match="begun before with other settings: limit was "):
+            runner.run([training(right)])
+        again(runner).run([training(right)])
+        assert made.read_text() == f"1 {right}\n"
+        with pytest.raises(DataError, match="done before with other settings: limit was "):
+            runner.run([training(wrong)])
 
 
 def test_a_damaged_note_of_a_finished_stage_is_named(runner: Runner) -> None:
