@@ -62,7 +62,7 @@ def parse_corpus(
     """
     for path in outputs.values():
         if not path.parent.is_dir():
-            raise DataError(f"{path}: no such folder; make it first")
+            raise DataError(f"{path.parent}: no such folder; make it first")
     text = text.resolve()
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
