@@ -1,4 +1,4 @@
-"""Fill folders completely or not at all."""
+"""Make and fill folders completely or not at all."""
 
 from __future__ import annotations
 
@@ -50,6 +50,31 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
     finally:
         if not existed and not any(folder.iterdir()):
             folder.rmdir()
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder that is renamed to ``folder`` when the block succeeds.
+
+    It is in a hidden folder beside ``folder``, which the next run removes if this one is killed.
+
+    Args:
+        folder: the folders above it are made if they do not exist.
+
+    Raises:
+        DataError: another process is making the folder.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = folder.with_name(f".{folder.name}{_UNFINISHED}")
+    files = unfinished / "files"
+    with locked(unfinished / "lock", f"{folder}: another process is making it; wait for it"):
+        try:
+            shutil.rmtree(files, ignore_errors=True)
+            files.mkdir()
+            yield files
+            files.rename(folder)
+        finally:
+            shutil.rmtree(unfinished)
 
 
 def _check_places(files: Path, folder: Path) -> None:

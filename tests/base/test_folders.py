@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.folders import filling
+from syncattn_fairseq.base.folders import filling, making
 
 
 def fill(folder: Path, text: str) -> None:
@@ -98,3 +98,23 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(DataError, match="another process is filling it"), filling(tmp_path):
             pass
     assert held(tmp_path) == {"a": "1"}
+
+
+def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "above" / "folder"
+    if os.fork() == 0:
+        with making(folder) as files:
+            (files / "stray").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+    assert [path.name for path in folder.parent.iterdir()] == [".folder.unfinished"]
+    with pytest.raises(ZeroDivisionError), making(folder) as files:
+        (files / "a").touch()
+        raise ZeroDivisionError
+    assert not list(folder.parent.iterdir())
+    with making(folder) as files:
+        (files / "a").write_text("1")
+        with pytest.raises(DataError, match="another process is making it"), making(folder):
+            pass
+        assert not folder.exists()
+    assert held(folder) == {"a": "1"} and list(folder.parent.iterdir()) == [folder]
