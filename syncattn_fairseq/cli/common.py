@@ -19,7 +19,7 @@ from typing import Any
 from .. import __version__
 from ..base.errors import DataError
 from ..base.files import replacing
-from ..base.numbers import read_whole
+from ..base.numbers import read_decimal, read_whole
 
 #: Modules that are not ours.
 OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
@@ -190,3 +190,11 @@ def positive(value: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is less than 1")
     return number
+
+
+def number(value: str) -> float:
+    """Read a finite number."""
+    try:
+        return read_decimal(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

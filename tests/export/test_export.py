@@ -105,6 +105,14 @@ def test_an_export_knows_how_subwords_are_marked(
     assert alignment.source.words == ["▁the", "▁dog", "s"]
 
 
+def test_a_device_that_is_not_there_is_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot run it on gpu "):
+        syncattn_fairseq.load(folder, device="gpu")
+
+
 def read_code(folder: Path) -> str:
     """Return the lines of Python in the README of an export, for a sentence of the corpus."""
     readme = (folder / "README.md").read_text(encoding="utf-8")
