@@ -48,11 +48,20 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
             print("error: interrupted", file=sys.stderr)
             return 130
         except (DataError, OSError) as error:
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {_describe(error)}", file=sys.stderr)
             return 1
         return 0
 
     return main
+
+
+def _describe(error: Exception) -> str:
+    """Say what is wrong also where a library has raised an error with nothing but a path."""
+    if len(error.args) == 1 and isinstance(error, FileNotFoundError):
+        return f"{error}: no such file or folder"
+    if len(error.args) == 1 and isinstance(error, FileExistsError):
+        return f"{error}: exists already"
+    return str(error) or type(error).__name__
 
 
 class _HelpFormatter(argparse.HelpFormatter):

@@ -196,7 +196,8 @@ def preprocess_texts(argv: Sequence[str]) -> None:
     """
     args = _parser().parse_args(argv)
     if args.dict_only:
-        preprocess.main(args)
+        _refuse_dictionaries(args)
+        _binarise_texts(args)
         return
     if args.dataset_impl != "mmap":
         raise DataError("--dataset-impl: heads and labels need mmap, the default")

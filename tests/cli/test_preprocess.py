@@ -189,6 +189,15 @@ def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) ->
     assert read(corpus / "bin") == {k: v for k, v in MARKS.items() if k != "train.heads.en-de.en"}
 
 
+def test_only_dictionaries(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert preprocess.main(arguments(corpus, "--dict-only")) == 0
+    names = {path.name for path in (corpus / "bin").iterdir()}
+    assert names == {"dict.en.txt", "dict.de.txt", "preprocess.log"}
+    assert preprocess.main(arguments(corpus, "--dict-only")) == 1
+    told = f"error: {corpus}/bin/dict.en.txt: exists already; choose another --destdir or remove it"
+    assert capsys.readouterr().err.splitlines()[-1] == told
+
+
 def test_labels_beside_heads(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(corpus, LABELS)
     assert preprocess.main(arguments(corpus)) == 0
