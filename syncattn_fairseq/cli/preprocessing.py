@@ -195,6 +195,8 @@ def preprocess_texts(argv: Sequence[str]) -> None:
         DataError: something is wrong with them, and nothing was written.
     """
     args = _parser().parse_args(argv)
+    for given in filter(None, (args.srcdict, args.tgtdict)):
+        load_dictionary(Path(given))  # or says what is wrong with it
     if args.dict_only:
         _refuse_dictionaries(args)
         _binarise_texts(args)
