@@ -205,7 +205,7 @@ def convert_parsed(
         min_parsed: as in `parse_corpus`.
 
     Returns:
-        the report on the output.
+        the report on the output, and the words taken per second.
 
     Raises:
         DataError: a line is not in the format, an output exists already, or too few sentences have
