@@ -248,11 +248,17 @@ def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
         seconds = time.monotonic() - started
         said = "done" if not done.returncode else f"FAILED: {done.stderr.strip()[-120:]}"
         if device == "cpu" and len(outputs) == 2 and not done.returncode:
-            heads = [Path(f"{out}.heads.en") for out in outputs.values()]
-            heads = [path if path.exists() else path.with_suffix("") for path in heads]
-            same = len({path.read_bytes() for path in heads if path.exists()}) == 1
-            said = "the same heads as on the GPU" if same else "different heads than on the GPU"
+            said = compare_heads(*outputs.values())
         yield (what, f"stanza:en, {device}", f"{seconds:.0f} s", said)
+
+
+def compare_heads(of_gpu: Path, of_cpu: Path) -> str:
+    """Say whether two files of heads are the same."""
+    if not of_gpu.exists():
+        return "FAILED: no heads from the GPU to compare with"
+    if of_gpu.read_bytes() != of_cpu.read_bytes():
+        return "FAILED: different heads than on the GPU"
+    return "the same heads as on the GPU"
 
 
 def translate_exported(args: argparse.Namespace) -> Iterator[Row]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -15,10 +16,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = sorted(
-    path.stem
-    for path in (ROOT / "syncattn_fairseq" / "cli").glob("*.py")
-    if path.stem not in ("__init__", "common")
+#: The module of each command, from the package's entry points.
+COMMANDS = dict(
+    re.findall(
+        r'^(syncattn-\w+) = "(.+):main"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
+    )
 )
 
 
@@ -45,7 +47,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     programs = {"python": ["-c", "pass"], "python again": ["-c", "pass"]}
-    programs |= {f"syncattn-{n}": ["-m", f"syncattn_fairseq.cli.{n}", "--help"] for n in COMMANDS}
+    programs |= {name: ["-m", module, "--help"] for name, module in COMMANDS.items()}
     print(f"{'command':<22} {'seconds':>8} {'MB':>5}")
     for name, arguments in programs.items():
         seconds, size = zip(*(start(*arguments) for _ in range(args.rounds)), strict=True)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from syncattn_fairseq.cli.common import command
 from syncattn_fairseq.recipes.systems import (
     generation_options,
     load_system,
@@ -20,7 +22,8 @@ from syncattn_fairseq.recipes.systems import (
 )
 
 
-def main(argv: list[str]) -> None:
+@command
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the options."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("config", type=Path)
@@ -33,4 +36,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Kills commands at random moments: the same command must then give what it would have given.
 
-Trains, parses, binarises and learns subwords on a small drawn corpus, once to the end and then with
-kills. Ends with status 1 where a loss or a byte differs, or a file is left over.
+Trains, exports, parses, binarises and learns subwords on a small drawn corpus, once to the end and
+then with kills. Ends with status 1 where a loss or a byte differs, or a file is left over.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import syncattn_fairseq
 
 BIN = Path(sys.executable).parent
 PLUGIN = Path(syncattn_fairseq.__file__).parent
+COMMANDS = ("train", "export", "parse", "preprocess", "bpe")
 
 #: A parser for syncattn-parse that takes its time.
 PARSER = """\
@@ -34,6 +35,15 @@ for line in sys.stdin:
     print(flush=True)
     time.sleep(0.002)
 """
+
+TRAINING = [
+    *("fairseq-train", "bin", f"--user-dir={PLUGIN}", "--task=translation_with_syntax"),
+    *("--arch=transformer_syncattn", "--encoder-layers=2", "--decoder-layers=2"),
+    *("--encoder-embed-dim=64", "--encoder-ffn-embed-dim=2048", "--encoder-attention-heads=4"),
+    *("--decoder-ffn-embed-dim=2048", "--decoder-attention-heads=4", "--cpu", "--seed=1"),
+    *("--criterion=label_smoothed_cross_entropy_with_syntax", "--optimizer=adam", "--lr=1e-3"),
+    "--max-tokens=600",
+]
 
 
 def start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
@@ -103,15 +113,8 @@ def losses(output: str) -> dict[int, str]:
 
 def kill_training(folder: Path, kills: int, generator: random.Random) -> list[str]:
     """Kill trainings, most of their time spent in writing checkpoints."""
-    command = [
-        *("fairseq-train", "bin", f"--user-dir={PLUGIN}", "--task=translation_with_syntax"),
-        *("--arch=transformer_syncattn", "--encoder-layers=2", "--decoder-layers=2"),
-        *("--encoder-embed-dim=64", "--encoder-ffn-embed-dim=2048", "--encoder-attention-heads=4"),
-        *("--decoder-ffn-embed-dim=2048", "--decoder-attention-heads=4", "--cpu", "--seed=1"),
-        *("--criterion=label_smoothed_cross_entropy_with_syntax", "--optimizer=adam", "--lr=1e-3"),
-        *("--max-tokens=600", f"--max-update={4 + 3 * kills}", "--save-interval-updates=1"),
-        *("--keep-interval-updates=3", "--log-format=json", "--log-interval=1"),
-    ]
+    command = [*TRAINING, f"--max-update={4 + 3 * kills}", "--save-interval-updates=1"]
+    command += ["--keep-interval-updates=3", "--log-format=json", "--log-interval=1"]
     straight = losses(run([*command, "--save-dir=straight"], folder))
     resumed = [*command, "--save-dir=killed"]
     faults = []
@@ -185,10 +188,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20, help="of each command (default: 20)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", nargs="+", choices=("train", "parse", "preprocess", "bpe"))
+    parser.add_argument("--only", nargs="+", choices=COMMANDS)
     args = parser.parse_args()
     generator = random.Random(args.seed)
-    wanted = args.only or ["train", "parse", "preprocess", "bpe"]
+    wanted = args.only or COMMANDS
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -215,9 +218,14 @@ def main() -> None:
             faults += kill_files(folder, "parse", parse, outputs, args.kills, generator)
         if "preprocess" in wanted:
             faults += kill_files(folder, "preprocess", binarise, ["bin"], args.kills, generator)
+        if not (folder / "bin").exists():
+            run(binarise, folder)
+        if "export" in wanted:
+            run([*TRAINING, "--max-update=1", "--save-dir=trained"], folder)
+            export = ["syncattn-export", "--path=trained/checkpoint_last.pt", "--data-bin=bin"]
+            export += ["--subwords", "bpe.model", "--format=fairseq", "--output=exported"]
+            faults += kill_files(folder, "export", export, ["exported"], args.kills, generator)
         if "train" in wanted:
-            if not (folder / "bin").exists():
-                run(binarise, folder)
             faults += kill_training(folder, args.kills, generator)
     for fault in faults:
         print(fault)

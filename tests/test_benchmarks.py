@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 
+from benchmarks import start
+from benchmarks.gpu import parse_text
 from benchmarks.loops import percent_repeated
 from benchmarks.where_heads_look import attend, look
 from syncattn_fairseq.modules.heads.heads import split_heads
 from tests.models import build
+from tests.test_packaging import SCRIPTS
 
 ARCHITECTURES = (
     *("syntax_transformer", "transformer_dbsa", "transformer_lisa", "transformer_lpsi"),
@@ -65,3 +74,32 @@ def test_what_the_places_get() -> None:
 
 def test_repeated_trigrams() -> None:
     assert percent_repeated(["a b c a b c", "a b c", "a"]) == 20  # one of five
+
+
+@pytest.mark.parametrize(
+    ("of_gpu", "said"),
+    [
+        ("2 0\n", "the same heads as on the GPU"),
+        ("0 1\n", "FAILED: different heads than on the GPU"),
+        (None, "FAILED: no heads from the GPU to compare with"),
+    ],
+)
+def test_heads_of_two_devices_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_gpu: str | None, said: str
+) -> None:
+    written = iter([of_gpu, "2 0\n"])
+
+    def parse(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        heads = next(written)
+        if heads is not None:
+            Path(command[command.index("--output") + 1]).write_text(heads)
+        return subprocess.CompletedProcess(command, heads is None, "", "no memory")
+
+    monkeypatch.setattr(subprocess, "run", parse)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: True)
+    rows = list(parse_text(Namespace(cpu=False, stanza_dir="models"), tmp_path))
+    assert len(rows) == 2 and rows[1][-1] == said
+
+
+def test_the_commands_that_are_timed() -> None:
+    assert {name: f"{module}:main" for name, module in start.COMMANDS.items()} == SCRIPTS

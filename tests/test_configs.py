@@ -119,6 +119,12 @@ def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.split() == ["--beam", "4", "--lenpen", "0.6"]
 
 
+def test_options_of_a_config_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert script("config_options").main(["nofile.yaml"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: nofile.yaml: ") and error.count("\n") == 1
+
+
 def test_the_page_of_all_settings_is_up_to_date() -> None:
     page = (ROOT / "docs" / "all_settings.md").read_text(encoding="utf-8")
     assert script("settings_table").make_page() == page

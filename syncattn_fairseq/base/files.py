@@ -113,6 +113,7 @@ def replacing(path: Path) -> Iterator[Path]:
     or a pipe, is yielded itself. Leftovers of killed runs are removed.
 
     Raises:
+        DataError: the folder does not exist.
         OSError: the disk is full; the error names ``path``.
     """
     with naming_full_disk(path):
@@ -122,6 +123,8 @@ def replacing(path: Path) -> Iterator[Path]:
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not target.parent.is_dir():
+            raise DataError(f"{target.parent}: no such folder; make it first")
         _remove_leftovers(target)
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
         # Never open a file or a link that already exists.

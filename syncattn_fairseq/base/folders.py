@@ -1,4 +1,4 @@
-"""Fill folders completely or not at all."""
+"""Make and fill folders completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .errors import DataError
 from .files import locked
 
 _UNFINISHED = ".unfinished"
@@ -18,14 +19,14 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
     """Yield an empty folder whose files move to ``folder`` when the block succeeds.
 
     It is a hidden folder inside ``folder``. A run that is killed early leaves nothing else; if a
-    run is killed while its files are being moved, the next run moves the rest.
+    run is killed or fails while its files are being moved, the next run moves the rest.
 
     Args:
         folder: made, with its parents, if it does not exist.
-        say: called with a message when the files of a killed run are moved.
+        say: called with a message when the files of an earlier run are moved.
 
     Raises:
-        DataError: another process is filling the folder.
+        DataError: another process is filling the folder, or a folder is in the way of a file.
     """
     existed = folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -35,18 +36,52 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
         with locked(unfinished / "lock", f"{folder}: another process is filling it; wait for it"):
             if complete.exists():
                 _move(complete, folder)
-                say(f"{folder}: moved the remaining files of a run that was killed")
+                say(f"{folder}: moved the remaining files of a run that did not end")
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir()
             try:
                 yield files
+                _check_places(files, folder)
                 files.rename(complete)
                 _move(complete, folder)
             finally:
-                shutil.rmtree(unfinished)
+                if not complete.exists():  # or the next run moves what is left
+                    shutil.rmtree(unfinished)
     finally:
         if not existed and not any(folder.iterdir()):
             folder.rmdir()
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder that is renamed to ``folder`` when the block succeeds.
+
+    It is in a hidden folder beside ``folder``, which the next run removes if this one is killed.
+
+    Args:
+        folder: the folders above it are made if they do not exist.
+
+    Raises:
+        DataError: another process is making the folder.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = folder.with_name(f".{folder.name}{_UNFINISHED}")
+    files = unfinished / "files"
+    with locked(unfinished / "lock", f"{folder}: another process is making it; wait for it"):
+        try:
+            shutil.rmtree(files, ignore_errors=True)
+            files.mkdir()
+            yield files
+            files.rename(folder)
+        finally:
+            shutil.rmtree(unfinished)
+
+
+def _check_places(files: Path, folder: Path) -> None:
+    """Check that a file can move to each place."""
+    for place in (folder / path.name for path in files.iterdir()):
+        if place.is_dir():
+            raise DataError(f"{place}: this folder is where a file has to go; move it away")
 
 
 def _move(complete: Path, folder: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from .. import __version__
 from ..base.errors import DataError
 from ..base.files import replacing
-from ..base.numbers import read_whole
+from ..base.numbers import read_decimal, read_whole
 
 #: Modules that are not ours.
 OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
@@ -48,11 +48,20 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
             print("error: interrupted", file=sys.stderr)
             return 130
         except (DataError, OSError) as error:
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {_describe(error)}", file=sys.stderr)
             return 1
         return 0
 
     return main
+
+
+def _describe(error: Exception) -> str:
+    """Say what is wrong also where a library has raised an error with nothing but a path."""
+    if len(error.args) == 1 and isinstance(error, FileNotFoundError):
+        return f"{error}: no such file or folder"
+    if len(error.args) == 1 and isinstance(error, FileExistsError):
+        return f"{error}: exists already"
+    return str(error) or type(error).__name__
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -190,3 +199,11 @@ def positive(value: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is less than 1")
     return number
+
+
+def number(value: str) -> float:
+    """Read a finite number."""
+    try:
+        return read_decimal(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..base.errors import DataError
 from .common import command, new_parser
 
 
@@ -19,10 +20,28 @@ def main(argv: Sequence[str] | None = None) -> None:
     from .plugin_options import format_architectures, format_options  # imports fairseq: seconds
 
     if args.user_dir:
-        from fairseq.utils import import_user_module
-
-        import_user_module(args)
+        _import_plugin(args)
     print(format_options(args.architecture) if args.architecture else format_architectures())
+
+
+def _import_plugin(args: argparse.Namespace) -> None:
+    """Register what the user's own plugin adds.
+
+    Raises:
+        DataError: it cannot be imported.
+    """
+    from fairseq.utils import import_user_module
+
+    if args.user_dir.is_file():
+        raise DataError(f"--user-dir {args.user_dir}: a file; give the folder of your plugin")
+    try:
+        import_user_module(args)
+    except FileNotFoundError:
+        raise DataError(f"--user-dir {args.user_dir}: no such folder") from None
+    except SyntaxError as error:
+        raise DataError(f"{error.filename}:{error.lineno}: {error.msg}") from None
+    except ImportError as error:
+        raise DataError(f"--user-dir {args.user_dir}: {' '.join(str(error).split())}") from None
 
 
 def _parser() -> argparse.ArgumentParser:

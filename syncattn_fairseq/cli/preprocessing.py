@@ -195,8 +195,11 @@ def preprocess_texts(argv: Sequence[str]) -> None:
         DataError: something is wrong with them, and nothing was written.
     """
     args = _parser().parse_args(argv)
+    for given in filter(None, (args.srcdict, args.tgtdict)):
+        load_dictionary(Path(given))  # or says what is wrong with it
     if args.dict_only:
-        preprocess.main(args)
+        _refuse_dictionaries(args)
+        _binarise_texts(args)
         return
     if args.dataset_impl != "mmap":
         raise DataError("--dataset-impl: heads and labels need mmap, the default")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from .common import command, new_parser, positive
+from .common import command, new_parser, number, positive
 
 if TYPE_CHECKING:
     from ..inference import Model
@@ -20,7 +20,10 @@ _LINES = 2000
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if (args.alignment_layer or args.alignment_head) and not args.alignments:
+        parser.error("--alignment-layer and --alignment-head need --alignments")
     from tqdm import tqdm
 
     from ..base.files import read_lines
@@ -95,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--lenpen",
-        type=float,
+        type=number,
         default=1.0,
         metavar="X",
         help="as in fairseq-generate: above 1, longer translations are preferred (1)",

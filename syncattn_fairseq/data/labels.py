@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 from fairseq.data import Dictionary
 
 from ..base.errors import DataError
-from ..base.files import replacing
+from ..base.files import read_lines, replacing
 
 
 def locate_dictionary(folder: Path | str, language: str) -> Path:
@@ -32,9 +33,9 @@ def load_dictionary(path: Path) -> Dictionary:
         DataError: the file is not a fairseq dictionary.
     """
     dictionary = Dictionary()
+    text = StringIO("\n".join(read_lines(path)))
     try:
-        with path.open(encoding="utf-8") as file:
-            dictionary.add_from_file(file)
+        dictionary.add_from_file(text)
     except (ValueError, RuntimeError) as error:
         raise DataError(f"{path}: {' '.join(str(error).split())[:200]}") from None
     return dictionary

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
+from ..base.folders import making
 from ..data.schemes import store_schemes
 from ..inference.exported import About
 from ..inference.subwords import languages_file
@@ -60,10 +60,7 @@ def export(
     plain = load_plain(path, data, subwords)
     kind.refuse(plain)
     sample = load_sample(plain.task)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    folder = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-    folder.mkdir()
-    try:
+    with making(output) as folder:
         kind.write(plain, folder, quantization)
         expected = scores(plain.original, sample.net_input, sample.target)
         found = kind.scores(folder, plain, sample)
@@ -73,9 +70,6 @@ def export(
             _describe(plain, format).write(folder)
         readme = _readme(plain, format, quantization, kind.usage(plain, output), said)
         (folder / "README.md").write_text(readme, encoding="utf-8")
-        folder.rename(output)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return said
 
 

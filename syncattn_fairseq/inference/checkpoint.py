@@ -293,6 +293,23 @@ class Ensemble:
         return model
 
 
+def find_device(name: str | None) -> torch.device:
+    """Return a device by its name; None: a GPU if there is one.
+
+    Raises:
+        DataError: PyTorch cannot use it here.
+    """
+    name = name or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError, ImportError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"device {name}: PyTorch cannot use it ({reason}); give cpu, or cuda for a GPU"
+        ) from None
+    return torch.device(name)
+
+
 def _load(path: Path) -> dict[str, Any]:
     try:
         state: dict[str, Any] = checkpoint_utils.load_checkpoint_to_cpu(str(path))

@@ -73,7 +73,8 @@ class CTranslate2Model(Model):
         device: ``cpu`` or ``cuda``.
 
     Raises:
-        DataError: CTranslate2 is not installed, or the parser cannot be opened.
+        DataError: CTranslate2 is not installed or cannot run the model, or the parser cannot be
+            opened.
     """
 
     def __init__(
@@ -97,7 +98,13 @@ class CTranslate2Model(Model):
             from ..parsing.registry import open_parser
 
             self.parser = open_parser(source_parser)
-        self.translator = load_ctranslate2().Translator(str(folder), device=device)
+        try:
+            self.translator = load_ctranslate2().Translator(str(folder), device=device)
+        except (ValueError, RuntimeError) as error:
+            raise DataError(
+                f"{folder}: CTranslate2 cannot run it on {device} ({error}); "
+                "give cpu, or cuda for a GPU"
+            ) from None
 
     @property
     def name(self) -> str:

@@ -54,11 +54,10 @@ def load(
             raise DataError(f"{where}: not a model; give a checkpoint or the folder of an export")
         path = where / "model.pt"
 
-    import torch
-
     from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)
-    from .checkpoint import CheckpointModel, Ensemble
+    from .checkpoint import CheckpointModel, Ensemble, find_device
 
+    found = find_device(device)
     ensemble = Ensemble(str(path), data, source_parser)
     cutters = open_cutters(
         subwords,
@@ -67,5 +66,4 @@ def load(
         (ensemble.task.source_dictionary.symbols, ensemble.task.target_dictionary.symbols),
         ensemble.task.schemes,
     )
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return CheckpointModel(ensemble, cutters, torch.device(chosen))
+    return CheckpointModel(ensemble, cutters, found)

@@ -62,7 +62,7 @@ def parse_corpus(
     """
     for path in outputs.values():
         if not path.parent.is_dir():
-            raise DataError(f"{path}: no such folder; make it first")
+            raise DataError(f"{path.parent}: no such folder; make it first")
     text = text.resolve()
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
@@ -205,7 +205,7 @@ def convert_parsed(
         min_parsed: as in `parse_corpus`.
 
     Returns:
-        the report on the output.
+        the report on the output, and the words taken per second.
 
     Raises:
         DataError: a line is not in the format, an output exists already, or too few sentences have

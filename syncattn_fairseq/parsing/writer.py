@@ -24,7 +24,7 @@ class ParseWriter:
     sentences with a parse, with the line number as ``sent_id``.
 
     Args:
-        files: the files to write, by kind: ``heads``, ``labels``, ``format_conllu``.
+        files: the files to write, by kind: ``heads``, ``labels``, ``conllu``.
         first_line: the number of the first line.
     """
 

@@ -153,6 +153,12 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
         write(tmp_path)
 
 
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"^{tmp_path}/no: no such folder; make it first$"):
+        write(tmp_path / "no" / "out")
+    assert not list(tmp_path.iterdir())
+
+
 def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "out"
     killed = "import sys, os, signal, pathlib; from syncattn_fairseq.base.files import replacing\n"

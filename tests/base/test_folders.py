@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.folders import filling
+from syncattn_fairseq.base.folders import filling, making
 
 
 def fill(folder: Path, text: str) -> None:
@@ -68,9 +68,53 @@ def test_what_a_killed_run_completed_is_kept(
     assert "moved the remaining files of a run" in capsys.readouterr().out
 
 
+def test_what_cannot_be_moved_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace = os.replace
+
+    def replace_a(source: Path, target: Path) -> None:
+        if target.name != "a":
+            raise OSError("no permission")
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", replace_a)
+        with pytest.raises(OSError, match="no permission"):
+            fill(tmp_path, "1")
+    with filling(tmp_path):
+        assert (tmp_path / "b").exists()
+    assert held(tmp_path) == {"a": "1", "b": "1"}
+
+
+def test_a_folder_in_the_way_is_told_before_anything_is_moved(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    with pytest.raises(DataError, match=f"^{tmp_path}/b: this folder is where a file has to go"):
+        fill(tmp_path, "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     with filling(tmp_path) as files:
         (files / "a").write_text("1")
         with pytest.raises(DataError, match="another process is filling it"), filling(tmp_path):
             pass
     assert held(tmp_path) == {"a": "1"}
+
+
+def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "above" / "folder"
+    if os.fork() == 0:
+        with making(folder) as files:
+            (files / "stray").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+    assert [path.name for path in folder.parent.iterdir()] == [".folder.unfinished"]
+    with pytest.raises(ZeroDivisionError), making(folder) as files:
+        (files / "a").touch()
+        raise ZeroDivisionError
+    assert not list(folder.parent.iterdir())
+    with making(folder) as files:
+        (files / "a").write_text("1")
+        with pytest.raises(DataError, match="another process is making it"), making(folder):
+            pass
+        assert not folder.exists()
+    assert held(folder) == {"a": "1"} and list(folder.parent.iterdir()) == [folder]

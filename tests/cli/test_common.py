@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from syncattn_fairseq.cli import align, bpe, multitask, parse
-from syncattn_fairseq.cli.common import check_outputs
+from syncattn_fairseq.cli.common import check_outputs, command
 
 TWICE = "two outputs have this name; give each a name of its own"
 
@@ -81,6 +82,26 @@ def test_warnings_of_other_libraries_are_not_shown(options: list[str], shown: li
     )
     told = process.communicate(timeout=60)[1].splitlines()
     assert [line.split()[-1] for line in told] == shown and process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (FileNotFoundError("data-bin"), "data-bin: no such file or folder"),
+        (FileExistsError("dict.en.txt"), "dict.en.txt: exists already"),
+        (FileNotFoundError(2, "Not there", "f"), "[Errno 2] Not there: 'f'"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_every_error_says_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], error: OSError, told: str
+) -> None:
+    @command
+    def main(argv: Sequence[str] | None) -> None:
+        raise error
+
+    assert main() == 1
+    assert capsys.readouterr().err == f"error: {told}\n"
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
@@ -51,3 +54,40 @@ def test_every_architecture_is_listed(capsys: pytest.CaptureFixture[str]) -> Non
 def test_an_architecture_of_others_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert options.main(["lstm"]) == 1
     assert capsys.readouterr().err.startswith("error: lstm: not an architecture of this plugin")
+
+
+def test_a_plugin_of_the_user_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(__file__).parents[2] / "examples" / "user_dir"
+    code = "import sys; from syncattn_fairseq.cli import options; sys.exit(options.main())"
+    command = [sys.executable, "-c", code, "transformer_dbsa", f"--user-dir={folder}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " --outward-layers " in done.stdout
+    assert "--outward-layers" not in shown(capsys, "transformer_dbsa")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "--user-dir {}: no such folder"),
+        ("import no_such_module\n", "--user-dir {}: No module named 'no_such_module'"),
+        ("\n1 +\n", "{}/__init__.py:2: invalid syntax"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, message: str
+) -> None:
+    folder = tmp_path / f"plugin_{len(content or '')}"
+    if content is not None:
+        folder.mkdir()
+        (folder / "__init__.py").write_text(content)
+    assert options.main([f"--user-dir={folder}"]) == 1
+    assert capsys.readouterr().err == f"error: {message.format(folder)}\n"
+
+
+def test_a_plugin_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plugin.py"
+    path.touch()
+    assert options.main([f"--user-dir={path}"]) == 1
+    told = capsys.readouterr().err
+    assert told == f"error: --user-dir {path}: a file; give the folder of your plugin\n"

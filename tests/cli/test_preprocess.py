@@ -156,7 +156,10 @@ def test_a_fault_stops_before_anything_is_written(
             "; for text without parses, use fairseq-preprocess",
         ),
         (["--srclabeldict", "d"], "--srclabeldict: found no labels for en"),
-        (["--srcdict", "d", "--tgtdict", "d", "--joined-dictionary"], "cannot use both"),
+        (
+            ["--srcdict", os.devnull, "--tgtdict", os.devnull, "--joined-dictionary"],
+            "cannot use both",
+        ),
         (["--add", "heads.en", "heads.fr"], "--add heads.fr: no such file; see --trainheads"),
     ],
 )
@@ -187,6 +190,36 @@ def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) ->
     more = [f"--srcdict={corpus}/bin/dict.en.txt", f"--tgtdict={corpus}/bin/dict.de.txt"]
     assert preprocess.main(arguments(corpus, *more)) == 0
     assert read(corpus / "bin") == {k: v for k, v in MARKS.items() if k != "train.heads.en-de.en"}
+
+
+@pytest.mark.parametrize("option", ["srcdict", "tgtdict"])
+@pytest.mark.parametrize("more", [[], ["--dict-only"]])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"a 1\n\xff 1\n", ":2: not UTF-8"), (b"a b\n", ": Incorrect dictionary format")],
+)
+def test_a_dictionary_that_is_none(
+    corpus: Path,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    more: list[str],
+    content: bytes,
+    message: str,
+) -> None:
+    (corpus / "d").write_bytes(content)
+    assert preprocess.main(arguments(corpus, f"--{option}={corpus}/d", *more)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {corpus}/d{message}") and error.count("\n") == 1
+    assert not (corpus / "bin").exists()
+
+
+def test_only_dictionaries(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert preprocess.main(arguments(corpus, "--dict-only")) == 0
+    names = {path.name for path in (corpus / "bin").iterdir()}
+    assert names == {"dict.en.txt", "dict.de.txt", "preprocess.log"}
+    assert preprocess.main(arguments(corpus, "--dict-only")) == 1
+    told = f"error: {corpus}/bin/dict.en.txt: exists already; choose another --destdir or remove it"
+    assert capsys.readouterr().err.splitlines()[-1] == told
 
 
 def test_labels_beside_heads(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:

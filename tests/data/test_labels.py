@@ -40,7 +40,7 @@ def test_the_file_is_read_back_by_fairseq(tmp_path: Path) -> None:
     [
         (b"det 1\nroot\n", "Incorrect dictionary format"),
         (b"det 1\ndet 2\n", "Duplicate word"),
-        (b"\xff 1\n", "can't decode"),
+        (b"a 1\n\xff 1\n", ":2: not UTF-8"),
     ],
 )
 def test_what_is_not_a_dictionary_is_named_in_one_line(
@@ -50,5 +50,5 @@ def test_what_is_not_a_dictionary_is_named_in_one_line(
     path.write_bytes(content)
     with pytest.raises(DataError) as error:
         load_dictionary(path)
-    assert str(error.value).startswith(f"{path}: ") and message in str(error.value)
+    assert str(error.value).startswith(f"{path}:") and message in str(error.value)
     assert "\n" not in str(error.value)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ import torch
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.folders import making
 from syncattn_fairseq.export import check, export
 from tests.checkpoints import Corpus, make_checkpoint
 
@@ -100,6 +103,14 @@ def test_an_export_knows_how_subwords_are_marked(
     model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
+
+
+def test_a_device_that_is_not_there_is_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot run it on gpu "):
+        syncattn_fairseq.load(folder, device="gpu")
 
 
 def read_code(folder: Path) -> str:
@@ -286,6 +297,18 @@ def test_an_export_that_scores_otherwise_is_not_kept(
     with pytest.raises(DataError, match="computes something else"):
         export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
     assert [*tmp_path.iterdir()] == [path]
+
+
+def test_what_a_killed_export_left_is_removed(small_corpus: Corpus, tmp_path: Path) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
+    if os.fork() == 0:
+        with making(tmp_path / "out") as folder:
+            (folder / "model.bin").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+    assert len([*tmp_path.iterdir()]) == 2
+    export(path, small_corpus.data, "fairseq", tmp_path / "out")
+    assert {*tmp_path.iterdir()} == {path, tmp_path / "out"}
 
 
 def test_int8_is_near_and_small(small_corpus: Corpus, tmp_path: Path) -> None:

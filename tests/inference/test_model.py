@@ -184,6 +184,8 @@ def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: P
         subwords=_file(tmp_path, b"#version: 0.2\ne r\n"),
     )
     fails("3 subword models", path, data, subwords=[subwords] * 3)
+    for device in ("gpu", "cuda:99", "meta"):
+        fails(f"^device {device}: PyTorch cannot use it", "none.pt", data, device=device)
     model = syncattn_fairseq.load(path, data, subwords=subwords)
     with pytest.raises(TypeError, match="a list of sentences"):
         model.translate("a sentence")
@@ -229,6 +231,12 @@ def test_the_command_prints_translations_and_nothing_else(
     rows = zip(translations, of_a_head, strict=True)
     assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
 
+    assert translate.main([*options, "--alignments", "--alignment-layer=1"]) == 0
+    of_a_layer = model.align(sources, translations, layer=1)
+    assert [str(found) for found in of_a_layer] != [str(found) for found in links]
+    rows = zip(translations, of_a_layer, strict=True)
+    assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
+
     assert translate.main([*options, "--parses"]) == 0
     printed = capfd.readouterr().out
     assert (
@@ -240,3 +248,45 @@ def test_the_command_prints_translations_and_nothing_else(
 
     assert translate.main([*options[:3]]) == 1
     assert capfd.readouterr().err.startswith("error: the model reads and writes subwords")
+
+
+@pytest.mark.parametrize(
+    ("option", "attribute", "value"), [("beam", "beam", 1), ("lenpen", "length_penalty", -3.0)]
+)
+def test_the_command_hands_on_how_to_search(
+    small_corpus: Corpus,
+    path: Path,
+    model: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    option: str,
+    attribute: str,
+    value: float,
+) -> None:
+    text = small_corpus.folder / "words" / "test.en"
+    options = [f"--path={path}", f"--data-bin={small_corpus.data}", f"--input={text}"]
+    options += [f"--subwords={small_corpus.subwords}", "--device=cpu"]
+    usual = model.translate(small_corpus.lines("test.en"))
+    monkeypatch.setattr(model, attribute, value)
+    expected = model.translate(small_corpus.lines("test.en"))
+    assert expected != usual
+    capfd.readouterr()
+    assert translate.main([*options, f"--{option}={value}"]) == 0
+    assert capfd.readouterr().out.splitlines() == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--lenpen=nan", "--lenpen: 'nan' is not a number"),
+        ("--lenpen=inf", "--lenpen: 'inf' is not a number"),
+        ("--alignment-layer=99", "--alignment-layer and --alignment-head need --alignments"),
+        ("--alignment-head=1", "--alignment-layer and --alignment-head need --alignments"),
+    ],
+)
+def test_the_command_refuses_options(
+    capsys: pytest.CaptureFixture[str], option: str, message: str
+) -> None:
+    with pytest.raises(SystemExit):
+        translate.main(["--path=none.pt", option])
+    assert message in capsys.readouterr().err

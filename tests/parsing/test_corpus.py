@@ -200,7 +200,7 @@ def test_what_was_made_for_another_text_is_made_again(run: Run) -> None:
 
 def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) -> None:
     run.outputs["labels"] = run.text.parent / "nowhere" / "labels"
-    with pytest.raises(DataError, match="nowhere/labels: no such folder"):
+    with pytest.raises(DataError, match="nowhere: no such folder"):
         parse_corpus(run.text, run.outputs, run.source, 9, lambda *_: None)
     assert [path.name for path in run.text.parent.iterdir()] == ["text"]
 
