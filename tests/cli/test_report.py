@@ -155,6 +155,8 @@ def test_plain_text_alone(
         (["--log", "C", "log"], "--log C: give at most one log for each --system"),
         (["--log", "A", "a"], "a: no loss was logged here"),
         (["--baseline", "C"], "no system is named C"),
+        (["--alignments", "empty"], "--alignments: 0 lines, but 1 references"),
+        (["--target-trees", "empty"], "--target-trees: 0 lines, but 1 references"),
     ],
 )
 def test_one_line_says_what_is_wrong(
@@ -167,6 +169,7 @@ def test_one_line_says_what_is_wrong(
     monkeypatch.chdir(tmp_path)
     for name in ("ref", "a"):
         Path(name).write_text("eins\n")
+    Path("empty").touch()
     named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
     assert report.main([*named, *options]) == 1
     out, err = capsys.readouterr()

@@ -196,7 +196,12 @@ def test_tokenised_references_of_plain_text_are_noticed(
         ({"beam": "H-0\t-1\tja\n"}, SYSTEMS, "system Ours: 1 translations, 2 references"),
         ({}, SYSTEMS[:4] + SYSTEMS, "--system Ours: give each name once"),
         ({}, ["--system", "Ours", "--references", "ref"], "--system Ours: give each name once"),
-        ({"align": "1-1\n"}, SYSTEMS + GOLD, "system Ours: 2 decoded sentences, but 1 gold align"),
+        ({"align": "1-1\n"}, SYSTEMS + GOLD, "--alignments: 1 lines, but 2 references"),
+        (
+            {"beam": FILES["plain"], "forced": "S-0\ta\nH-0\t-1\tja\n"},
+            SYSTEMS,
+            "system Ours: 1 sentences in the forced output, 2 references",
+        ),
         ({"align": "1-1 x\n\n"}, SYSTEMS + GOLD, "align:1: 'x' is not a link"),
         ({"heads.de": "2 0 0\n\n"}, SYSTEMS + GOLD, "target: sentence 1: 2 heads, 3 gold heads"),
         ({}, [*SYSTEMS, "--source-heads", "none.there"], "none.there"),
@@ -205,7 +210,7 @@ def test_tokenised_references_of_plain_text_are_noticed(
         (
             {"source": "the dog\n"},
             [*PLAIN, "--by-length", "--source", "source"],
-            "system Plain: 2 translations, 2 references and 1 source sentences",
+            "--source: 1 lines, but 2 references; both need one line per sentence",
         ),
         ({"ref": "", "plain": ""}, PLAIN, "system Plain: no translation and no reference"),
     ],
@@ -224,6 +229,23 @@ def test_one_line_says_what_is_wrong(
     assert out == "" and err.count("\n") == 1
     assert err.startswith("error: ") and message in err
     assert not (files / "scores.json").exists()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--alignments", "--source", "--source-heads", "--target-heads"),
+        *("--source-labels", "--target-labels", "--source-trees", "--target-trees"),
+    ],
+)
+def test_gold_of_other_sentences_is_refused_even_if_nothing_is_measured_by_it(
+    files: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    (files / "gold").write_text("\n\n\n", encoding="utf-8")
+    assert main([*PLAIN, option, "gold"]) == 1
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1
+    assert f"error: {option}: 3 lines, but 2 references" in err
 
 
 def test_latex(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
