@@ -328,7 +328,12 @@ def test_words_are_cut_anew_on_both_sides(files: Path, capsys: pytest.CaptureFix
         ("no-such-program", "--words-by no-such-program: No such file"),
         ("false", "--words-by false: ended with status 1"),
         ("sed 1d", "--words-by sed 1d: ended with status 0: 0 lines of 1"),
+        ("kytea '", "--words-by kytea ': No closing quotation"),
+        ("", "--words-by: the command is empty"),
+        (r"printf '\377\n'", "its output is not UTF-8"),
+        (r"sh -c 'printf \\377 >&2; exit 3'", "ended with status 3: \ufffd"),
     ):
         capsys.readouterr()
         assert main([*options, "--words-by", command]) == 1
-        assert message in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
