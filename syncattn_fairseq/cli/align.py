@@ -24,7 +24,7 @@ from ..evaluation.word_alignment import (
     read_word_alignments,
     select_common_sentences,
 )
-from .common import check_outputs, command, new_parser, publish
+from .common import announce, check_outputs, command, new_parser, publish
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
@@ -63,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name, way, path in args.output:
         written = dict(zip(common, _combine(links, name, way), strict=True))
         write_alignments(path, (written.get(index, set()) for index in range(sentences)))
+        announce(path, f"links of {sentences} sentences, {name} {way}", sys.stderr)
     left_out = sentences - len(common)
     document = {"systems": scores, "sentences": len(common), "left_out": left_out}
     publish(document, _report(scores, len(common), left_out), args.json)

@@ -14,7 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from .. import __version__
 from ..base.errors import DataError
@@ -119,8 +119,21 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
     if json_file:
         with replacing(Path(json_file)) as temporary:
             temporary.write_text(document, encoding="utf-8")
+        announce(json_file, "all numbers", sys.stderr)
     if table:
         print(table)
+
+
+def announce(path: str | Path, contents: str, file: TextIO | None = None) -> None:
+    """Say what a file now holds, unless it is a device: /dev/stdout would get both.
+
+    Args:
+        path: the file.
+        contents: what is in it.
+        file: where to say so; None: standard output.
+    """
+    if Path("/dev") not in Path(path).parents:
+        print(f"{path}: {contents}", file=file)
 
 
 def check_outputs(*outputs: str | Path | None) -> None:
@@ -170,7 +183,11 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
     check_outputs(*args.output)
     for source, output in zip(inputs, args.output, strict=True):
         with replacing(output) as path, path.open("w", encoding="utf-8") as file:
-            file.writelines(lines(source))
+            count = 0
+            for line in lines(source):
+                file.write(line)
+                count += 1
+        announce(output, f"{count} lines")
 
 
 def fraction(value: str) -> float:

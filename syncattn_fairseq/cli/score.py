@@ -17,7 +17,7 @@ from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.table import format_scores
 from ..trees.brackets import read_trees
-from .common import command, new_parser, publish
+from .common import announce, check_outputs, command, new_parser, publish
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
+    check_outputs(args.json, args.latex, args.text)
     from ..evaluation.latex import latex_table
     from ..evaluation.scoring import score_systems
 
@@ -39,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.latex:
         with replacing(Path(args.latex)) as temporary:
             temporary.write_text(latex_table(scores), encoding="utf-8")
+        announce(args.latex, "a table for LaTeX", sys.stderr)
     publish({"systems": numbers}, format_scores(scores), args.json)
 
 
@@ -104,6 +106,7 @@ def _write_text(args: argparse.Namespace, outputs: Mapping[str, Output]) -> None
     with replacing(args.text) as path, path.open("w", encoding="utf-8") as file:
         for text in plain_text(output.beam, args.subwords, args.detokenize):
             file.write(text + "\n")
+    announce(args.text, f"{len(output.beam)} translations", sys.stderr)
 
 
 def _gold_heads(path: str) -> list[list[int] | None]:

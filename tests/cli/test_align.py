@@ -139,7 +139,9 @@ def test_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
     outputs = [word for way in written for word in ("--output", "base", way, f"{way}.links")]
     assert main([*BOTH, *outputs]) == 0
-    assert capsys.readouterr().out == ""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "".join(f"{way}.links: links of 2 sentences, base {way}\n" for way in written)
     for way, text in written.items():
         assert (files / f"{way}.links").read_text(encoding="utf-8") == text
     assert main([*BOTH, *outputs, "--gold", "gold"]) == 0

@@ -50,17 +50,27 @@ def test_join_undoes_apply(models: dict[str, Path], sentence: list[str], kind: s
     assert all(" " not in piece for piece in pieces)
 
 
-def test_vocabulary_is_learnt(models: dict[str, Path]) -> None:
+def test_vocabulary_is_learnt(
+    models: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text(TEXT, encoding="utf-8")
+    learn = ["learn", "--input", f"{tmp_path}/text", "--vocab-size", "60"]
+    assert bpe.main([*learn, "--model", f"{tmp_path}/m"]) == 0
+    assert capfd.readouterr().out == f"{tmp_path}/m.model: 60 subwords\n"
     pieces = apply_pieces(open_pieces(models["bpe"]), "baum alte ☃☃")
     assert pieces[0] == "▁baum"
     assert pieces[-1] == "☃☃"
 
 
-def test_apply_through_pipes_and_files(models: dict[str, Path], tmp_path: Path) -> None:
+def test_apply_through_pipes_and_files(
+    models: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes("  der   baum ☃\n\nalte\r\nmann".encode())
     arguments = ["apply", "--model", str(models["bpe"])]
+    capfd.readouterr()
     assert bpe.main([*arguments, "--input", str(source), "--output", str(target)]) == 0
+    assert capfd.readouterr().out == f"{target}: 4 lines\n"
     lines = target.read_text(encoding="utf-8").split("\n")
     assert [join_subwords(line.split(" "), "sentencepiece") for line in lines] == [
         ["der", "baum", "☃"], [""], ["alte"], ["mann"], [""],

@@ -109,6 +109,16 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == written
 
 
+def test_the_files_that_are_made_are_named(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*PLAIN, "--json", "n", "--latex", "t.tex", "--text", "text"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("system ") and "t.tex" not in out
+    assert err == "text: 2 translations\nt.tex: a table for LaTeX\nn: all numbers\n"
+    assert main([*PLAIN, "--json", "-", "--text", "/dev/null"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) and not err
+
+
 def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SYSTEMS, "--baseline", "Plain", "--by-length", "--json", "-"]) == 0
     systems = json.loads(capsys.readouterr().out)["systems"]
