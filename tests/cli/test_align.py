@@ -181,6 +181,11 @@ GOLD = ["--gold", "gold"]
             "talp:1: gold link 4-4, counted from 0, lies outside the 4",
         ),
         ({}, [*BOTH, *GOLD, "--one-based"], "gold:1: '0-0' counts from 0"),
+        (
+            {"backward": ""},
+            [*BOTH, *GOLD],
+            "backward: the file is empty; give what fairseq-generate",
+        ),
         ({"gold": "0-0\n"}, [*BOTH, *GOLD], "gold: 1 lines, but 2 decoded sentences"),
         ({"gold": "0-0\n1-0\n"}, [*BOTH, *GOLD], "gold:2: gold link 1-0"),
         (

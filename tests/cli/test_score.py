@@ -222,7 +222,7 @@ def test_tokenised_references_of_plain_text_are_noticed(
             [*PLAIN, "--by-length", "--source", "source"],
             "--source: 1 lines, but 2 references; both need one line per sentence",
         ),
-        ({"ref": "", "plain": ""}, PLAIN, "system Plain: no translation and no reference"),
+        ({"ref": "", "plain": ""}, PLAIN, "plain: the file is empty; give what fairseq-generate"),
     ],
 )
 def test_one_line_says_what_is_wrong(
