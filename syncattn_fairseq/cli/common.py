@@ -13,6 +13,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -163,7 +164,7 @@ def add_texts(parser: argparse.ArgumentParser) -> None:
 
 
 def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:
-    """Rewrite each input with ``lines``; a file appears whole or not at all.
+    """Rewrite each input with ``lines``; all outputs appear at the end, or none.
 
     Args:
         args: with the arguments of `add_texts`.
@@ -181,12 +182,15 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
     if len(inputs) != len(args.output):
         raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
     check_outputs(*args.output)
-    for source, output in zip(inputs, args.output, strict=True):
-        with replacing(output) as path, path.open("w", encoding="utf-8") as file:
-            count = 0
-            for line in lines(source):
-                file.write(line)
-                count += 1
+    counts = [0 for _ in inputs]
+    with ExitStack() as stack:
+        paths = [stack.enter_context(replacing(output)) for output in args.output]
+        for number, (source, path) in enumerate(zip(inputs, paths, strict=True)):
+            with path.open("w", encoding="utf-8") as file:
+                for line in lines(source):
+                    file.write(line)
+                    counts[number] += 1
+    for output, count in zip(args.output, counts, strict=True):
         announce(output, f"{count} lines")
 
 

@@ -6,6 +6,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,14 +35,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     quieten()
     outputs, gold = read_input(args)
     scores = score_systems(outputs, gold, **measures(args))
-    if args.text:
-        _write_text(args, outputs)
     numbers = {name: score.as_dict() for name, score in scores.items()}
+    with ExitStack() as stack:
+        if args.text:
+            _write_text(stack.enter_context(replacing(args.text)), args, outputs)
+        if args.latex:
+            table = stack.enter_context(replacing(args.latex))
+            table.write_text(latex_table(scores), encoding="utf-8")
+        publish({"systems": numbers}, format_scores(scores), args.json)
+    if args.text:
+        announce(args.text, "the translations", sys.stderr)
     if args.latex:
-        with replacing(Path(args.latex)) as temporary:
-            temporary.write_text(latex_table(scores), encoding="utf-8")
         announce(args.latex, "a table for LaTeX", sys.stderr)
-    publish({"systems": numbers}, format_scores(scores), args.json)
 
 
 def quieten() -> None:
@@ -97,16 +102,15 @@ def measures(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _write_text(args: argparse.Namespace, outputs: Mapping[str, Output]) -> None:
+def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Output]) -> None:
     from ..evaluation.scoring import plain_text
 
     if len(outputs) > 1:
         raise DataError("--text: give one --system")
     [output] = outputs.values()
-    with replacing(args.text) as path, path.open("w", encoding="utf-8") as file:
+    with path.open("w", encoding="utf-8") as file:
         for text in plain_text(output.beam, args.subwords, args.detokenize):
             file.write(text + "\n")
-    announce(args.text, f"{len(output.beam)} translations", sys.stderr)
 
 
 def _gold_heads(path: str) -> list[list[int] | None]:
@@ -154,7 +158,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
-    parser.add_argument("--latex", metavar="FILE", help="write a table for a paper (booktabs)")
+    parser.add_argument(
+        "--latex", type=Path, metavar="FILE", help="write a table for a paper (booktabs)"
+    )
     parser.add_argument("--text", type=Path, metavar="FILE", help="write the translations as text")
     return parser
 

@@ -148,6 +148,16 @@ def test_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows(capsys.readouterr().out)["base union"][0] == "10.00"
 
 
+@pytest.mark.parametrize("last", ["--output base backward nowhere/b", "--json nowhere/b"])
+def test_all_files_are_made_or_none(
+    files: Path, capsys: pytest.CaptureFixture[str], last: str
+) -> None:
+    assert main([*BOTH, "--output", "base", "forward", "a", *last.split()]) == 1
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("error: ") and err.count("\n") == 1 and "nowhere" in err
+    assert {path.name for path in files.iterdir()} == {*FILES}
+
+
 def test_unknown_subwords_leave_a_sentence_out_of_everything(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -140,14 +140,16 @@ def test_apply_refuses_and_leaves_no_output(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
+    (tmp_path / "good").write_bytes(b"a\nb\n")
     (tmp_path / "text").write_bytes(b"a\nb\xff\n")
-    output = tmp_path / "out"
-    arguments = ["apply", "--input", f"{tmp_path}/text", "--output", str(output)]
+    arguments = ["apply", "--input", f"{tmp_path}/good", f"{tmp_path}/text", "--output"]
+    arguments += [f"{tmp_path}/out.good", f"{tmp_path}/out"]
     arguments += ["--workers", workers, "--model"]
     assert bpe.main([*arguments, str(models["bpe"])]) == 1
     assert "text:2: not UTF-8" in capfd.readouterr().err
     assert bpe.main([*arguments, f"{tmp_path}/text"]) == 1
     assert "not a sentencepiece model" in capfd.readouterr().err
     assert bpe.main([*arguments, f"{tmp_path}/none.model"]) == 1
-    assert "No such file" in capfd.readouterr().err
-    assert not output.exists()
+    out, err = capfd.readouterr()
+    assert "No such file" in err and not out
+    assert {path.name for path in tmp_path.iterdir()} == {"good", "text"}

@@ -113,10 +113,22 @@ def test_the_files_that_are_made_are_named(files: Path, capsys: pytest.CaptureFi
     assert main([*PLAIN, "--json", "n", "--latex", "t.tex", "--text", "text"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("system ") and "t.tex" not in out
-    assert err == "text: 2 translations\nt.tex: a table for LaTeX\nn: all numbers\n"
+    assert err == "n: all numbers\ntext: the translations\nt.tex: a table for LaTeX\n"
     assert main([*PLAIN, "--json", "-", "--text", "/dev/null"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out) and not err
+
+
+@pytest.mark.parametrize("bad", ["text", "latex", "json"])
+def test_all_files_are_made_or_none(
+    files: Path, capsys: pytest.CaptureFixture[str], bad: str
+) -> None:
+    (files / "new").mkdir()
+    places = {**dict.fromkeys(("text", "latex", "json"), "new"), bad: "nowhere"}
+    assert main([*PLAIN, *(f"--{kind}={place}/x.{kind}" for kind, place in places.items())]) == 1
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("error: ") and err.count("\n") == 1 and "nowhere" in err
+    assert not list((files / "new").iterdir())
 
 
 def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
