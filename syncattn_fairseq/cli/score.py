@@ -34,7 +34,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     quieten()
     outputs, gold = read_input(args)
-    scores = score_systems(outputs, gold, **measures(args))
+    scores = score_systems(
+        outputs,
+        gold,
+        by_length=args.by_length,
+        compound_split=args.compound_split,
+        parts=args.parts,
+        **measures(args),
+    )
     numbers = {name: score.as_dict() for name, score in scores.items()}
     with ExitStack() as stack:
         if args.text:
@@ -88,16 +95,13 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
 
 
 def measures(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the keyword arguments of `score_systems`."""
+    """Return the keyword arguments of `score_systems` that `add_arguments` gives."""
     return {
         "scheme": args.subwords,
         "moses_language": args.detokenize,
         "tokenize": args.tokenize,
         "baseline": args.baseline,
-        "by_length": args.by_length,
-        "compound_split": args.compound_split,
         "words": args.words_by,
-        "parts": args.parts,
         "warn": lambda message: print(f"warning: {message}", file=sys.stderr),
     }
 
@@ -157,6 +161,22 @@ def _parser() -> argparse.ArgumentParser:
         "--system SyncAttn translations.txt",
     )
     add_arguments(parser)
+    parser.add_argument(
+        "--by-length", action="store_true", help="also BLEU by the number of words in the source"
+    )
+    parser.add_argument(
+        "--compound-split",
+        metavar="LANGUAGE",
+        help="add BLEU as papers on WMT14 English-German report it: on the words of the Moses "
+        "tokenizer, with A-B as three words",
+    )
+    parser.add_argument(
+        "--parts",
+        type=_parts,
+        metavar="NAME:N,...",
+        help="the references are several test sets in a row, of so many sentences: also BLEU of "
+        "each, and its mean",
+    )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     parser.add_argument(
         "--latex", type=Path, metavar="FILE", help="write a table for a paper (booktabs)"
@@ -214,31 +234,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="test whether the other systems' BLEU differs from this one's by chance",
     )
     parser.add_argument(
-        "--by-length", action="store_true", help="also BLEU by the number of words in the source"
-    )
-    parser.add_argument(
         "--source",
-        help="words of the source, for --by-length; default: the S- lines of the first output that "
-        "has them, with subwords joined; may be .gz",
-    )
-    parser.add_argument(
-        "--compound-split",
-        metavar="LANGUAGE",
-        help="add BLEU as papers on WMT14 English-German report it: on the words of the Moses "
-        "tokenizer, with A-B as three words",
+        help="words of the source, for BLEU by length; default: the S- lines of the first output "
+        "that has them, with subwords joined; may be .gz",
     )
     parser.add_argument(
         "--words-by",
         metavar="COMMAND",
         help="remove the spaces of translations and references, and split both into words with "
         "this command, such as 'kytea -notags -out tok'; goes with --tokenize none",
-    )
-    parser.add_argument(
-        "--parts",
-        type=_parts,
-        metavar="NAME:N,...",
-        help="the references are several test sets in a row, of so many sentences: also BLEU of "
-        "each, and its mean",
     )
 
 

@@ -175,3 +175,13 @@ def test_one_line_says_what_is_wrong(
     out, err = capsys.readouterr()
     assert message in err and err.count("\n") == 1 and not out
     assert not Path("r.html").exists()
+
+
+@pytest.mark.parametrize("option", ["--by-length", "--parts=a:1", "--compound-split=de"])
+def test_what_the_page_does_not_show_is_not_asked_for(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
+    with pytest.raises(SystemExit):
+        report.main([*named, option])
+    assert f"unrecognized arguments: {option}" in capsys.readouterr().err
