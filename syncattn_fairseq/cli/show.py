@@ -39,6 +39,8 @@ def _examples(args: argparse.Namespace) -> list[Example]:
     from ..report.example import Example, Side, read_example
 
     if args.gold:
+        if args.sentence:
+            raise DataError("--gold has its own sentences; give no others")
         return [
             read_example(args.gold, args.source_lang, args.target_lang, number)
             for number in args.number

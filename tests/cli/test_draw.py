@@ -42,6 +42,8 @@ def test_formats(gold: Path) -> None:
     [
         ("parents --gold t --output x.gif", "x.gif: pictures are .svg, .png or .pdf"),
         ("parents --gold t --number 3 --output x.svg", "t.en: there is no line 3"),
+        ("parents word --gold t --output x.svg", "--gold has its own sentence and reference"),
+        ("parents --reference w --gold t --output x.svg", "--gold has its own sentence and"),
         ("parents --gold none --output x.svg", "none.en: no such file"),
         ("parents word --output x.svg", "the source has no parse; give --gold"),
         ("parents --output x.svg", "no sentence; give one, or a test set"),

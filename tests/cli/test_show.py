@@ -82,3 +82,8 @@ def test_standard_input_that_is_not_utf8_is_refused(locale: str) -> None:
     )
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr == b"error: <stdin>:2: not UTF-8; convert the file to UTF-8\n"
+
+
+def test_sentences_do_not_go_with_gold(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show.main([SENTENCE, "--gold", "words/test", "--path", "none.pt"]) == 1
+    assert capsys.readouterr().err == "error: --gold has its own sentences; give no others\n"
