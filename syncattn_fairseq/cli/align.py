@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from tqdm import tqdm
 
 from ..base.errors import DataError
+from ..base.files import replacing
 from ..data.words import SCHEMES
 from ..evaluation.alignment import (
     Link,
@@ -24,7 +27,7 @@ from ..evaluation.word_alignment import (
     read_word_alignments,
     select_common_sentences,
 )
-from .common import check_outputs, command, new_parser, publish
+from .common import announce, check_outputs, command, new_parser, publish
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
@@ -60,12 +63,18 @@ def main(argv: Sequence[str] | None = None) -> None:
                 + (f"choose one of {known}" if known else f"no alignment is named {name}")
             )
     scores = _score(links, *_read_gold(args, sentences, common)) if args.gold else {}
-    for name, way, path in args.output:
-        written = dict(zip(common, _combine(links, name, way), strict=True))
-        write_alignments(path, (written.get(index, set()) for index in range(sentences)))
     left_out = sentences - len(common)
     document = {"systems": scores, "sentences": len(common), "left_out": left_out}
-    publish(document, _report(scores, len(common), left_out), args.json)
+    with ExitStack() as stack:
+        for name, way, path in args.output:
+            written = dict(zip(common, _combine(links, name, way), strict=True))
+            write_alignments(
+                stack.enter_context(replacing(Path(path))),
+                (written.get(index, set()) for index in range(sentences)),
+            )
+        publish(document, _report(scores, len(common), left_out), args.json)
+    for name, way, path in args.output:
+        announce(path, f"links of {sentences} sentences, {name} {way}", sys.stderr)
 
 
 def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment | None]]:

@@ -15,7 +15,15 @@ from ..base.files import read_lines, replacing
 from ..base.processes import map_in_order
 from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, open_pieces
 from ..data.words import MARK, REPLACEMENT
-from .common import add_command, add_texts, command, new_parser, positive, rewrite_texts
+from .common import (
+    add_command,
+    add_texts,
+    announce,
+    command,
+    new_parser,
+    positive,
+    rewrite_texts,
+)
 
 LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
 
@@ -60,8 +68,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _learn(args: argparse.Namespace) -> None:
     model = learn_pieces(args.input, args.vocab_size, args.type)
-    with replacing(args.model.with_name(args.model.name + ".model")) as path:
+    output = args.model.with_name(args.model.name + ".model")
+    with replacing(output) as path:
         path.write_bytes(model)
+        size = len(open_pieces(path))
+    announce(output, f"{size} subwords")
 
 
 def _apply(args: argparse.Namespace) -> None:

@@ -13,8 +13,9 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from .. import __version__
 from ..base.errors import DataError
@@ -128,8 +129,21 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
     if json_file:
         with replacing(Path(json_file)) as temporary:
             temporary.write_text(document, encoding="utf-8")
+        announce(json_file, "all numbers", sys.stderr)
     if table:
         print(table)
+
+
+def announce(path: str | Path, contents: str, file: TextIO | None = None) -> None:
+    """Say what a file now holds, unless it is a device: /dev/stdout would get both.
+
+    Args:
+        path: the file.
+        contents: what is in it.
+        file: where to say so; None: standard output.
+    """
+    if Path("/dev") not in Path(path).parents:
+        print(f"{path}: {contents}", file=file)
 
 
 def check_outputs(*outputs: str | Path | None) -> None:
@@ -159,7 +173,7 @@ def add_texts(parser: argparse.ArgumentParser) -> None:
 
 
 def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:
-    """Rewrite each input with ``lines``; a file appears whole or not at all.
+    """Rewrite each input with ``lines``; all outputs appear at the end, or none.
 
     Args:
         args: with the arguments of `add_texts`.
@@ -177,9 +191,16 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
     if len(inputs) != len(args.output):
         raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
     check_outputs(*args.output)
-    for source, output in zip(inputs, args.output, strict=True):
-        with replacing(output) as path, path.open("w", encoding="utf-8") as file:
-            file.writelines(lines(source))
+    counts = [0 for _ in inputs]
+    with ExitStack() as stack:
+        paths = [stack.enter_context(replacing(output)) for output in args.output]
+        for number, (source, path) in enumerate(zip(inputs, paths, strict=True)):
+            with path.open("w", encoding="utf-8") as file:
+                for line in lines(source):
+                    file.write(line)
+                    counts[number] += 1
+    for output, count in zip(args.output, counts, strict=True):
+        announce(output, f"{count} lines")
 
 
 def fraction(value: str) -> float:

@@ -18,6 +18,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     # In this order the test set stays the same for any amount of training data.
     sizes = {"test": args.test, "valid": args.valid, "train": args.train}
     write_corpus(args.directory, sizes, args.seed)
+    print(f"{args.directory}: train {args.train}, valid {args.valid}, test {args.test} pairs")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -69,6 +69,8 @@ def _example(args: argparse.Namespace) -> Example:
     from ..report.example import Example, Side, read_example
 
     if args.gold:
+        if args.sentence or args.reference:
+            raise DataError("--gold has its own sentence and reference; give no others")
         return read_example(args.gold, args.source_lang, args.target_lang, args.number)
     if not args.sentence or not args.sentence.split():
         raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")

@@ -99,7 +99,7 @@ def _mix(args: argparse.Namespace) -> None:
     parses = Dependencies(args.heads, args.labels) if args.heads else PhraseStructures(args.trees)
     source = ParsedSource(args.source, scheme, parses, args.words, args.on_bad_parse)
     counts = mix(source, args.target, tuple(args.output), args.seed)
-    print(f"{args.output[0]}: {counts}")
+    print(f"{args.output[0]} and {args.output[1]}: {counts}")
 
 
 def _tag(args: argparse.Namespace) -> None:

@@ -40,10 +40,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     asked = measures(args)
     if asked["baseline"] is None:
         asked["baseline"] = next(iter(outputs))
-    asked["by_length"] = gold.source is not None or any(
+    by_length = gold.source is not None or any(
         sentence.source for output in outputs.values() for sentence in output.beam
     )
-    scores = score_systems(outputs, gold, **asked)
+    scores = score_systems(outputs, gold, by_length=by_length, **asked)
     described = describe(outputs, gold, asked["scheme"], asked["moses_language"])
     if models:
         from ..report.matrices import with_matrices

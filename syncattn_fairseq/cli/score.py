@@ -6,6 +6,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.table import format_scores
 from ..trees.brackets import read_trees
-from .common import command, new_parser, publish
+from .common import announce, check_outputs, command, new_parser, publish
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output
@@ -27,19 +28,32 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
+    check_outputs(args.json, args.latex, args.text)
     from ..evaluation.latex import latex_table
     from ..evaluation.scoring import score_systems
 
     quieten()
     outputs, gold = read_input(args)
-    scores = score_systems(outputs, gold, **measures(args))
-    if args.text:
-        _write_text(args, outputs)
+    scores = score_systems(
+        outputs,
+        gold,
+        by_length=args.by_length,
+        compound_split=args.compound_split,
+        parts=args.parts,
+        **measures(args),
+    )
     numbers = {name: score.as_dict() for name, score in scores.items()}
+    with ExitStack() as stack:
+        if args.text:
+            _write_text(stack.enter_context(replacing(args.text)), args, outputs)
+        if args.latex:
+            table = stack.enter_context(replacing(args.latex))
+            table.write_text(latex_table(scores), encoding="utf-8")
+        publish({"systems": numbers}, format_scores(scores), args.json)
+    if args.text:
+        announce(args.text, "the translations", sys.stderr)
     if args.latex:
-        with replacing(Path(args.latex)) as temporary:
-            temporary.write_text(latex_table(scores), encoding="utf-8")
-    publish({"systems": numbers}, format_scores(scores), args.json)
+        announce(args.latex, "a table for LaTeX", sys.stderr)
 
 
 def quieten() -> None:
@@ -81,27 +95,24 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
 
 
 def measures(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the keyword arguments of `score_systems`."""
+    """Return the keyword arguments of `score_systems` that `add_arguments` gives."""
     return {
         "scheme": args.subwords,
         "moses_language": args.detokenize,
         "tokenize": args.tokenize,
         "baseline": args.baseline,
-        "by_length": args.by_length,
-        "compound_split": args.compound_split,
         "words": args.words_by,
-        "parts": args.parts,
         "warn": lambda message: print(f"warning: {message}", file=sys.stderr),
     }
 
 
-def _write_text(args: argparse.Namespace, outputs: Mapping[str, Output]) -> None:
+def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Output]) -> None:
     from ..evaluation.scoring import plain_text
 
     if len(outputs) > 1:
         raise DataError("--text: give one --system")
     [output] = outputs.values()
-    with replacing(args.text) as path, path.open("w", encoding="utf-8") as file:
+    with path.open("w", encoding="utf-8") as file:
         for text in plain_text(output.beam, args.subwords, args.detokenize):
             file.write(text + "\n")
 
@@ -150,8 +161,26 @@ def _parser() -> argparse.ArgumentParser:
         "--system SyncAttn translations.txt",
     )
     add_arguments(parser)
+    parser.add_argument(
+        "--by-length", action="store_true", help="also BLEU by the number of words in the source"
+    )
+    parser.add_argument(
+        "--compound-split",
+        metavar="LANGUAGE",
+        help="add BLEU as papers on WMT14 English-German report it: on the words of the Moses "
+        "tokenizer, with A-B as three words",
+    )
+    parser.add_argument(
+        "--parts",
+        type=_parts,
+        metavar="NAME:N,...",
+        help="the references are several test sets in a row, of so many sentences: also BLEU of "
+        "each, and its mean",
+    )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
-    parser.add_argument("--latex", metavar="FILE", help="write a table for a paper (booktabs)")
+    parser.add_argument(
+        "--latex", type=Path, metavar="FILE", help="write a table for a paper (booktabs)"
+    )
     parser.add_argument("--text", type=Path, metavar="FILE", help="write the translations as text")
     return parser
 
@@ -205,31 +234,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="test whether the other systems' BLEU differs from this one's by chance",
     )
     parser.add_argument(
-        "--by-length", action="store_true", help="also BLEU by the number of words in the source"
-    )
-    parser.add_argument(
         "--source",
-        help="words of the source, for --by-length; default: the S- lines of the first output that "
-        "has them, with subwords joined; may be .gz",
-    )
-    parser.add_argument(
-        "--compound-split",
-        metavar="LANGUAGE",
-        help="add BLEU as papers on WMT14 English-German report it: on the words of the Moses "
-        "tokenizer, with A-B as three words",
+        help="words of the source, for BLEU by length; default: the S- lines of the first output "
+        "that has them, with subwords joined; may be .gz",
     )
     parser.add_argument(
         "--words-by",
         metavar="COMMAND",
         help="remove the spaces of translations and references, and split both into words with "
         "this command, such as 'kytea -notags -out tok'; goes with --tokenize none",
-    )
-    parser.add_argument(
-        "--parts",
-        type=_parts,
-        metavar="NAME:N,...",
-        help="the references are several test sets in a row, of so many sentences: also BLEU of "
-        "each, and its mean",
     )
 
 

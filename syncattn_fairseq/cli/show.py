@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import DataError
+from ..base.files import read_lines
 from .common import command, new_parser, positive
 from .draw import add_model, load_model
 
@@ -38,11 +39,13 @@ def _examples(args: argparse.Namespace) -> list[Example]:
     from ..report.example import Example, Side, read_example
 
     if args.gold:
+        if args.sentence:
+            raise DataError("--gold has its own sentences; give no others")
         return [
             read_example(args.gold, args.source_lang, args.target_lang, number)
             for number in args.number
         ]
-    lines = args.sentence or ([] if sys.stdin.isatty() else sys.stdin)
+    lines = args.sentence or ([] if sys.stdin.isatty() else read_lines(0))
     return [Example(Side(line.split())) for line in lines if line.split()]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..base.errors import DataError
-from ..base.files import read_lines, replacing
+from ..base.files import read_lines
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target position, both 0-based."""
@@ -134,6 +134,6 @@ def is_pharaoh(path: str | Path) -> bool:
 
 def write_alignments(path: str | Path, alignments: Iterable[AbstractSet[Link]]) -> None:
     """Write links in the Pharaoh format: one line per sentence, ``i-j``, 0-based, in order."""
-    with replacing(Path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         for links in alignments:
             file.write(" ".join(f"{i}-{j}" for i, j in sorted(links)) + "\n")

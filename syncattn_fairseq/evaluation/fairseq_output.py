@@ -44,9 +44,12 @@ def read_decoded(path: str | Path) -> list[DecodedSentence]:
     A file without any H- line is taken as plain text, one translation per line.
 
     Raises:
-        DataError: a sentence is missing or appears twice, or a line cannot be read.
+        DataError: the file is empty, a sentence is missing or appears twice, or a line cannot be
+            read.
     """
     lines = list(read_lines(path))
+    if not lines:
+        raise DataError(f"{path}: the file is empty; give what fairseq-generate printed")
     fields: dict[int, dict[str | Topic, Any]] = {}
     latest: dict[str | Topic, int] = {}  # the sentence of the latest line of each kind
     for number, line in enumerate(lines, 1):

@@ -164,6 +164,7 @@ def score_systems(
         DataError: the numbers of sentences, words or subwords differ, no system is the baseline,
             or the length of the source is unknown.
     """
+    _check_numbers(outputs, gold)
     lengths = _count_source_words(outputs, gold, scheme) if by_length else None
     if words is not None:
         gold = replace(gold, references=words_by(words, gold.references))
@@ -195,6 +196,26 @@ def score_systems(
         for name, significance in compared.items():
             scores[name] = replace(scores[name], significance=significance)
     return scores
+
+
+def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
+    """Check that there is gold and output for each reference, also if nothing is measured by it."""
+    size = len(gold.references)
+    for name, given in vars(gold).items():
+        found = given[0] if given and name == "alignments" else given
+        if found is not None and len(found) != size:
+            raise DataError(
+                f"--{name.replace('_', '-')}: {len(found)} lines, but {size} references; both need "
+                "one line per sentence, empty lines included"
+            )
+    for name, output in outputs.items():
+        if len(output.beam) != size:
+            raise DataError(f"system {name}: {len(output.beam)} translations, {size} references")
+        if output.forced is not None and len(output.forced) != size:
+            raise DataError(
+                f"system {name}: {len(output.forced)} sentences in the forced output, "
+                f"{size} references"
+            )
 
 
 def _count_source_words(outputs: Mapping[str, Output], gold: Gold, scheme: str | None) -> list[int]:
@@ -279,7 +300,6 @@ def _comparable(
     """Pair predicted with gold heads, None if the words are hidden; None if there are none."""
     if gold is None:
         return None
-    _check_number(decoded, gold, "gold parses")
     predicted: list[Heads] = []
     usable: list[Heads | None] = []
     for index, ((text, heads), truth) in enumerate(zip(decoded, gold, strict=True)):
@@ -315,7 +335,6 @@ def _brackets(
     layers = sorted({layer for s in decoded for layer in getattr(s, f"{side}_distances")})
     if gold is None or not layers:
         return {}
-    _check_number(decoded, gold, "gold trees")
     scores = {}
     for layer in layers:
         trees = []
@@ -337,7 +356,6 @@ def _score_alignment(
 ) -> AlignmentScore | None:
     if gold.alignments is None:
         return None
-    _check_number(decoded, gold.alignments[0], "gold alignments")
     no_parses = [None] * len(decoded)
     kept: list[tuple[set[Link], set[Link], set[Link]]] = []
     for index, (sentence, sure, possible, source_heads, target_heads) in enumerate(
@@ -360,11 +378,6 @@ def _score_alignment(
             words.check_gold(sure | possible)
             kept.append((sure, possible, words.links))
     return alignment_error_rate(*map(list, zip(*kept, strict=True))) if kept else None
-
-
-def _check_number(decoded: Sequence[Any], gold: Sequence[Any], what: str) -> None:
-    if len(decoded) != len(gold):
-        raise DataError(f"{len(decoded)} decoded sentences, but {len(gold)} {what}")
 
 
 @contextmanager

@@ -127,17 +127,25 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
         texts: one sentence each.
 
     Raises:
-        DataError: the command is missing, fails, or does not print a line for each text.
+        DataError: the command is missing, fails, or does not print a line of UTF-8 for each text.
     """
-    program = shlex.split(command)
+    try:
+        program = shlex.split(command)
+    except ValueError as error:
+        raise DataError(f"--words-by {command}: {error}") from None
+    if not program:
+        raise DataError("--words-by: the command is empty; name a program that splits lines")
     joined = "".join("".join(text.split()) + "\n" for text in texts)
     try:
-        done = subprocess.run(program, input=joined, capture_output=True, encoding="utf-8")
+        done = subprocess.run(program, input=joined.encode(), capture_output=True)
+        lines = done.stdout.decode().splitlines()
     except OSError as error:
         raise DataError(f"--words-by {command}: {error.strerror or error}") from None
-    lines = done.stdout.splitlines()
+    except UnicodeDecodeError:
+        raise DataError(f"--words-by {command}: its output is not UTF-8; make it so") from None
     if done.returncode or len(lines) != len(texts):
-        said = done.stderr.strip().splitlines()[-1:] or [f"{len(lines)} lines of {len(texts)}"]
+        errors = done.stderr.decode(errors="replace").strip().splitlines()
+        said = errors[-1:] or [f"{len(lines)} lines of {len(texts)}"]
         raise DataError(f"--words-by {command}: ended with status {done.returncode}: {said[0]}")
     return lines
 

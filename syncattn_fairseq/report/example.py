@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..base.errors import DataError
 from ..base.files import read_lines
-from ..data.parses import read_heads, read_labels
+from ..data.parses import check_tree, read_heads, read_labels
 from ..evaluation.alignment import Link, read_alignments
+from ..evaluation.word_alignment import WordAlignment
 from ..trees.brackets import Tree, read_trees
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,11 @@ def read_example(prefix: str, source: str, target: str, number: int) -> Example:
     sure: set[Link] = set()
     possible: set[Link] = set()
     align = Path(f"{prefix}.align")
-    if align.exists():
-        sure, possible = (links[number - 1] for links in read_alignments(align))
+    if of_target and align.exists():
+        sure, possible = (_pick(links, align, number) for links in read_alignments(align))
+        words = WordAlignment(set(), (len(of_source.words), len(of_target.words)))
+        with _naming(f"{align}:{number}"):
+            words.check_same_sentence(WordAlignment(sure | possible))
     return Example(of_source, of_target, sure, possible)
 
 
@@ -71,10 +78,7 @@ def _read_side(prefix: str, language: str, number: int) -> Side | None:
         path = Path(f"{prefix}{kind}.{language}")
         if not path.exists():
             return None
-        found = list(islice(read(path), number - 1, number))
-        if not found:
-            raise DataError(f"{path}: there is no line {number}")
-        return found[0]
+        return _pick(read(path), path, number)
 
     text = line("", read_lines)
     if text is None:
@@ -85,10 +89,32 @@ def _read_side(prefix: str, language: str, number: int) -> Side | None:
         line(".labels", read_labels),
         line(".trees", read_trees),
     )
-    for kind, found in (("heads", side.heads), ("labels", side.labels)):
-        if found and len(found) != len(side.words):
-            raise DataError(
-                f"{prefix}.{kind}.{language}:{number}: {len(found)} {kind} of "
-                f"{len(side.words)} words"
-            )
+    for kind, found in (
+        ("heads", side.heads),
+        ("labels", side.labels),
+        ("trees", side.tree and list(side.tree.leaves())),
+    ):
+        with _naming(f"{prefix}.{kind}.{language}:{number}"):
+            if found and len(found) != len(side.words):
+                raise DataError(
+                    f"this is for {len(found)} words, but line {number} of {prefix}.{language} "
+                    f"has {len(side.words)}; make it from this text"
+                )
+            if side.heads and kind == "heads":
+                check_tree(side.heads)
     return side
+
+
+def _pick(rows: Iterable[T], path: Path, number: int) -> T:
+    found = list(islice(rows, number - 1, number))
+    if not found:
+        raise DataError(f"{path}: there is no line {number}")
+    return found[0]
+
+
+@contextmanager
+def _naming(place: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from None

@@ -28,6 +28,9 @@ from .sentences import tree_nodes
 
 Rows = list[dict[str, Any]]
 
+_SEEN = 4
+"""How many edges apart SDAtt's heads still see words."""
+
 
 class Figure:
     """Panels side by side, each a chart with its own data."""
@@ -149,18 +152,17 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
     return figure
 
 
-def draw_parents(example: Example, sentence: Sentence | None = None, std: float = 1.0) -> Figure:
-    """Draw a parse, and PASCAL's weights for it.
+def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
+    """Draw a parse, and PASCAL's weights for it, with a standard deviation of one subword.
 
     Args:
         example: has the parsed source.
         sentence: its subwords; None: a word is one.
-        std: of the density, in subwords.
     """
     heads = _required_heads(example)
     pieces = sentence or Sentence(example.source.words, "none")
     parents = subword_parents(heads, pieces.lengths, "middle")
-    weights = parent_gaussian(torch.tensor(parents), len(pieces.pieces), std)
+    weights = parent_gaussian(torch.tensor(parents), len(pieces.pieces))
     figure = Figure()
     figure.add(charts.arcs, "The parse", words=arc_rows(example.source, None))
     figure.new_row()
@@ -173,17 +175,15 @@ def draw_parents(example: Example, sentence: Sentence | None = None, std: float 
         shown,
         shown,
         {(row, int(column)) for row, column in cells},
-        scale=density_peak(std),
+        scale=density_peak(),
     )
     return figure
 
 
-def draw_tree_distances(example: Example, window: int = 4) -> Figure:
+def draw_tree_distances(example: Example) -> Figure:
     """Draw a parse, and SDAtt's number of edges between every two words.
 
-    Args:
-        example: whose source is parsed.
-        window: words farther away are white, since SDAtt does not see them.
+    Words farther apart than SDAtt sees are white.
     """
     heads = _required_heads(example)
     parents = torch.tensor([head - 1 if head else i for i, head in enumerate(heads)])
@@ -194,7 +194,7 @@ def draw_tree_distances(example: Example, window: int = 4) -> Figure:
     figure.new_row()
     figure.add(
         charts.heat,
-        f"Edges between words; white: more than {window}",
+        f"Edges between words; white: more than {_SEEN}",
         rows=_words(words),
         columns=_words(words),
         gold=[],
@@ -202,7 +202,7 @@ def draw_tree_distances(example: Example, window: int = 4) -> Figure:
             {
                 "row": i,
                 "column": j,
-                "weight": max(0.0, 1 - n / (window + 1)),
+                "weight": max(0.0, 1 - n / (_SEEN + 1)),
                 "text": f"{words[i]} – {words[j]}: {n}",
                 "shown": str(n),
             }

@@ -139,11 +139,23 @@ def test_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
     outputs = [word for way in written for word in ("--output", "base", way, f"{way}.links")]
     assert main([*BOTH, *outputs]) == 0
-    assert capsys.readouterr().out == ""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "".join(f"{way}.links: links of 2 sentences, base {way}\n" for way in written)
     for way, text in written.items():
         assert (files / f"{way}.links").read_text(encoding="utf-8") == text
     assert main([*BOTH, *outputs, "--gold", "gold"]) == 0
     assert rows(capsys.readouterr().out)["base union"][0] == "10.00"
+
+
+@pytest.mark.parametrize("last", ["--output base backward nowhere/b", "--json nowhere/b"])
+def test_all_files_are_made_or_none(
+    files: Path, capsys: pytest.CaptureFixture[str], last: str
+) -> None:
+    assert main([*BOTH, "--output", "base", "forward", "a", *last.split()]) == 1
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("error: ") and err.count("\n") == 1 and "nowhere" in err
+    assert {path.name for path in files.iterdir()} == {*FILES}
 
 
 def test_unknown_subwords_leave_a_sentence_out_of_everything(
@@ -179,6 +191,11 @@ GOLD = ["--gold", "gold"]
             "talp:1: gold link 4-4, counted from 0, lies outside the 4",
         ),
         ({}, [*BOTH, *GOLD, "--one-based"], "gold:1: '0-0' counts from 0"),
+        (
+            {"backward": ""},
+            [*BOTH, *GOLD],
+            "backward: the file is empty; give what fairseq-generate",
+        ),
         ({"gold": "0-0\n"}, [*BOTH, *GOLD], "gold: 1 lines, but 2 decoded sentences"),
         ({"gold": "0-0\n1-0\n"}, [*BOTH, *GOLD], "gold:2: gold link 1-0"),
         (

@@ -50,17 +50,27 @@ def test_join_undoes_apply(models: dict[str, Path], sentence: list[str], kind: s
     assert all(" " not in piece for piece in pieces)
 
 
-def test_vocabulary_is_learnt(models: dict[str, Path]) -> None:
+def test_vocabulary_is_learnt(
+    models: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text(TEXT, encoding="utf-8")
+    learn = ["learn", "--input", f"{tmp_path}/text", "--vocab-size", "60"]
+    assert bpe.main([*learn, "--model", f"{tmp_path}/m"]) == 0
+    assert capfd.readouterr().out == f"{tmp_path}/m.model: 60 subwords\n"
     pieces = apply_pieces(open_pieces(models["bpe"]), "baum alte ☃☃")
     assert pieces[0] == "▁baum"
     assert pieces[-1] == "☃☃"
 
 
-def test_apply_through_pipes_and_files(models: dict[str, Path], tmp_path: Path) -> None:
+def test_apply_through_pipes_and_files(
+    models: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes("  der   baum ☃\n\nalte\r\nmann".encode())
     arguments = ["apply", "--model", str(models["bpe"])]
+    capfd.readouterr()
     assert bpe.main([*arguments, "--input", str(source), "--output", str(target)]) == 0
+    assert capfd.readouterr().out == f"{target}: 4 lines\n"
     lines = target.read_text(encoding="utf-8").split("\n")
     assert [join_subwords(line.split(" "), "sentencepiece") for line in lines] == [
         ["der", "baum", "☃"], [""], ["alte"], ["mann"], [""],
@@ -130,14 +140,16 @@ def test_apply_refuses_and_leaves_no_output(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
+    (tmp_path / "good").write_bytes(b"a\nb\n")
     (tmp_path / "text").write_bytes(b"a\nb\xff\n")
-    output = tmp_path / "out"
-    arguments = ["apply", "--input", f"{tmp_path}/text", "--output", str(output)]
+    arguments = ["apply", "--input", f"{tmp_path}/good", f"{tmp_path}/text", "--output"]
+    arguments += [f"{tmp_path}/out.good", f"{tmp_path}/out"]
     arguments += ["--workers", workers, "--model"]
     assert bpe.main([*arguments, str(models["bpe"])]) == 1
     assert "text:2: not UTF-8" in capfd.readouterr().err
     assert bpe.main([*arguments, f"{tmp_path}/text"]) == 1
     assert "not a sentencepiece model" in capfd.readouterr().err
     assert bpe.main([*arguments, f"{tmp_path}/none.model"]) == 1
-    assert "No such file" in capfd.readouterr().err
-    assert not output.exists()
+    out, err = capfd.readouterr()
+    assert "No such file" in err and not out
+    assert {path.name for path in tmp_path.iterdir()} == {"good", "text"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.cli import align, bpe, multitask, parse
+from syncattn_fairseq.cli import align, bpe, multitask, parse, score
 from syncattn_fairseq.cli.common import check_outputs, command
 
 TWICE = "two outputs have this name; give each a name of its own"
@@ -27,6 +27,8 @@ TWICE = "two outputs have this name; give each a name of its own"
         (parse, "--input a --output h --labels o --conllu o --parsed a --format conllu"),
         (align, "--forward s a --output s forward o --output s forward o"),
         (align, "--forward s a --output s forward o --json o"),
+        (score, "--system s a --references b --json o --latex o"),
+        (score, "--system s a --references b --text link --json o"),
     ],
 )
 def test_one_name_for_two_outputs_is_refused_before_anything_is_written(

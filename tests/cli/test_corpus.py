@@ -22,9 +22,10 @@ def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def test_files_go_together(tmp_path: Path) -> None:
-    write(tmp_path / "new" / "corpus")
+def test_files_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "corpus"
+    write(folder)
+    assert capsys.readouterr().out == f"{folder}: train 60, valid 20, test 10 pairs\n"
     assert len(list(folder.iterdir())) == 3 * 11
     for split, size in SIZES.items():
         assert len(lines(folder / f"{split}.align")) == size

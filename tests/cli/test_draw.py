@@ -42,6 +42,8 @@ def test_formats(gold: Path) -> None:
     [
         ("parents --gold t --output x.gif", "x.gif: pictures are .svg, .png or .pdf"),
         ("parents --gold t --number 3 --output x.svg", "t.en: there is no line 3"),
+        ("parents word --gold t --output x.svg", "--gold has its own sentence and reference"),
+        ("parents --reference w --gold t --output x.svg", "--gold has its own sentence and"),
         ("parents --gold none --output x.svg", "none.en: no such file"),
         ("parents word --output x.svg", "the source has no parse; give --gold"),
         ("parents --output x.svg", "no sentence; give one, or a test set"),
@@ -55,3 +57,49 @@ def test_one_line_says_what_is_wrong(
     out, err = capsys.readouterr()
     assert message in err and err.count("\n") == 1 and not out
     assert not list(Path().glob("x.*"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("align", "0-0\n", "t.align: there is no line 2"),
+        (
+            "align",
+            "0-0\n2-1 3-0\n",
+            "t.align:2: link 3-0, counted from 0, lies outside the 3 source",
+        ),
+        (
+            "align",
+            "0-0\n0-1 2?2\n",
+            "t.align:2: link 2-2, counted from 0, lies outside the 3 source",
+        ),
+        (
+            "heads.en",
+            "0\n2 1 0\n",
+            "t.heads.en:2: following the heads from word 1 leads back to it",
+        ),
+        ("heads.en", "0\n3 9 0\n", "t.heads.en:2: head 9 is out of range 0..3"),
+        ("heads.de", "0\n0 0\n", "t.heads.de:2: 2 words have head 0"),
+        ("labels.de", "a\nb\n", "t.labels.de:2: this is for 1 words, but line 2 of t.de has 2"),
+        (
+            "trees.en",
+            "\n(S (A a) (B b))\n",
+            "t.trees.en:2: this is for 2 words, but line 2 of t.en has",
+        ),
+    ],
+)
+def test_gold_that_does_not_fit_its_words_is_refused(
+    gold: Path, capsys: pytest.CaptureFixture[str], file: str, text: str, message: str
+) -> None:
+    Path("t.de").write_text("nein\nder Alte\n")
+    Path("t.align").write_text("0-0\n2-1 0?0\n")
+    Path("t.trees.en").write_text("\n(S (A the) (B old) (C man))\n")
+    draw = ["tree-distances", "--gold", "t", "--number", "2", "--output", "x.svg"]
+    assert main(draw) == 0
+    Path("x.svg").unlink()
+    capsys.readouterr()
+    Path(f"t.{file}").write_text(text)
+    assert main(draw) == 1
+    out, err = capsys.readouterr()
+    assert err.startswith(f"error: {message}") and err.count("\n") == 1 and not out
+    assert not Path("x.svg").exists()

@@ -51,7 +51,8 @@ def test_fairseq_binarises_the_mix_with_whole_tags_and_brackets(
     assert mix(text, tmp_path, f"--trees={text}/words/train.trees.en") == 0
     assert capsys.readouterr().out.splitlines() == [
         f"subwords of {text}/pieces/train.en: sentencepiece",
-        f"{tmp_path}/train.en: 60 translations and as many parses, 0 of them repeated; "
+        f"{tmp_path}/train.en and {tmp_path}/train.de: 60 translations and as many parses, 0 of "
+        "them repeated; "
         "0 sentences without parse, 0 parses dropped",
     ]
     sources, targets = lines(tmp_path / "train.en"), lines(tmp_path / "train.de")
@@ -97,9 +98,13 @@ def test_heads_in_place_of_trees(text: Path, tmp_path: Path, labels: bool, words
     assert sorted(token for token in tokens if token[0] not in "()X") == sorted(pieces) * words
 
 
-def test_tag_through_files_and_pipes(text: Path, tmp_path: Path) -> None:
+def test_tag_through_files_and_pipes(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, output = text / "pieces/valid.en", tmp_path / "valid.en"
+    capsys.readouterr()
     assert multitask.main(["tag", f"--input={source}", f"--output={output}"]) == 0
+    assert capsys.readouterr().out == f"{output}: 10 lines\n"
     assert lines(output) == [f"<TR> {line}" for line in lines(source)]
     piped = subprocess.run(
         [sys.executable, "-m", "syncattn_fairseq.cli.multitask", "tag"],

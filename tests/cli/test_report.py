@@ -155,6 +155,8 @@ def test_plain_text_alone(
         (["--log", "C", "log"], "--log C: give at most one log for each --system"),
         (["--log", "A", "a"], "a: no loss was logged here"),
         (["--baseline", "C"], "no system is named C"),
+        (["--alignments", "empty"], "--alignments: 0 lines, but 1 references"),
+        (["--target-trees", "empty"], "--target-trees: 0 lines, but 1 references"),
     ],
 )
 def test_one_line_says_what_is_wrong(
@@ -167,8 +169,19 @@ def test_one_line_says_what_is_wrong(
     monkeypatch.chdir(tmp_path)
     for name in ("ref", "a"):
         Path(name).write_text("eins\n")
+    Path("empty").touch()
     named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
     assert report.main([*named, *options]) == 1
     out, err = capsys.readouterr()
     assert message in err and err.count("\n") == 1 and not out
     assert not Path("r.html").exists()
+
+
+@pytest.mark.parametrize("option", ["--by-length", "--parts=a:1", "--compound-split=de"])
+def test_what_the_page_does_not_show_is_not_asked_for(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
+    with pytest.raises(SystemExit):
+        report.main([*named, option])
+    assert f"unrecognized arguments: {option}" in capsys.readouterr().err

@@ -109,6 +109,28 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == written
 
 
+def test_the_files_that_are_made_are_named(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*PLAIN, "--json", "n", "--latex", "t.tex", "--text", "text"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("system ") and "t.tex" not in out
+    assert err == "n: all numbers\ntext: the translations\nt.tex: a table for LaTeX\n"
+    assert main([*PLAIN, "--json", "-", "--text", "/dev/null"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) and not err
+
+
+@pytest.mark.parametrize("bad", ["text", "latex", "json"])
+def test_all_files_are_made_or_none(
+    files: Path, capsys: pytest.CaptureFixture[str], bad: str
+) -> None:
+    (files / "new").mkdir()
+    places = {**dict.fromkeys(("text", "latex", "json"), "new"), bad: "nowhere"}
+    assert main([*PLAIN, *(f"--{kind}={place}/x.{kind}" for kind, place in places.items())]) == 1
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("error: ") and err.count("\n") == 1 and "nowhere" in err
+    assert not list((files / "new").iterdir())
+
+
 def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SYSTEMS, "--baseline", "Plain", "--by-length", "--json", "-"]) == 0
     systems = json.loads(capsys.readouterr().out)["systems"]
@@ -196,7 +218,12 @@ def test_tokenised_references_of_plain_text_are_noticed(
         ({"beam": "H-0\t-1\tja\n"}, SYSTEMS, "system Ours: 1 translations, 2 references"),
         ({}, SYSTEMS[:4] + SYSTEMS, "--system Ours: give each name once"),
         ({}, ["--system", "Ours", "--references", "ref"], "--system Ours: give each name once"),
-        ({"align": "1-1\n"}, SYSTEMS + GOLD, "system Ours: 2 decoded sentences, but 1 gold align"),
+        ({"align": "1-1\n"}, SYSTEMS + GOLD, "--alignments: 1 lines, but 2 references"),
+        (
+            {"beam": FILES["plain"], "forced": "S-0\ta\nH-0\t-1\tja\n"},
+            SYSTEMS,
+            "system Ours: 1 sentences in the forced output, 2 references",
+        ),
         ({"align": "1-1 x\n\n"}, SYSTEMS + GOLD, "align:1: 'x' is not a link"),
         ({"heads.de": "2 0 0\n\n"}, SYSTEMS + GOLD, "target: sentence 1: 2 heads, 3 gold heads"),
         ({}, [*SYSTEMS, "--source-heads", "none.there"], "none.there"),
@@ -205,9 +232,9 @@ def test_tokenised_references_of_plain_text_are_noticed(
         (
             {"source": "the dog\n"},
             [*PLAIN, "--by-length", "--source", "source"],
-            "system Plain: 2 translations, 2 references and 1 source sentences",
+            "--source: 1 lines, but 2 references; both need one line per sentence",
         ),
-        ({"ref": "", "plain": ""}, PLAIN, "system Plain: no translation and no reference"),
+        ({"ref": "", "plain": ""}, PLAIN, "plain: the file is empty; give what fairseq-generate"),
     ],
 )
 def test_one_line_says_what_is_wrong(
@@ -224,6 +251,23 @@ def test_one_line_says_what_is_wrong(
     assert out == "" and err.count("\n") == 1
     assert err.startswith("error: ") and message in err
     assert not (files / "scores.json").exists()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--alignments", "--source", "--source-heads", "--target-heads"),
+        *("--source-labels", "--target-labels", "--source-trees", "--target-trees"),
+    ],
+)
+def test_gold_of_other_sentences_is_refused_even_if_nothing_is_measured_by_it(
+    files: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    (files / "gold").write_text("\n\n\n", encoding="utf-8")
+    assert main([*PLAIN, option, "gold"]) == 1
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1
+    assert f"error: {option}: 3 lines, but 2 references" in err
 
 
 def test_latex(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -306,7 +350,12 @@ def test_words_are_cut_anew_on_both_sides(files: Path, capsys: pytest.CaptureFix
         ("no-such-program", "--words-by no-such-program: No such file"),
         ("false", "--words-by false: ended with status 1"),
         ("sed 1d", "--words-by sed 1d: ended with status 0: 0 lines of 1"),
+        ("kytea '", "--words-by kytea ': No closing quotation"),
+        ("", "--words-by: the command is empty"),
+        (r"printf '\377\n'", "its output is not UTF-8"),
+        (r"sh -c 'printf \\377 >&2; exit 3'", "ended with status 3: \ufffd"),
     ):
         capsys.readouterr()
         assert main([*options, "--words-by", command]) == 1
-        assert message in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -68,3 +70,20 @@ def test_a_recurrent_model_shows_links(shown: Any) -> None:
     found = shown("rnn_global", **sizes)
     assert list(found) == ["source", "translation", "translation, aligned"]
     check_links(found)
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_standard_input_that_is_not_utf8_is_refused(locale: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "syncattn_fairseq.cli.show", "--path", "none.pt"],
+        input=b"a b\na\xff b\n",
+        capture_output=True,
+        env={**os.environ, "LC_ALL": locale},
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"error: <stdin>:2: not UTF-8; convert the file to UTF-8\n"
+
+
+def test_sentences_do_not_go_with_gold(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show.main([SENTENCE, "--gold", "words/test", "--path", "none.pt"]) == 1
+    assert capsys.readouterr().err == "error: --gold has its own sentences; give no others\n"

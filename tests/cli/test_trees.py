@@ -135,3 +135,13 @@ def test_one_line_says_what_is_wrong(
     assert out == "" and err.count("\n") == 1
     assert err.startswith("error: ") and message in err
     assert not (files / "scores.json").exists()
+
+
+def test_no_output_has_no_trees(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "empty").touch()
+    assert main(["induce", "--decoded", "empty", "--output", "trees"]) == 1
+    out, err = capsys.readouterr()
+    assert (
+        not out and err == "error: empty: the file is empty; give what fairseq-generate printed\n"
+    )
+    assert not (files / "trees").exists()

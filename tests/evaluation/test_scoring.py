@@ -98,7 +98,7 @@ def test_unknown_subword_that_hides_nothing() -> None:
 def test_mismatches_are_named() -> None:
     with pytest.raises(DataError, match="target: sentence 1: 3 heads, 2 gold heads"):
         score_system(BEAM, unknown("d er Hund", [0, 1, 1]), GOLD)
-    with pytest.raises(DataError, match="source: 2 decoded sentences, but 1 gold parses"):
+    with pytest.raises(DataError, match="--source-heads: 1 lines, but 2 references"):
         score_system(BEAM, FORCED, Gold(GOLD.references, source_heads=[[0]]))
     with pytest.raises(DataError, match="sentence 2: gold link 1-1.* --one-based"):
         score_system(
