@@ -11,8 +11,6 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import torch
-
 from .errors import DataError
 
 _REMEDY = "lower --lr, warm up for longer, or set --clip-norm"
@@ -74,6 +72,8 @@ def stop_at_infinite_losses() -> None:
 
 def _diagnosis(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str:
     """Say which losses of an update are not finite."""
+    import torch
+
     found = dict.fromkeys(
         name
         for log in logs
