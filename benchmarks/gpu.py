@@ -7,6 +7,7 @@ table; ``--cpu`` makes a smaller run on a CPU. The table also names the checks t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import math
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -54,6 +56,9 @@ SMALL += ["--encoder-ffn-embed-dim=256", "--encoder-attention-heads=4"]
 SMALL += ["--decoder-attention-heads=4"]
 SMALL_RNN = ["--encoder-embed-dim=128", "--encoder-hidden-size=128"]
 SMALL_RNN += ["--decoder-embed-dim=128", "--decoder-hidden-size=128"]
+
+#: The largest share of heads that may differ between two devices.
+MOST_DIFFERENT = 0.001
 
 Row = tuple[str, ...]
 
@@ -128,7 +133,6 @@ def _ratio_rows(
 
 def train_all(args: argparse.Namespace, work: Path) -> Iterator[Row]:
     """Train every architecture for some updates in half precision; losses must stay finite."""
-    data = prepare_corpus(work)
     updates = 5 if args.cpu else 200
     precisions = ["fp32"] if args.cpu else ["fp16", "bf16"]
     chosen = list(TRAININGS)[:: 4 if args.cpu else 1]
@@ -136,26 +140,12 @@ def train_all(args: argparse.Namespace, work: Path) -> Iterator[Row]:
 
     def train(cell: tuple[str, str]) -> Row:
         name, precision = cell
-        arch = name.split(",")[0]
-        rnn = arch.startswith("rnn")
         log = work / f"{name}-{precision}.log"
-        options = [*(SMALL_RNN if rnn else SMALL), *TRAININGS[name]]
-        options += ["--cpu"] if args.cpu else [f"--{precision}"]
+        options = ["--no-save", "--cpu" if args.cpu else f"--{precision}"]
         started = time.monotonic()
         with log.open("w") as file:
             status = subprocess.run(
-                _command(
-                    "fairseq_cli.train:cli_main",
-                    *[str(data), "--user-dir", str(ROOT / "syncattn_fairseq")],
-                    *["--task", "translation_with_syntax", "--arch", arch],
-                    *["--criterion", "label_smoothed_cross_entropy_with_syntax"],
-                    *["--label-smoothing", "0.1", "--optimizer", "adam", "--lr", "0.003"],
-                    *["--adam-betas", "(0.9, 0.98)", "--lr-scheduler", "inverse_sqrt"],
-                    *["--warmup-updates", "100", "--clip-norm", "1", "--max-tokens", "1024"],
-                    *["--share-all-embeddings", "--no-save", "--seed", "1"],
-                    *["--max-update", str(updates), "--log-format", "json", "--log-interval", "1"],
-                    *options,
-                ),
+                _training(work, name, updates, *options),
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -182,7 +172,22 @@ def train_all(args: argparse.Namespace, work: Path) -> Iterator[Row]:
         yield from pool.map(train, cells)
 
 
-def prepare_corpus(work: Path) -> Path:
+def _training(work: Path, name: str, updates: int, *options: Any) -> list[str]:
+    """Return the command that trains a small model of ``TRAININGS``."""
+    arch = name.split(",")[0]
+    return _command(
+        "fairseq_cli.train:cli_main", work / "bin", "--user-dir", ROOT / "syncattn_fairseq",
+        "--task", "translation_with_syntax", "--arch", arch,
+        "--criterion", "label_smoothed_cross_entropy_with_syntax", "--label-smoothing", 0.1,
+        "--optimizer", "adam", "--lr", 0.003, "--adam-betas", "(0.9, 0.98)",
+        "--lr-scheduler", "inverse_sqrt", "--warmup-updates", 100, "--clip-norm", 1,
+        "--max-tokens", 1024, "--share-all-embeddings", "--seed", 1, "--max-update", updates,
+        "--log-format", "json", "--log-interval", 1,
+        *(SMALL_RNN if arch.startswith("rnn") else SMALL), *TRAININGS[name], *options,
+    )  # fmt: skip
+
+
+def prepare_corpus(work: Path) -> None:
     """Generate and binarise a small corpus from the built-in grammar, with heads and labels."""
     words, pieces, data = work / "words", work / "pieces", work / "bin"
     splits = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
@@ -205,7 +210,6 @@ def prepare_corpus(work: Path) -> Path:
         "syncattn_fairseq.cli.preprocess:main", "-s", "en", "-t", "de", "--joined-dictionary",
         "--destdir", data, *options,
     )  # fmt: skip
-    return data
 
 
 def _command(entry: str, *arguments: Any) -> list[str]:
@@ -216,9 +220,12 @@ def _command(entry: str, *arguments: Any) -> list[str]:
 
 
 def _run(entry: str, *arguments: Any) -> None:
-    done = subprocess.run(_command(entry, *arguments), capture_output=True, text=True)
+    _check(subprocess.run(_command(entry, *arguments), capture_output=True, text=True))
+
+
+def _check(done: subprocess.CompletedProcess[str]) -> None:
     if done.returncode:
-        raise SystemExit(f"gpu.py: {entry}: {done.stdout[-500:]}{done.stderr[-1500:]}")
+        raise RuntimeError((done.stdout + done.stderr).strip()[-200:])
 
 
 def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
@@ -227,9 +234,13 @@ def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
     if importlib.util.find_spec("stanza") is None:
         yield (what, "stanza:en", "-", "not run: Stanza is not installed")
         return
+    models = args.stanza_dir or work / "stanza"
     if not args.stanza_dir:
-        yield (what, "stanza:en", "-", "not run: give --stanza-dir, a folder of models")
-        return
+        from tests.stanza_models import train_stanza_models
+
+        models.mkdir()
+        with contextlib.redirect_stdout(None):
+            train_stanza_models(models, "en")
     text = work / "words" / "train.en"
     outputs = {}
     for device in ["cpu"] if args.cpu else ["cuda", "cpu"]:
@@ -238,7 +249,7 @@ def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
         done = subprocess.run(
             _command(
-                "syncattn_fairseq.cli.parse:main", "--lang", "en", "--stanza-dir", args.stanza_dir,
+                "syncattn_fairseq.cli.parse:main", "--lang", "en", "--stanza-dir", models,
                 "--input", text, "--output", outputs[device],
             ),
             capture_output=True,
@@ -253,30 +264,39 @@ def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
 
 
 def compare_heads(of_gpu: Path, of_cpu: Path) -> str:
-    """Say whether two files of heads are the same."""
+    """Say how many heads of two files differ; where two are as good, rounding may decide."""
     if not of_gpu.exists():
         return "FAILED: no heads from the GPU to compare with"
-    if of_gpu.read_bytes() != of_cpu.read_bytes():
-        return "FAILED: different heads than on the GPU"
-    return "the same heads as on the GPU"
+    ours, theirs = (path.read_text().replace("\n", " ; ").split() for path in (of_gpu, of_cpu))
+    differ = sum(a != b for a, b in zip(ours, theirs, strict=False))
+    failed = len(ours) != len(theirs) or differ > MOST_DIFFERENT * len(theirs)
+    return f"{'FAILED: ' * failed}{differ} heads differ from the GPU's"
 
 
-def translate_exported(args: argparse.Namespace) -> Iterator[Row]:
-    """Decode with a model that was exported to CTranslate2, on the device."""
+def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
+    """Train SyncAttn, export it to CTranslate2, and decode with it on the device."""
     what = "CTranslate2"
     if importlib.util.find_spec("ctranslate2") is None:
         yield (what, "-", "-", "not run: ctranslate2 is not installed")
         return
-    if not args.exported:
-        yield (what, "-", "-", "not run: give --exported, a folder from syncattn-export")
-        return
     import ctranslate2
 
+    saving = ["--save-dir", work / "saved", "--no-epoch-checkpoints", *["--cpu"] * args.cpu]
+    updates = 5 if args.cpu else 200
+    training = _training(work, "transformer_syncattn", updates, *saving)
+    _check(subprocess.run(training, capture_output=True, text=True))
+    _run(
+        "syncattn_fairseq.cli.export:main", "--path", work / "saved" / "checkpoint_last.pt",
+        "--data-bin", work / "bin", "--format", "ctranslate2", "--output", work / "exported",
+        "--subwords", work / "pieces" / "bpe.model",
+    )  # fmt: skip
     device = "cpu" if args.cpu else "cuda"
-    lines = [line.split() for line in Path(args.exported_input).read_text().splitlines()]
+    lines = [line.split() for line in (work / "pieces" / "test.en").read_text().splitlines()]
     outputs = {}
     for kind in ["float32"] if args.cpu else ["float32", "float16", "int8_float16"]:
-        translator = ctranslate2.Translator(args.exported, device=device, compute_type=kind)
+        translator = ctranslate2.Translator(
+            str(work / "exported"), device=device, compute_type=kind
+        )
         translator.translate_batch(lines[:32], beam_size=5)
         started = time.monotonic()
         results = translator.translate_batch(lines, beam_size=5, max_batch_size=100)
@@ -287,15 +307,25 @@ def translate_exported(args: argparse.Namespace) -> Iterator[Row]:
         yield (what, kind, f"{seconds:.2f} s", said)
 
 
+def attempt(name: str, section: Iterator[Row]) -> Iterator[Row]:
+    """Yield the rows of a section; an error becomes one more row, so that the others still run."""
+    try:
+        yield from section
+    except Exception as error:
+        traceback.print_exc()
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        yield (name, "-", "-", f"FAILED: {said[:200]}")
+
+
 def main() -> None:
     """Run all checks and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpu", action="store_true", help="a smaller run, on a CPU")
     parser.add_argument("--output", type=Path, default=Path("gpu.md"), help="the table (gpu.md)")
     parser.add_argument("--jobs", type=int, default=8, help="trainings at a time (8)")
-    parser.add_argument("--stanza-dir", help="folder of Stanza's models for the parsing check")
-    parser.add_argument("--exported", help="folder from syncattn-export --format ctranslate2")
-    parser.add_argument("--exported-input", help="text in its subwords to translate")
+    parser.add_argument(
+        "--stanza-dir", help="Stanza's models for the parsing check (small ones, trained here)"
+    )
     args = parser.parse_args()
     if not args.cpu and not torch.cuda.is_available():
         parser.error("PyTorch sees no GPU here; --cpu makes a smaller run without one")
@@ -307,15 +337,16 @@ def main() -> None:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        sections: list[Iterator[Row]] = [
-            measure_updates(args),
-            measure_decoding(args),
-            train_all(args, work),
-            parse_text(args, work),
-            translate_exported(args),
-        ]
-        for section in sections:
-            for row in section:
+        prepare_corpus(work)
+        sections: dict[str, Iterator[Row]] = {
+            "updates": measure_updates(args),
+            "decoding": measure_decoding(args),
+            "trainings": train_all(args, work),
+            "parsing": parse_text(args, work),
+            "exported model": translate_exported(args, work),
+        }
+        for name, section in sections.items():
+            for row in attempt(name, section):
                 rows.append(row)
                 print(" | ".join(row), flush=True)
     columns = ("what", "system", "ms or s", "ratio or outcome", "MiB")

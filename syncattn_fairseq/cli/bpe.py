@@ -67,10 +67,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _learn(args: argparse.Namespace) -> None:
-    model = learn_pieces(args.input, args.vocab_size, args.type)
     output = args.model.with_name(args.model.name + ".model")
     with replacing(output) as path:
-        path.write_bytes(model)
+        path.write_bytes(learn_pieces(args.input, args.vocab_size, args.type))
         size = len(open_pieces(path))
     announce(output, f"{size} subwords")
 

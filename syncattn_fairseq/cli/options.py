@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..base.errors import DataError
+from ..base.user_dir import import_user_dir
 from .common import command, new_parser
 
 
@@ -20,28 +20,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     from .plugin_options import format_architectures, format_options  # imports fairseq: seconds
 
     if args.user_dir:
-        _import_plugin(args)
+        import_user_dir(args.user_dir)
     print(format_options(args.architecture) if args.architecture else format_architectures())
-
-
-def _import_plugin(args: argparse.Namespace) -> None:
-    """Register what the user's own plugin adds.
-
-    Raises:
-        DataError: it cannot be imported.
-    """
-    from fairseq.utils import import_user_module
-
-    if args.user_dir.is_file():
-        raise DataError(f"--user-dir {args.user_dir}: a file; give the folder of your plugin")
-    try:
-        import_user_module(args)
-    except FileNotFoundError:
-        raise DataError(f"--user-dir {args.user_dir}: no such folder") from None
-    except SyntaxError as error:
-        raise DataError(f"{error.filename}:{error.lineno}: {error.msg}") from None
-    except ImportError as error:
-        raise DataError(f"--user-dir {args.user_dir}: {' '.join(str(error).split())}") from None
 
 
 def _parser() -> argparse.ArgumentParser:

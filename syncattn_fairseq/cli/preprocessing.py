@@ -227,10 +227,15 @@ def preprocess_texts(argv: Sequence[str]) -> None:
 
 
 def _binarise_texts(args: argparse.Namespace) -> None:
+    handlers = [*preprocess.logger.handlers]
     try:
         preprocess.main(args)
     except AssertionError as error:
         raise DataError(str(error)) from None
+    finally:  # fairseq leaves its log open, where it was before it moved
+        for handler in {*preprocess.logger.handlers} - {*handlers}:
+            preprocess.logger.removeHandler(handler)
+            handler.close()
 
 
 def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:

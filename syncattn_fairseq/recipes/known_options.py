@@ -17,6 +17,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ..base.errors import DataError
+from ..base.user_dir import import_user_dir
 from .systems import IGNORED
 
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
@@ -57,14 +58,10 @@ def _import_plugin(folder: Path, path: Path) -> None:
 
     if folder == Path(plugin.__file__).parent:
         return
-    from fairseq.utils import import_user_module
-
     try:
-        import_user_module(argparse.Namespace(user_dir=str(folder)))
-    except FileNotFoundError:
-        raise DataError(f"{path}: common.user_dir: there is no folder {folder}") from None
-    except ImportError as error:
-        raise DataError(f"{path}: common.user_dir: {str(error).splitlines()[0]}") from None
+        import_user_dir(folder)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
     _choices.cache_clear()
     _options.cache_clear()
 

@@ -213,6 +213,11 @@ def test_a_dictionary_that_is_none(
     assert not (corpus / "bin").exists()
 
 
+def test_no_log_stays_open(corpus: Path) -> None:
+    assert preprocess.main(arguments(corpus, "--dict-only")) == 0
+    assert not preprocessing.preprocess.logger.handlers
+
+
 def test_only_dictionaries(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert preprocess.main(arguments(corpus, "--dict-only")) == 0
     names = {path.name for path in (corpus / "bin").iterdir()}

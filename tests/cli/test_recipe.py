@@ -352,7 +352,7 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["a.b.c=3"], "a.b.c=3: write settings as"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
         (["transformer:model.dropout"], "model.dropout: write settings as"),
-        (["common.user_dir=nowhere"], "common.user_dir: there is no folder"),
+        (["common.user_dir=nowhere"], "transformer.yaml: --user-dir "),
         (["model.dropuot=0.1"], "model.dropuot: there is no such option; did you mean dropout?"),
         (["transformer:optimizer.adam_beta=1"], "optimizer.adam_beta: there is no such option"),
         (["criterion.sync_wieght=1"], "no such option; did you mean sync_weight?"),

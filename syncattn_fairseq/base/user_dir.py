@@ -1,0 +1,28 @@
+"""Import a user's own plugin, as fairseq does for ``--user-dir``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from .errors import DataError
+
+
+def import_user_dir(folder: Path) -> None:
+    """Register what a plugin adds.
+
+    Raises:
+        DataError: it is not a folder, or cannot be imported.
+    """
+    from fairseq.utils import import_user_module
+
+    if folder.is_file():
+        raise DataError(f"--user-dir {folder}: a file; give the folder of your plugin")
+    try:
+        import_user_module(Namespace(user_dir=str(folder)))
+    except FileNotFoundError:
+        raise DataError(f"--user-dir {folder}: no such folder") from None
+    except SyntaxError as error:
+        raise DataError(f"{error.filename}:{error.lineno}: {error.msg}") from None
+    except ImportError as error:
+        raise DataError(f"--user-dir {folder}: {' '.join(str(error).split())}") from None
