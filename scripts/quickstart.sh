@@ -56,7 +56,7 @@ END
 words=$work/corpora/builtin_en_de/words models=$work/checkpoints/builtin_en_de
 data=$work/data-bin/builtin_en_de pieces=$work/corpora/builtin_en_de/pieces/bpe.model
 syncattn=$models/syncattn/$seed
-model=(--path "$syncattn/checkpoint_best.pt" --data "$data" --subwords "$pieces" --gold "$words/test" -s en -t de)
+model=(--path "$syncattn/checkpoint_best.pt" --data-bin "$data" --subwords "$pieces" --gold "$words/test" -s en -t de)
 
 printf '\n# pictures and an export\n' >>"$commands"
 show=(syncattn-show "${model[@]}" --number 5 17 45)
@@ -76,7 +76,7 @@ quietly syncattn-report "${systems[@]}" --title "The quickstart's three systems"
     --references "$words/test.de" --tokenize none --subwords sentencepiece --alignments "$words/test.align" \
     --source-heads "$words/test.heads.en" --source-labels "$words/test.labels.en" \
     --target-heads "$words/test.heads.de" --target-labels "$words/test.labels.de" \
-    --attention syncattn "$syncattn/checkpoint_best.pt" --data "$data" --subword-model "$pieces" &
+    --attention syncattn "$syncattn/checkpoint_best.pt" --data-bin "$data" --subword-model "$pieces" &
 made+=($!)
 if [ ! -e "$work/plain" ]; then
     quietly syncattn-export --path "$syncattn/checkpoint_best.pt" --data-bin "$data" --subwords "$pieces" \

@@ -38,7 +38,6 @@ class OutwardHeads(Heads):
     Options = OutwardOptions
     title = "outward"
     option = encoder_layers = "outward_layers"
-    folds = False
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return a large negative number on the diagonal."""
@@ -74,4 +73,4 @@ class EntropyTerm(Term):
         entropy = -(attention * attention.clamp_min(tiny).log()).sum(-1).mean(1)
         padding = sample["net_input"]["src_tokens"].eq(self.pad)
         loss = entropy.masked_fill(padding, 0.0).sum()
-        return loss, {self.name: loss.detach()}
+        return loss, {}

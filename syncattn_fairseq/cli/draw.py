@@ -88,7 +88,7 @@ def load_model(args: argparse.Namespace) -> Model:
 
     if not args.path:
         raise DataError("give the model, --path CHECKPOINT")
-    return syncattn_fairseq.load(args.path, args.data, args.subwords, args.source_parser)
+    return syncattn_fairseq.load(args.path, args.data_bin, args.subwords, args.source_parser)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +97,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
     )
     parser.add_argument(
-        "--data", metavar="FOLDER", help="folder of its dictionaries (default: as in training)"
+        "--data-bin", metavar="FOLDER", help="folder of its dictionaries (default: as in training)"
     )
     parser.add_argument(
         "--subwords",

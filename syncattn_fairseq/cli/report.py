@@ -75,7 +75,7 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
     for name, path in args.attention:
         if name not in systems:
             raise DataError(f"--attention {name}: no --system has that name")
-        models[systems.index(name)] = syncattn_fairseq.load(path, args.data, args.subword_model)
+        models[systems.index(name)] = syncattn_fairseq.load(path, args.data_bin, args.subword_model)
     return models
 
 
@@ -113,7 +113,9 @@ def _parser() -> argparse.ArgumentParser:
         help="show attention for the first N sentences (default: 100)",
     )
     parser.add_argument(
-        "--data", metavar="FOLDER", help="folder of their dictionaries (default: as in training)"
+        "--data-bin",
+        metavar="FOLDER",
+        help="folder of their dictionaries (default: as in training)",
     )
     parser.add_argument(
         "--subword-model", nargs="+", metavar="FILE", help="their subword model, such as bpe.model"

@@ -22,7 +22,6 @@ from ..trees.binary import (
     split_in_the_middle,
 )
 from ..trees.brackets import Tree, read_trees, remove_binarisation
-from ..trees.linearise import linearise
 from .common import add_command, command, new_parser, positive, publish
 
 INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --output trees.de"
@@ -116,7 +115,7 @@ def _induce(args: argparse.Namespace) -> None:
             except DataError as error:
                 raise DataError(f"{args.decoded}: sentence {number}: {error}") from None
             blank += tree is None
-            file.write(" ".join(linearise(tree, tree.leaves())) + "\n" if tree else "\n")
+            file.write(f"{tree or ''}\n")
     print(f"{args.output}: {len(decoded) - blank} trees, {blank} empty lines")
 
 

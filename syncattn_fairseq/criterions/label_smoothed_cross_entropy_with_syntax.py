@@ -104,7 +104,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             value, numbers = term(extra, sample)
             if term.weight != 0:
                 objective = objective + term.weight * value
-            log.update(numbers)
+            log.update({term.name: value.detach(), **numbers})
         log.update(position_sums(extra, sample, self.padding_idx))
         log["total_loss"] = objective.detach()
         return objective, sample_size, log

@@ -56,10 +56,5 @@ def induce_tree(
         if "<unk>" in plain:
             return None
         raise DataError(f"{len(plain)} words, but {len(words)} in the text")
-    leaves = [_escape(word) for word in (plain if words is None else words)]
+    leaves = plain if words is None else words
     return split_by_distances(gaps, leaves) if leaves else None
-
-
-def _escape(word: str) -> str:
-    """Write parentheses as the Penn Treebank does."""
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")

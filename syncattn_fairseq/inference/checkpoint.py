@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from ..base.errors import DataError
+from ..base.user_dir import import_user_dir
 from ..data.dataset import SyntaxPairDataset
 from ..tasks.forced import Forced
 from ..tasks.translation_with_syntax import (
@@ -62,14 +64,22 @@ class CheckpointModel(Model):
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Parse]]:
         """See `Model`."""
+        shown = [layers is not None for layers in self._layers_that_show("dependency")]
+        if not any(shown):
+            raise DataError(f"{self.name}: the model has no dependency heads")
         pairs = self._pairs(sentences, translations)
         found = [
-            Pair(target, _unread(source), _unread(target.sentence)) for source, target in pairs
+            Pair(
+                target,
+                *(
+                    _unread(sentence) if there else None
+                    for there, sentence in zip(shown, (source, target.sentence), strict=True)
+                ),
+            )
+            for source, target in pairs
         ]
         for indices, forced in self._forced(pairs):
             sides = [forced.dependencies(key) for key in ("src_dependency", "tgt_dependency")]
-            if sides == [None, None]:
-                raise DataError(f"{self.name}: the model has no dependency heads")
             matrices = [
                 attention if attention is None else forced.between_tokens(attention, tokens, tokens)
                 for attention, tokens in zip(sides, (forced.source, forced.target), strict=True)
@@ -135,12 +145,22 @@ class CheckpointModel(Model):
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Distances]]:
         """See `Model`."""
+        sides = self._layers_that_show("distances")
+        if None in sides:
+            raise DataError(f"{self.name}: the model measures no syntactic distances")
         pairs = self._pairs(sentences, translations)
-        found: list[Pair[Distances]] = [Pair(target, None, None) for _, target in pairs]
+        found: list[Pair[Distances]] = [
+            Pair(
+                target,
+                *(
+                    None if sentence.pieces else Distances(sentence, {n: [] for n in layers or ()})
+                    for sentence, layers in zip((source, target.sentence), sides, strict=True)
+                ),
+            )
+            for source, target in pairs
+        ]
         for indices, forced in self._forced(pairs):
             source, target = forced.distances("src_distances"), forced.distances("tgt_distances")
-            if not source:
-                raise DataError(f"{self.name}: the model measures no syntactic distances")
             for row, index in enumerate(indices):
                 of_source, translation = pairs[index]
                 found[index] = Pair(
@@ -151,6 +171,14 @@ class CheckpointModel(Model):
                     ),
                 )
         return found
+
+    def _layers_that_show(self, name: str) -> list[list[int] | None]:
+        """Return the layers of encoder and decoder whose heads show something; None without any."""
+        sides = []
+        for side in ("encoder", "decoder"):
+            showing = (getattr(getattr(model, side), "showing", {}) for model in self.models)
+            sides.append(sorted({n for layers in showing for n in layers.get(name, ())}) or None)
+        return sides
 
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
         settings = GenerationConfig(beam=self.beam, lenpen=self.length_penalty)
@@ -233,6 +261,8 @@ class Ensemble:
         self.name = paths
         self.paths = [Path(path) for path in utils.split_paths(paths)]
         states = [_load(path) for path in self.paths]
+        for path, state in zip(self.paths, states, strict=True):
+            _import_plugin(path, _options(state["cfg"]["common"]).get("user_dir"))
         trained = _options(states[0]["cfg"]["task"])
         self.data = self._find_data(data, trained)
         self.task = self._make_task(trained)
@@ -322,9 +352,26 @@ def _load(path: Path) -> dict[str, Any]:
     return state
 
 
+def _import_plugin(path: Path, user_dir: str | None) -> None:
+    """Import the user's own plugin that a checkpoint was trained with, unless it is imported.
+
+    Without it, its options would be ignored, and the model would lack its heads.
+    """
+    name = Path(user_dir or "").name
+    if not user_dir or name == "syncattn_fairseq" or name in sys.modules:
+        return
+    try:
+        import_user_dir(Path(user_dir))
+    except DataError as error:
+        raise DataError(
+            f"{path}: was trained with a plugin that cannot be imported ({error}); run this in the "
+            "folder of the training, or import the plugin first"
+        ) from None
+
+
 def _options(cfg: Any) -> dict[str, Any]:
     """Return options by name; fairseq stores some as a namespace, some as a config."""
-    return dict(cfg) if OmegaConf.is_config(cfg) else vars(cfg)
+    return dict(cfg) if OmegaConf.is_config(cfg) or isinstance(cfg, dict) else vars(cfg)
 
 
 def _with_parsers(options: Any) -> Any:

@@ -40,7 +40,7 @@ class Model(ABC):
         Raises:
             DataError: a sentence is too long, or the model needs parses but has no parser.
         """
-        sources = self._sources(sentences)
+        sources = self._sources(_texts(sentences, "sentences"))
         found = [Translation(Sentence([], self.target_cutter.scheme)) for _ in sources]
         for indices in self._batches(sources):
             hypotheses = self._translate([sources[i] for i in indices])
@@ -106,8 +106,6 @@ class Model(ABC):
         """Translate one batch."""
 
     def _sources(self, sentences: Sequence[str]) -> list[Sentence]:
-        if isinstance(sentences, str):
-            raise TypeError("expected a list of sentences, got one string")
         cutter = self.source_cutter
         return [Sentence(pieces, cutter.scheme) for pieces in cutter(sentences)]
 
@@ -115,9 +113,11 @@ class Model(ABC):
         self, sentences: Sequence[str], translations: Sequence[str] | None
     ) -> list[tuple[Sentence, Translation]]:
         """Split sources and translations into subwords; translate if there are no translations."""
+        sentences = _texts(sentences, "sentences")
         sources = self._sources(sentences)
         if translations is None:
             return [*zip(sources, self.translate(sentences), strict=True)]
+        translations = _texts(translations, "translations")
         if len(translations) != len(sources):
             raise DataError(f"{len(translations)} translations for {len(sources)} sentences")
         cutter = self.target_cutter
@@ -130,8 +130,31 @@ class Model(ABC):
         return [*zip(sources, known, strict=True)]
 
     def _batches(self, sources: Sequence[Sentence]) -> Iterator[list[int]]:
-        """Yield batches of indices of similarly long, non-empty sentences, longest first."""
+        """Yield batches of indices of similarly long, non-empty sentences, longest first.
+
+        Raises:
+            DataError: the size of the batch or of the beam is not a whole number from 1.
+        """
+        for name in ("batch_size", "beam"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise DataError(f"{name} {value!r}: give a whole number from 1")
         lengths = np.array([len(source.pieces) for source in sources], dtype=int)
         order = [int(i) for i in np.argsort(-lengths, kind="stable") if lengths[i]]
         for start in range(0, len(order), self.batch_size):
             yield order[start : start + self.batch_size]
+
+
+def _texts(given: Sequence[str], what: str) -> list[str]:
+    """Return a list of strings.
+
+    Raises:
+        TypeError: it is one string, or has other things.
+    """
+    if isinstance(given, str):
+        raise TypeError(f"expected a list of {what}, got one string")
+    texts = list(given)
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"expected a list of {what}, got {text!r} in it")
+    return texts

@@ -140,7 +140,7 @@ def open_cutters(
         if paths is None and scheme != "none":
             raise DataError(
                 f"the model reads and writes subwords ({scheme}), and no subword model is in its "
-                "folder; name one: subwords=FILE (--subwords FILE)"
+                "folder; name one"
             )
         cutter = Words() if paths is None else open_cutter(paths[side])
         if cutter.scheme != scheme:

@@ -89,7 +89,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         for layer in self.layers:
             heads = layer.encoder_attn.num_heads
             if head is not None and not 1 <= head <= heads:
-                raise DataError(f"--alignment-head {head}: a decoder layer has heads 1 to {heads}")
+                raise DataError(f"head {head}: a decoder layer has heads 1 to {heads}")
             layer.shown_head = head
 
     def extract_features(

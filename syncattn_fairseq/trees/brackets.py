@@ -64,6 +64,13 @@ class Tree:
             else:
                 yield node
 
+    def __str__(self) -> str:
+        """Write the tree in brackets; parentheses in words as in the Penn Treebank."""
+        from .linearise import linearise
+
+        leaves = (leaf.replace("(", "-LRB-").replace(")", "-RRB-") for leaf in self.leaves())
+        return " ".join(linearise(self, leaves))
+
 
 def parse_tree(line: str) -> Tree | None:
     """Read one tree.

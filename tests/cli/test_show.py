@@ -24,7 +24,7 @@ def shown(small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str
 
     def make(arch: str, *arguments: str, **options: Any) -> dict[str, str]:
         path = make_checkpoint(small_corpus, tmp_path / "model.pt", arch, **options)
-        named = [f"--path={path}", f"--data={small_corpus.data}"]
+        named = [f"--path={path}", f"--data-bin={small_corpus.data}"]
         named.append(f"--subwords={small_corpus.subwords}")
         capfd.readouterr()
         status = show.main([SENTENCE, *named, *arguments])

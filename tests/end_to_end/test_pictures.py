@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("forked")
 
 
 def named(model: Path, data: Path, text: Path) -> list[object]:
-    return ["--path", model, "--data", data, "--subwords", text / "bpe.model"]
+    return ["--path", model, "--data-bin", data, "--subwords", text / "bpe.model"]
 
 
 def test_show_and_draw_a_sentence_with_gold(
@@ -88,7 +88,15 @@ def test_matrices_in_the_report(data: Path, text: Path, syncattn: Path, tmp_path
         *("--system", "SyncAttn", decoded, decoded, "--references", words / "test.de"),
         *("--tokenize=none", "--source-heads", words / "test.heads.en"),
         *("--target-heads", words / "test.heads.de", "--alignments", words / "test.align"),
-        *("--attention", "SyncAttn", model, "--data", data, "--subword-model", text / "bpe.model"),
+        *(
+            "--attention",
+            "SyncAttn",
+            model,
+            "--data-bin",
+            data,
+            "--subword-model",
+            text / "bpe.model",
+        ),
         *("--matrices=2", "--output", page),
     )
     head, details = content(page.read_text("utf-8"))

@@ -5,7 +5,6 @@ import pytest
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.induction import induce_tree
-from syncattn_fairseq.trees.linearise import linearise
 
 SENTENCE = DecodedSentence(
     hypothesis="▁the ▁ma n ▁sleep s",
@@ -19,7 +18,7 @@ SENTENCE = DecodedSentence(
 def brackets(*args: object, **options: object) -> str:
     tree = induce_tree(*args, **options)  # type: ignore[arg-type]
     assert tree is not None
-    return " ".join(linearise(tree, tree.leaves()))
+    return str(tree)
 
 
 def test_the_gap_before_a_word_is_that_before_its_first_subword() -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
@@ -90,12 +92,76 @@ def test_distances_make_trees(small_corpus: Corpus, tmp_path: Path, model: Any) 
     assert len(pair.source.layers[1]) == len(pair.source.sentence.pieces)
     assert len(pair.source.of_words()) == 6
     assert [*pair.target.tree(1).leaves()] == ["der", "Hund", "sieht", "."]
+    assert str(pair.target.tree(1)).startswith("(X ")
     with pytest.raises(DataError, match="no distances of layer 3; there are distances of 1, 2"):
         pair.source.tree(3)
     with pytest.raises(DataError, match="measures no syntactic distances"):
         model.distances(["the dog"])
     with pytest.raises(DataError, match="no dependency heads"):
         gated.parse(["the dog"], ["der Hund"])
+
+
+@pytest.mark.parametrize(
+    ("arch", "call", "sides"),
+    [
+        ("transformer_lpsi", "distances", [True, True]),
+        ("transformer_syncattn", "parse", [True, True]),
+        ("transformer_lisa", "parse", [True, False]),
+        ("transformer_lisa", "distances", None),
+        ("transformer_syncattn", "distances", None),
+        ("transformer_lpsi", "parse", None),
+    ],
+)
+def test_an_empty_sentence_has_what_others_have(
+    small_corpus: Corpus, tmp_path: Path, arch: str, call: str, sides: list[bool] | None
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "model.pt", arch)
+    model = syncattn_fairseq.load(path, small_corpus.data, subwords=small_corpus.subwords)
+    for sentences in ([""], ["the dog", ""]):
+        if sides is None:
+            with pytest.raises(DataError, match="the model (has no dependency|measures no)"):
+                getattr(model, call)(sentences)
+            continue
+        for pair in getattr(model, call)(sentences):
+            assert [found is not None for found in (pair.source, pair.target)] == sides
+        assert not pair.source.sentence.pieces
+        assert not (pair.source.tree() if call == "distances" else pair.source.tree)
+
+
+def test_what_is_no_list_of_texts_is_refused(model: Any) -> None:
+    for wrong in ("the dog", ["the dog", None]):
+        with pytest.raises(TypeError, match="expected a list of sentences, got "):
+            model.translate(wrong)
+        with pytest.raises(TypeError, match="expected a list of translations, got "):
+            model.parse(["the dog", "a cat"], wrong)
+    assert len(model.parse(iter(["the dog", "a cat"]))) == 2
+
+
+@pytest.mark.parametrize("name", ["beam", "batch_size"])
+@pytest.mark.parametrize("value", [0, -1, "5", 2.0])
+def test_impossible_sizes_are_refused(model: Any, name: str, value: Any) -> None:
+    before = getattr(model, name)
+    try:
+        setattr(model, name, value)
+        with pytest.raises(DataError, match=f"^{name} {value!r}: give a whole number from 1$"):
+            model.translate(["the dog"])
+    finally:
+        setattr(model, name, before)
+
+
+def test_the_plugin_of_the_training_is_imported(
+    small_corpus: Corpus, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = torch.load(path, weights_only=False)
+    state["cfg"]["common"]["user_dir"] = "own_plugin_of_a_test"
+    torch.save(state, tmp_path / "model.pt")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"model.pt: was trained with a plugin .* no such folder"):
+        syncattn_fairseq.load("model.pt", small_corpus.data, subwords=small_corpus.subwords)
+    (tmp_path / "own_plugin_of_a_test").mkdir()
+    (tmp_path / "own_plugin_of_a_test" / "__init__.py").touch()
+    syncattn_fairseq.load("model.pt", small_corpus.data, subwords=small_corpus.subwords)
+    assert "own_plugin_of_a_test" in sys.modules
 
 
 def test_an_ensemble_agrees_with_itself(small_corpus: Corpus, path: Path, model: Any) -> None:
@@ -175,7 +241,7 @@ def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: P
     fails("not a model", tmp_path)
     fails("PyTorch cannot load it", subwords, data)
     fails("no dictionaries", path, tmp_path)
-    fails("subwords=FILE", path, data)
+    fails("no subword model is in its folder; name one", path, data)
     fails("not a sentencepiece model", path, data, subwords=_file(tmp_path, b"\nnothing"))
     fails(
         "marks subwords as subword_nmt",

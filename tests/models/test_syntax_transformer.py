@@ -313,7 +313,7 @@ def test_one_head_can_be_shown_in_the_place_of_the_mean() -> None:
         torch.testing.assert_close(torch.stack(heads).mean(0), mean)
         model.decoder.show_head(None)
         torch.testing.assert_close(model(**batch, alignment_layer=layer)[1]["attn"][0], mean)
-    with pytest.raises(DataError, match="--alignment-head 3: a decoder layer has heads 1 to 2"):
+    with pytest.raises(DataError, match="^head 3: a decoder layer has heads 1 to 2"):
         model.decoder.show_head(3)
 
 

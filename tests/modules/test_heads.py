@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import fields
+from typing import Any
 
 import pytest
 import torch
@@ -48,6 +49,30 @@ def test_the_convolution_of_distances_starts_as_a_linear_layer_does() -> None:
     limit = torch.nn.Linear(4 * 64, 8).weight.abs().max().item()
     assert heads.weight.abs().max().item() == pytest.approx(limit, rel=0.01)
     assert heads.weight.min() < -0.99 * limit and heads.weight.max() > 0.99 * limit
+
+
+def test_only_heads_that_attend_as_ordinary_ones_fold() -> None:
+    class Biased(Heads):
+        def bias(self, query: Any, key: Any, scope: Any) -> Any:
+            return None
+
+    class Turned(Heads):
+        def rewrite_query(self, weight: Any, bias: Any) -> Any:
+            return -weight, -bias
+
+    class Attending(Turned):
+        def attend(self, query: Any, key: Any, value: Any, scope: Any) -> Any:
+            return value
+
+    class Below(Attending):
+        pass
+
+    assert [kind.folds for kind in (Biased, Turned, Attending, Below)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_ordinary_heads_have_nothing_to_show() -> None:

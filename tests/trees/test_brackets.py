@@ -165,3 +165,10 @@ def test_a_part_of_speech_is_no_binarisation() -> None:
     tree = parse_tree("(@NP (N a) (@ @) (@NP (N b) (@NP (N c) (N d))))")
     assert tree is not None
     assert remove_binarisation(tree) == parse_tree("(@NP (N a) (@ @) (N b) (N c) (N d))")
+
+
+def test_a_tree_is_written_in_brackets() -> None:
+    line = "(S (NP the man) (VP sleeps (PP at -LRB- home -RRB-)))"
+    tree = parse_tree(line)
+    assert str(tree).replace(" )", ")") == line
+    assert str(Tree("X", ["(", "b"])).replace(" )", ")") == "(X -LRB- b)"

@@ -55,7 +55,7 @@ class SyncAttentionTerm(Term):
         if self.eos is not None:
             masked = masked | sample["target"].eq(self.eos)
         loss = self.compare(target, projected, masked)
-        return loss, {self.name: loss.detach()}
+        return loss, {}
 
     @staticmethod
     def compare(target: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:

@@ -41,7 +41,9 @@ class Term(ABC):
 
     @abstractmethod
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Compute the loss and numbers to log, all summed over the batch and left on the device.
+        """Compute the loss, and more numbers to log, all summed over the batch and on the device.
+
+        The criterion multiplies the loss by its weight, and logs it without.
 
         Args:
             extra: what the model returned besides its scores.

@@ -60,7 +60,6 @@ class GatedHeads(Heads):
     title = "gated"
     option = "distance_layers"
     shown = "distances"
-    folds = False
 
     def __init__(
         self,

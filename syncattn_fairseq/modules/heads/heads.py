@@ -106,8 +106,14 @@ class Heads(Part, nn.Module):
     shown: ClassVar[str | None] = None
     #: Whether they need a syntactic loss to learn syntax.
     supervised: ClassVar[bool] = False
-    #: Whether they are ordinary heads except for :meth:`rewrite_query` and can be exported as such.
+    #: Whether they are ordinary heads except for :meth:`rewrite_query` and can be exported as such;
+    #: by default, if their class overrides neither :meth:`attend` nor :meth:`bias`.
     folds: bool = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not {"attend", "bias"}.isdisjoint(vars(cls)) and "folds" not in vars(cls):
+            cls.folds = False
 
     def __init__(self, count: int, head_dim: int, view: BatchView) -> None:
         super().__init__()

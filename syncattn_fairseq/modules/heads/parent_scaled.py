@@ -84,7 +84,6 @@ class ParentScaledHeads(Heads):
     place = "last"
     option = "pascal_heads"
     encoder_layers = "pascal_layers"
-    folds = False
 
     def __init__(
         self,

@@ -61,7 +61,6 @@ class RelativeDepthHeads(Heads):
     Options = RelativeDepthOptions
     title = "relative-depth"
     option = encoder_layers = "relative_depth_layers"
-    folds = False
 
     def __init__(self, count: int, head_dim: int, view: BatchView, limit: int = 8) -> None:
         super().__init__(count, head_dim, view)

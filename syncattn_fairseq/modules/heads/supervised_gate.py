@@ -72,7 +72,6 @@ class SupervisedGateHeads(Heads):
     Options = SupervisedGateOptions
     title = "gated (supervised)"
     option = encoder_layers = "supervised_gate_layers"
-    folds = False
 
     def __init__(
         self, count: int, head_dim: int, view: BatchView, temperature: float = 10.0

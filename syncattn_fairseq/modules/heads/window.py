@@ -37,7 +37,6 @@ class WindowHeads(Heads):
     Options = WindowOptions
     title = "window"
     option = encoder_layers = "local_layers"
-    folds = False
 
     def __init__(self, count: int, head_dim: int, view: BatchView, window: int = 2) -> None:
         super().__init__(count, head_dim, view)
