@@ -208,9 +208,12 @@ class AnnotatedText:
         values = self.annotation.of_line(line, self.values, number)
         words = join_subwords(text.split(), self.scheme)
         if len(values) != len(words):
+            spaces = sorted({f"U+{ord(c):04X}" for c in plain or text if c.isspace() and c != " "})
+            hint = f"; parsers split words at {', '.join(spaces)}, write spaces there"
             raise BadParse(
                 f"wrong number of {name}",
-                f"{len(values)} {name}, but {len(words)} words in {self.text} ({self.scheme})",
+                f"{len(values)} {name}, but {len(words)} words in {self.text} ({self.scheme})"
+                + (hint if spaces else ""),
             )
         self.annotation.check(values)
         if self.words:

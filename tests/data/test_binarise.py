@@ -300,6 +300,15 @@ def test_white_space_inside_a_word_is_not_a_difference(tmp_path: Path, space: st
     write(tmp_path, f"▁a{space} b ▁½\n", "2 0\n", f"a{space}b ½\n", scheme="sentencepiece").check()
 
 
+def test_white_space_that_parsers_split_words_at_is_named(tmp_path: Path) -> None:
+    source = write(tmp_path, "▁10\u00a0000 ▁b\n", "2 0 2\n", scheme="sentencepiece")
+    with pytest.raises(DataError, match=r"3 heads, but 2 words .*; parsers split words at U\+00A0"):
+        source.check()
+    plain = write(tmp_path, "▁10 ▁b\n", "2 0 2\n", scheme="sentencepiece")
+    with pytest.raises(DataError, match=r"2 words in [^;]*\(sentencepiece\); correct it"):
+        plain.check()
+
+
 def test_the_mark_that_is_replaced_in_pieces_is_not_a_difference(tmp_path: Path) -> None:
     write(tmp_path, "▁a_b ▁_\n", "2 0\n", "a▁b ▁\n", scheme="sentencepiece").check()
 
