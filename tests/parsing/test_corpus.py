@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -188,6 +189,51 @@ def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
         convert_parsed(run.text, parsed, "conllu", run.outputs)
     convert_parsed(run.text, parsed, "conllu", run.outputs, overwrite=True)
     assert ours.read_text() == "\n" * len(LINES)
+
+
+def test_unfinished_work_overwrites_no_other_file(run: Run) -> None:
+    run(stop_after=2)
+    theirs = run.text.with_name("gold.labels")
+    theirs.write_text("mine\n")
+    run.outputs["labels"] = theirs
+    with pytest.raises(DataError, match="gold.labels: already exists"):
+        run()
+    assert theirs.read_text() == "mine\n"
+    del run.outputs["labels"]
+    assert run() == [2, 3, 4, 5]
+
+
+def test_output_of_ours_is_made_again_after_a_stop(run: Run) -> None:
+    run()
+    run.source = ChainSource({"version": "2"})
+    run(stop_after=2)
+    assert run() == [2, 3, 4, 5]
+
+
+def test_what_a_merge_that_was_stopped_has_written_is_ours(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.outputs["labels"] = run.text.with_name("labels")
+    heads = run.outputs["heads"]
+    replace = os.replace
+
+    def stop_after_labels(source: Path, target: Path) -> None:
+        replace(source, target)
+        if target.name == "labels":
+            raise DataError("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", stop_after_labels)
+        run()
+    assert not heads.exists()
+    heads.write_text("mine\n")
+    with pytest.raises(DataError, match="heads: already exists"):
+        run()
+    heads.unlink()
+    run.source = ChainSource({"version": "2"})
+    assert run(stop_after=2) == [0, 1]
+    assert run() == [2, 3, 4, 5]
+    assert heads.read_text().splitlines() == HEADS
 
 
 def test_what_was_made_for_another_text_is_made_again(run: Run) -> None:
