@@ -80,8 +80,9 @@ def parse_corpus(
                 raise
         stale = _explain_staleness(manifest, made, outputs) if made else ""
         if made and not stale:
-            say(f"{output}: up to date, nothing to do")
             shutil.rmtree(folder)
+            _check_parsed(outputs[HEADS], made.report, min_parsed)
+            say(f"{output}: up to date, nothing to do")
             return made.report, 0.0
         if made:
             say(f"{output}: made again: {stale}")

@@ -328,3 +328,6 @@ def test_too_few_parses_are_not_written(tmp_path: Path) -> None:
         run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.4, say=said.append
     )
     assert report.empty.total() == 36 and "6 of 6 shards are already finished" in said[0]
+    with pytest.raises(DataError, match="heads: only 24 of 60 sentences have a parse"):
+        parse_corpus(run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.5)
+    assert run.outputs["heads"].exists() and not run.shards.exists()
