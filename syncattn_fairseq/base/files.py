@@ -165,7 +165,7 @@ def _is_stream(path: Path) -> bool:
 
 def _remove_leftovers(target: Path) -> None:
     """Remove temporary files of ``target`` whose writers were killed."""
-    for path in target.parent.glob(f".{escape(target.name)}.*.tmp"):
+    for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):  # locked, gone, or on a file system without locks
             descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
             try:

@@ -166,9 +166,11 @@ def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
     killed += "    path.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
     subprocess.run([sys.executable, "-c", killed, path])
     assert len(list(tmp_path.iterdir())) == 1 and not path.exists()
-    (tmp_path / ".other.1.tmp").touch()
+    others = [".other.0123abcd.tmp", ".out.en.0123abcd.tmp", ".out.my.notes.tmp"]
+    for name in others:
+        (tmp_path / name).touch()
     write(path)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.1.tmp", "out"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [*others, "out"]
 
 
 def test_the_temporary_file_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
