@@ -11,7 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import hash_file, locked, read_lines, replacing
+from ..base.files import hash_file, locked, read_lines, remove_locked, replacing
 from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS
@@ -69,18 +69,19 @@ def parse_corpus(
     shards, sha256 = plan_shards(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
     manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
     busy = f"{output}: another syncattn-parse is writing it; wait until it ends, or stop it"
-    with locked(folder / "lock", busy):
+    lock = folder / "lock"
+    with locked(lock, busy):
         made, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
         if not overwrite:
             try:
                 _check_unmade(outputs, *(some.outputs for some in (made, unfinished) if some))
             except DataError:
                 if unfinished is None:
-                    shutil.rmtree(folder)
+                    remove_locked(lock)
                 raise
         stale = _explain_staleness(manifest, made, outputs) if made else ""
         if made and not stale:
-            shutil.rmtree(folder)
+            remove_locked(lock)
             _check_parsed(outputs[HEADS], made.report, min_parsed)
             say(f"{output}: up to date, nothing to do")
             return made.report, 0.0
@@ -99,7 +100,7 @@ def parse_corpus(
         seconds = time.monotonic() - began
         finished = _merge(task, manifest, outputs, min_parsed)
         finished.write(record)
-        shutil.rmtree(folder)
+        remove_locked(lock)
     return finished.report, left / seconds if missing else 0.0
 
 
