@@ -106,7 +106,7 @@ class Command(ParserSource):
 class ExternalParser(Parser):
     """Sends sentences through a command; restarts it after the point where it breaks off.
 
-    Words must not contain white space.
+    Sentences with white space in a word get no parse: the command would see several words.
 
     Args:
         command: started once per call, for all its sentences.
@@ -117,7 +117,13 @@ class ExternalParser(Parser):
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """See ``Parser``."""
-        return parse_in_halves(self._parse, sentences, [range(len(sentences))])
+        whole = []
+        for index, words in enumerate(sentences):
+            if " ".join(words).split() == list(words):
+                whole.append(index)
+            else:
+                yield index, BadParse("white space in words", "there is white space in a word")
+        yield from parse_in_halves(self._parse, sentences, [whole] if whole else [])
 
     def _parse(self, sentences: Sentences) -> Iterator[Parse | BadParse]:
         lines = [" ".join(words) for words in sentences]

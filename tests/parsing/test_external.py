@@ -85,6 +85,13 @@ def test_a_sentence_that_is_left_out_gets_no_other_s_parse(program: str) -> None
     assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
 
 
+def test_words_with_white_space_have_no_parse(program: str) -> None:
+    sentences = [["New\u00a0York", "sleeps"], ["a", "b"], ["a b", "\u3000"]]
+    parser = ExternalParser(Command.from_user(program, "conllu"))
+    assert parser(sentences) == [None, chain(["a", "b"]), None]
+    assert parser(sentences[:1]) == [None]
+
+
 def test_a_command_that_does_not_work_says_what_it_said() -> None:
     command = Command.from_user("cat /no/such/file", "conllu")
     with pytest.raises(DataError, match="status 1: cat: /no/such/file: No such file"):
