@@ -106,10 +106,23 @@ def test_another_format_is_noticed() -> None:
 def test_program_and_files_of_a_command_are_known(program: str, tmp_path: Path) -> None:
     files = Command.from_user(program, "conllu").files()
     assert files == [Path(sys.executable), tmp_path / "chain's program.py"]
-    with pytest.raises(DataError, match="udpipe-2000: no such program"):
-        Command.from_user("udpipe-2000 --parse", "conllu").files()
     with pytest.raises(DataError, match="No closing quotation"):
         Command.from_user("udpipe 'model", "conllu")
+
+
+def test_a_command_may_be_any_that_the_shell_runs(program: str, tmp_path: Path) -> None:
+    script = tmp_path / "chain's program.py"
+    for command in (f"LC_ALL=C {program}", f"cd .. && {program}", f"set -e; {program}"):
+        made = Command.from_user(command, "conllu")
+        assert script in made.files()
+        assert outcomes(made, [["a", "b"]]) == [chain(["a", "b"])]
+
+
+def test_a_missing_program_is_one_line() -> None:
+    command = Command.from_user("udpipe-2000 --parse", "conllu")
+    assert command.files() == []
+    with pytest.raises(DataError, match=r"^udpipe-2000 --parse: .*127: .*udpipe-2000.*not found;"):
+        outcomes(command, [["word"]])
 
 
 def test_eda_gets_the_words_with_the_tags_of_kytea(
