@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from stat import S_ISREG
 
 from tqdm import tqdm
 
@@ -63,6 +64,7 @@ def parse_corpus(
     for path in outputs.values():
         if not path.parent.is_dir():
             raise DataError(f"{path.parent}: no such folder; make it first")
+    _check_text(text)
     text = text.resolve()
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
@@ -102,6 +104,13 @@ def parse_corpus(
         finished.write(record)
         remove_locked(lock)
     return finished.report, left / seconds if missing else 0.0
+
+
+def _check_text(text: Path) -> None:
+    if not S_ISREG(text.stat().st_mode):
+        raise DataError(
+            f"{text}: not a regular file; the text is read more than once, so save it first"
+        )
 
 
 def _check_unmade(outputs: Mapping[str, Path], *made: Mapping[str, str]) -> None:
@@ -215,9 +224,10 @@ def convert_parsed(
         the report on the output, and the words taken per second.
 
     Raises:
-        DataError: a line is not in the format, an output exists already, or too few sentences have
-            a parse.
+        DataError: a line is not in the format, an output exists already, too few sentences have a
+            parse, or the text is a pipe.
     """
+    _check_text(text)
     if not overwrite:
         _check_unmade(outputs)
     began = time.monotonic()

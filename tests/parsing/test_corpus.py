@@ -251,6 +251,20 @@ def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) ->
     assert [path.name for path in run.text.parent.iterdir()] == ["text"]
 
 
+def test_a_text_from_a_pipe_is_refused(run: Run) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"a text\n")
+    os.close(writer)
+    pipe = Path(f"/dev/fd/{reader}")
+    message = f"^{pipe}: not a regular file; .* save it first$"
+    with pytest.raises(DataError, match=message):
+        parse_corpus(pipe, run.outputs, run.source, 9, lambda *_: None)
+    with pytest.raises(DataError, match=message):
+        convert_parsed(pipe, run.text, "conllu", run.outputs)
+    os.close(reader)
+    assert [path.name for path in run.text.parent.iterdir()] == ["text"]
+
+
 def test_failures_have_the_numbers_of_their_lines(run: Run) -> None:
     lines = [*LINES, "fail one", *LINES, "fail two"]
     run.text.write_text("".join(f"{line}\n" for line in lines))
