@@ -165,7 +165,7 @@ def _is_stream(path: Path) -> bool:
 
 def _remove_leftovers(target: Path) -> None:
     """Remove temporary files of ``target`` whose writers were killed."""
-    for path in target.parent.glob(f".{escape(target.name)}.*.tmp"):
+    for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):  # locked, gone, or on a file system without locks
             descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
             try:
@@ -181,15 +181,21 @@ def locked(path: Path, busy: str) -> Iterator[None]:
 
     Args:
         path: the file to lock, made with its folder if it does not exist. The block may remove
-            both.
+            both with `remove_locked`.
         busy: the error message if another process is in the block.
 
     Raises:
         DataError: another process is in the block.
     """
     while True:
-        path.parent.mkdir(exist_ok=True)
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            with suppress(FileExistsError):
+                path.parent.mkdir()
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        except FileNotFoundError:
+            if path.parent.is_symlink() or not path.parent.parent.exists():
+                raise
+            continue  # removed before we opened it
         try:
             _lock(descriptor, busy)
             if os.fstat(descriptor).st_nlink:  # otherwise removed before we got the lock
@@ -197,6 +203,21 @@ def locked(path: Path, busy: str) -> Iterator[None]:
                 return
         finally:
             os.close(descriptor)
+
+
+def remove_locked(lock: Path) -> None:
+    """Remove the folder of a lock that this process holds.
+
+    The lock goes last: without it, other processes may enter. Then their folder stays.
+    """
+    for path in list(lock.parent.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != lock:
+            path.unlink()
+    lock.unlink()
+    with suppress(OSError):
+        lock.parent.rmdir()
 
 
 def _lock(descriptor: int, busy: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import DataError
-from .files import locked
+from .files import locked, remove_locked
 
 _UNFINISHED = ".unfinished"
 
@@ -31,9 +31,9 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
     existed = folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / _UNFINISHED
-    files, complete = unfinished / "files", unfinished / "complete"
+    files, complete, lock = (unfinished / name for name in ("files", "complete", "lock"))
     try:
-        with locked(unfinished / "lock", f"{folder}: another process is filling it; wait for it"):
+        with locked(lock, f"{folder}: another process is filling it; wait for it"):
             if complete.exists():
                 _move(complete, folder)
                 say(f"{folder}: moved the remaining files of a run that did not end")
@@ -46,10 +46,11 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
                 _move(complete, folder)
             finally:
                 if not complete.exists():  # or the next run moves what is left
-                    shutil.rmtree(unfinished)
+                    remove_locked(lock)
     finally:
-        if not existed and not any(folder.iterdir()):
-            folder.rmdir()
+        if not existed:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
 @contextmanager
@@ -66,15 +67,15 @@ def making(folder: Path) -> Iterator[Path]:
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = folder.with_name(f".{folder.name}{_UNFINISHED}")
-    files = unfinished / "files"
-    with locked(unfinished / "lock", f"{folder}: another process is making it; wait for it"):
+    files, lock = unfinished / "files", unfinished / "lock"
+    with locked(lock, f"{folder}: another process is making it; wait for it"):
         try:
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir()
             yield files
             files.rename(folder)
         finally:
-            shutil.rmtree(unfinished)
+            remove_locked(lock)
 
 
 def _check_places(files: Path, folder: Path) -> None:

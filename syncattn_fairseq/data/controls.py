@@ -16,7 +16,10 @@ from .subwords import CONTINUATION
 
 
 def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Permute the heads of a sentence's words. A word may keep its own: one does on average.
+    """Permute the heads of a sentence's words.
+
+    A word may keep its own, or get the equal one of a sibling: about a quarter of the words of the
+    built-in corpus do.
 
     Args:
         marks: ``(n,)``, of one sentence (:mod:`.subwords`).

@@ -13,7 +13,9 @@ from ..data.parses import check_tree
 
 
 def find_best_heads(scores: np.ndarray) -> list[int]:
-    """Return the heads of the best tree with one root, the same as Stanza's search.
+    """Return the heads of the best tree with one root, as Stanza's search does.
+
+    Where several trees have exactly the best score, the two may return different ones.
 
     That search (Chu-Liu/Edmonds with reweighted root arcs, Stanojević and Cohen 2021) takes
     milliseconds even where there is nothing to decide. Two answers are found faster and are the
@@ -43,7 +45,7 @@ def _is_tree(heads: list[int]) -> bool:
 
 
 def make_predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
-    """Return a faster ``predict`` for Stanza's ``GraphParser``, with the same result.
+    """Return a faster ``predict`` for Stanza's ``GraphParser``, with the same result but for ties.
 
     Labels are computed for the arcs of the tree only, not for every pair of words.
 

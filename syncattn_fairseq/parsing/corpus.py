@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from stat import S_ISREG
 
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import hash_file, locked, read_lines, replacing
+from ..base.files import hash_file, locked, read_lines, remove_locked, replacing
 from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS
@@ -63,32 +64,33 @@ def parse_corpus(
     for path in outputs.values():
         if not path.parent.is_dir():
             raise DataError(f"{path.parent}: no such folder; make it first")
+    _check_text(text)
     text = text.resolve()
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
     shards, sha256 = plan_shards(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
     manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
     busy = f"{output}: another syncattn-parse is writing it; wait until it ends, or stop it"
-    with locked(folder / "lock", busy):
-        made = Manifest.read(record)
-        if (
-            not overwrite and Manifest.read(folder / "manifest.json") is None
-        ):  # else unfinished work of ours
+    lock = folder / "lock"
+    with locked(lock, busy):
+        made, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
+        if not overwrite:
             try:
-                _check_unmade(outputs, made.outputs if made else {})
+                _check_unmade(outputs, *(some.outputs for some in (made, unfinished) if some))
             except DataError:
-                shutil.rmtree(folder)
+                if unfinished is None:
+                    remove_locked(lock)
                 raise
         stale = _explain_staleness(manifest, made, outputs) if made else ""
         if made and not stale:
+            remove_locked(lock)
+            _check_parsed(outputs[HEADS], made.report, min_parsed)
             say(f"{output}: up to date, nothing to do")
-            shutil.rmtree(folder)
             return made.report, 0.0
         if made:
             say(f"{output}: made again: {stale}")
         task = ShardTask(text, folder, source, max_words, tuple(outputs))
         missing = _find_missing(manifest, folder, say)
-        record.unlink(missing_ok=True)
         began = time.monotonic()
         total, left = (sum(shard.words for shard in some) for some in (shards, missing))
         if missing:
@@ -98,21 +100,28 @@ def parse_corpus(
             with bar:
                 execute(task, missing, bar.update)
         seconds = time.monotonic() - began
-        report = _merge(task, shards, outputs, min_parsed)
-        manifest.finished(_hash_outputs(outputs), report).write(record)
-        shutil.rmtree(folder)
-    return report, left / seconds if missing else 0.0
+        finished = _merge(task, manifest, outputs, min_parsed)
+        finished.write(record)
+        remove_locked(lock)
+    return finished.report, left / seconds if missing else 0.0
 
 
-def _check_unmade(outputs: Mapping[str, Path], made: Mapping[str, str]) -> None:
+def _check_text(text: Path) -> None:
+    if not S_ISREG(text.stat().st_mode):
+        raise DataError(
+            f"{text}: not a regular file; the text is read more than once, so save it first"
+        )
+
+
+def _check_unmade(outputs: Mapping[str, Path], *made: Mapping[str, str]) -> None:
     """Refuse to overwrite files that were not made here.
 
     Args:
         outputs: the files to be written, by kind.
-        made: checksums of the files made here, by kind.
+        made: checksums of the files made here, by kind; of each run.
     """
     for kind, path in outputs.items():
-        if path.is_file() and (kind not in made or hash_file(path) != made[kind]):
+        if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in made]:
             raise DataError(
                 f"{path}: already exists, and was not made by this command or was changed since; "
                 "move it away, or give --overwrite"
@@ -155,7 +164,8 @@ def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) 
             say(f"{folder}: {stale} finished shards are parsed again: {cause}")
     for entry in finished - {shard.folder(folder) for shard in usable}:
         shutil.rmtree(entry)
-    manifest.write(path)
+    # After a kill inside a merge, the checksums still tell which outputs are ours.
+    manifest.finished(earlier.outputs if earlier else {}, manifest.report).write(path)
     if usable:
         say(f"{folder}: {len(usable)} of {len(manifest.shards)} shards are already finished")
     return [shard for shard in manifest.shards if shard not in usable]
@@ -171,19 +181,25 @@ def _check_parsed(where: Path, report: Report, least: float) -> None:
 
 
 def _merge(
-    task: ShardTask, shards: list[Shard], outputs: Mapping[str, Path], min_parsed: float
-) -> Report:
+    task: ShardTask, manifest: Manifest, outputs: Mapping[str, Path], min_parsed: float
+) -> Manifest:
+    """Write the outputs; their checksums are stored with the shards before any is in place."""
     report = Report()
-    for shard in shards:
+    for shard in manifest.shards:
         report.add(task.report(shard))
     _check_parsed(outputs[HEADS], report, min_parsed)
+    sums = {}
     with ExitStack() as stack:
         for kind, path in outputs.items():
-            with stack.enter_context(replacing(path)).open("wb") as whole:
-                for shard in shards:
+            temporary = stack.enter_context(replacing(path))
+            with temporary.open("wb") as whole:
+                for shard in manifest.shards:
                     with (shard.folder(task.shards) / kind).open("rb") as part:
                         shutil.copyfileobj(part, whole)
-    return report
+            sums[kind] = hash_file(temporary)
+        finished = manifest.finished(sums, report)
+        finished.write(task.shards / "manifest.json")
+    return finished
 
 
 def convert_parsed(
@@ -208,11 +224,12 @@ def convert_parsed(
         the report on the output, and the words taken per second.
 
     Raises:
-        DataError: a line is not in the format, an output exists already, or too few sentences have
-            a parse.
+        DataError: a line is not in the format, an output exists already, too few sentences have a
+            parse, or the text is a pipe.
     """
+    _check_text(text)
     if not overwrite:
-        _check_unmade(outputs, {})
+        _check_unmade(outputs)
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
     outcomes = match_parses(read_lines(text), analyses, str(parsed))

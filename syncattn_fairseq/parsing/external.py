@@ -70,7 +70,7 @@ class Command(ParserSource):
 
     @classmethod
     def from_user(cls, command: str, output_format: str) -> Command:
-        """Take a user's command: its first word is a program, others may be file names.
+        """Take a user's command: its first word may be a program, others may be file names.
 
         Raises:
             DataError: a quote is not closed.
@@ -79,8 +79,9 @@ class Command(ParserSource):
             words = shlex.split(command)
         except ValueError as error:
             raise DataError(f"--command {command!r}: {error}") from None
-        files = tuple(word for word in words[1:] if Path(word).is_file())
-        return cls(command, output_format, tuple((name, "") for name in words[:1]), files)
+        programs = [path for path in map(shutil.which, words[:1]) if path]
+        files = [word for word in words[1:] if Path(word).is_file()]
+        return cls(command, output_format, models=(*programs, *files))
 
     def files(self) -> list[Path]:
         """See `ParserSource`."""
@@ -88,9 +89,7 @@ class Command(ParserSource):
         for program, advice in self.programs:
             path = shutil.which(program)
             if path is None:
-                raise DataError(
-                    f"{program}: no such program; {advice or 'install it, or add it to PATH'}"
-                )
+                raise DataError(f"{program}: no such program; {advice}")
             found.append(Path(path))
         return [*found, *map(Path, self.models)]
 
@@ -106,7 +105,7 @@ class Command(ParserSource):
 class ExternalParser(Parser):
     """Sends sentences through a command; restarts it after the point where it breaks off.
 
-    Words must not contain white space.
+    Sentences with white space in a word get no parse: the command would see several words.
 
     Args:
         command: started once per call, for all its sentences.
@@ -117,7 +116,13 @@ class ExternalParser(Parser):
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """See ``Parser``."""
-        return parse_in_halves(self._parse, sentences, [range(len(sentences))])
+        whole = []
+        for index, words in enumerate(sentences):
+            if " ".join(words).split() == list(words):
+                whole.append(index)
+            else:
+                yield index, BadParse("white space in words", "there is white space in a word")
+        yield from parse_in_halves(self._parse, sentences, [whole] if whole else [])
 
     def _parse(self, sentences: Sentences) -> Iterator[Parse | BadParse]:
         lines = [" ".join(words) for words in sentences]
@@ -137,9 +142,16 @@ class ExternalParser(Parser):
                 yield from self._read(lines, process.stdout)
             except (DataError, _BrokenOffError) as error:
                 process.stdout.read()  # otherwise it may wait for us
-                if isinstance(error, DataError) and process.wait() == 0:
+                status = process.wait()
+                if isinstance(error, DataError) and status == 0:
                     raise
-                raise RuntimeError(_describe_ending(process, said)) from None
+                ending = _describe_ending(process, said)
+                if status in (126, 127):  # the shell cannot run it
+                    raise DataError(
+                        f"{self.command.command}: {ending}; correct the command, or install what "
+                        "it needs"
+                    ) from None
+                raise RuntimeError(ending) from None
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)

@@ -71,8 +71,8 @@ class Parser(ABC):
             sentences: words may contain any character, even spaces.
 
         Returns:
-            For each sentence, in order, a tree over exactly its words, or None if it is empty, has
-            an empty word or more than ``MAX_WORDS`` words, or the parser fails on it.
+            For each sentence, in order, a parse with one head for each of its words, or None if it
+            is empty, has an empty word or more than ``MAX_WORDS`` words, or the parser fails on it.
         """
         parses: list[Parse | None] = [None] * len(sentences)
         indices = [
@@ -81,7 +81,7 @@ class Parser(ABC):
             if words and all(words) and len(words) <= MAX_WORDS
         ]
         for index, found in self.analyse([sentences[index] for index in indices]):
-            if isinstance(found, Parse):
+            if isinstance(found, Parse) and len(found.heads) == len(sentences[indices[index]]):
                 parses[indices[index]] = found
         return parses
 

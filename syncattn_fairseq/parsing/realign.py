@@ -169,7 +169,9 @@ def _carry_over(
             parse.heads.append(word + 1)
             parse.labels.append(INNER_LABEL)
         else:
-            top = min(members[block], key=lambda member: _measure_depth(heads, member))
+            top, *others = members[block]
+            if others:
+                top = min(members[block], key=lambda member: _measure_depth(heads, member))
             head = heads[top]
             parse.heads.append(last[theirs[head - 1]] if head else 0)
             parse.labels.append(labels[top])

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,6 +22,7 @@ from syncattn_fairseq.base.files import (
     locked,
     read_gzipped_lines,
     read_lines,
+    remove_locked,
     replacing,
 )
 
@@ -166,9 +169,11 @@ def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
     killed += "    path.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
     subprocess.run([sys.executable, "-c", killed, path])
     assert len(list(tmp_path.iterdir())) == 1 and not path.exists()
-    (tmp_path / ".other.1.tmp").touch()
+    others = [".other.0123abcd.tmp", ".out.en.0123abcd.tmp", ".out.my.notes.tmp"]
+    for name in others:
+        (tmp_path / name).touch()
     write(path)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.1.tmp", "out"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [*others, "out"]
 
 
 def test_the_temporary_file_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
@@ -199,3 +204,48 @@ def test_only_one_process_at_a_time(tmp_path: Path) -> None:
         assert path.exists()
     with pytest.raises(BlockingIOError), locked(path, "busy"):
         raise BlockingIOError  # of the block
+
+
+def test_a_lock_that_is_removed_before_it_is_opened_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "folder" / "lock"
+    mkdir, removed = Path.mkdir, []
+
+    def mkdir_in_vain(folder: Path) -> None:
+        mkdir(folder)
+        if not removed:
+            folder.rmdir()
+            removed.append(folder)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir_in_vain)
+    with locked(path, "busy"):
+        assert path.exists() and removed == [path.parent]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    for folder in ("link", "no/folder"):
+        with pytest.raises(FileNotFoundError), locked(tmp_path / folder / "lock", "busy"):
+            pass
+
+
+def test_the_lock_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, unlink = tmp_path / "folder" / "lock", os.unlink
+
+    def unlink_and_enter(path: Path, **options: Any) -> None:
+        unlink(path, **options)
+        if not lock.exists():
+            assert not list(lock.parent.iterdir())
+            others.enter_context(locked(lock, "busy"))
+            (lock.parent / "theirs").touch()
+
+    with ExitStack() as others, locked(lock, "busy"):
+        for number in range(9):
+            (lock.parent / f"folder {number}").mkdir()
+            (lock.parent / f"folder {number}" / "file").touch()
+            (lock.parent / f"file {number}").touch()
+        (lock.parent / "link").symlink_to(tmp_path)
+        monkeypatch.setattr(os, "unlink", unlink_and_enter)
+        remove_locked(lock)
+        assert sorted(path.name for path in lock.parent.iterdir()) == ["lock", "theirs"]

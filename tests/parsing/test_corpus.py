@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -190,6 +191,51 @@ def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
     assert ours.read_text() == "\n" * len(LINES)
 
 
+def test_unfinished_work_overwrites_no_other_file(run: Run) -> None:
+    run(stop_after=2)
+    theirs = run.text.with_name("gold.labels")
+    theirs.write_text("mine\n")
+    run.outputs["labels"] = theirs
+    with pytest.raises(DataError, match="gold.labels: already exists"):
+        run()
+    assert theirs.read_text() == "mine\n"
+    del run.outputs["labels"]
+    assert run() == [2, 3, 4, 5]
+
+
+def test_output_of_ours_is_made_again_after_a_stop(run: Run) -> None:
+    run()
+    run.source = ChainSource({"version": "2"})
+    run(stop_after=2)
+    assert run() == [2, 3, 4, 5]
+
+
+def test_what_a_merge_that_was_stopped_has_written_is_ours(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.outputs["labels"] = run.text.with_name("labels")
+    heads = run.outputs["heads"]
+    replace = os.replace
+
+    def stop_after_labels(source: Path, target: Path) -> None:
+        replace(source, target)
+        if target.name == "labels":
+            raise DataError("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", stop_after_labels)
+        run()
+    assert not heads.exists()
+    heads.write_text("mine\n")
+    with pytest.raises(DataError, match="heads: already exists"):
+        run()
+    heads.unlink()
+    run.source = ChainSource({"version": "2"})
+    assert run(stop_after=2) == [0, 1]
+    assert run() == [2, 3, 4, 5]
+    assert heads.read_text().splitlines() == HEADS
+
+
 def test_what_was_made_for_another_text_is_made_again(run: Run) -> None:
     run()
     run.text.write_text("another text\n")
@@ -202,6 +248,20 @@ def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) ->
     run.outputs["labels"] = run.text.parent / "nowhere" / "labels"
     with pytest.raises(DataError, match="nowhere: no such folder"):
         parse_corpus(run.text, run.outputs, run.source, 9, lambda *_: None)
+    assert [path.name for path in run.text.parent.iterdir()] == ["text"]
+
+
+def test_a_text_from_a_pipe_is_refused(run: Run) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"a text\n")
+    os.close(writer)
+    pipe = Path(f"/dev/fd/{reader}")
+    message = f"^{pipe}: not a regular file; .* save it first$"
+    with pytest.raises(DataError, match=message):
+        parse_corpus(pipe, run.outputs, run.source, 9, lambda *_: None)
+    with pytest.raises(DataError, match=message):
+        convert_parsed(pipe, run.text, "conllu", run.outputs)
+    os.close(reader)
     assert [path.name for path in run.text.parent.iterdir()] == ["text"]
 
 
@@ -282,3 +342,6 @@ def test_too_few_parses_are_not_written(tmp_path: Path) -> None:
         run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.4, say=said.append
     )
     assert report.empty.total() == 36 and "6 of 6 shards are already finished" in said[0]
+    with pytest.raises(DataError, match="heads: only 24 of 60 sentences have a parse"):
+        parse_corpus(run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.5)
+    assert run.outputs["heads"].exists() and not run.shards.exists()

@@ -85,6 +85,13 @@ def test_a_sentence_that_is_left_out_gets_no_other_s_parse(program: str) -> None
     assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
 
 
+def test_words_with_white_space_have_no_parse(program: str) -> None:
+    sentences = [["New\u00a0York", "sleeps"], ["a", "b"], ["a b", "\u3000"]]
+    parser = ExternalParser(Command.from_user(program, "conllu"))
+    assert parser(sentences) == [None, chain(["a", "b"]), None]
+    assert parser(sentences[:1]) == [None]
+
+
 def test_a_command_that_does_not_work_says_what_it_said() -> None:
     command = Command.from_user("cat /no/such/file", "conllu")
     with pytest.raises(DataError, match="status 1: cat: /no/such/file: No such file"):
@@ -99,10 +106,23 @@ def test_another_format_is_noticed() -> None:
 def test_program_and_files_of_a_command_are_known(program: str, tmp_path: Path) -> None:
     files = Command.from_user(program, "conllu").files()
     assert files == [Path(sys.executable), tmp_path / "chain's program.py"]
-    with pytest.raises(DataError, match="udpipe-2000: no such program"):
-        Command.from_user("udpipe-2000 --parse", "conllu").files()
     with pytest.raises(DataError, match="No closing quotation"):
         Command.from_user("udpipe 'model", "conllu")
+
+
+def test_a_command_may_be_any_that_the_shell_runs(program: str, tmp_path: Path) -> None:
+    script = tmp_path / "chain's program.py"
+    for command in (f"LC_ALL=C {program}", f"cd .. && {program}", f"set -e; {program}"):
+        made = Command.from_user(command, "conllu")
+        assert script in made.files()
+        assert outcomes(made, [["a", "b"]]) == [chain(["a", "b"])]
+
+
+def test_a_missing_program_is_one_line() -> None:
+    command = Command.from_user("udpipe-2000 --parse", "conllu")
+    assert command.files() == []
+    with pytest.raises(DataError, match=r"^udpipe-2000 --parse: .*127: .*udpipe-2000.*not found;"):
+        outcomes(command, [["word"]])
 
 
 def test_eda_gets_the_words_with_the_tags_of_kytea(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import BadParse, DataError
-from syncattn_fairseq.parsing.parser import FAILED, Parse, Sentences, parse_in_halves
+from syncattn_fairseq.parsing.parser import FAILED, Parse, Parser, Sentences, parse_in_halves
 
 
 def tree_of(words: Sequence[str]) -> Parse:
@@ -62,3 +62,12 @@ def test_what_is_wrong_with_the_parser_itself_is_not_the_sentence_s_fault() -> N
 
     with pytest.raises(DataError, match="no such program"):
         list(parse_in_halves(parse, [["word"]], [[0]]))
+
+
+def test_a_parse_of_other_words_is_none() -> None:
+    class Doubling(Parser):
+        def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
+            for index, words in enumerate(sentences):
+                yield index, tree_of([*words, *words] if "twice" in words else words)
+
+    assert Doubling()([["a"], [], ["twice"], ["b"]]) == [tree_of("a"), None, None, tree_of("b")]

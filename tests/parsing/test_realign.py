@@ -174,6 +174,19 @@ def test_of_several_text_words_for_one_the_last_has_its_head_and_its_dependents(
     assert tree(analysis.words, analysis) == (analysis.heads, analysis.labels)
 
 
+def test_depths_are_measured_only_where_words_compete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise long chains would take a time of the square of their length."""
+    measured: list[int] = []
+
+    def measure_depth(heads: list[int], word: int) -> int:
+        measured.append(word)
+        return len(heads) - word
+
+    monkeypatch.setattr("syncattn_fairseq.parsing.realign._measure_depth", measure_depth)
+    assert tree(["a", "bc", "d"], chain(["a", "b", "c", "d"])) == ([2, 3, 0], ["l1", "l3", "l4"])
+    assert measured == [1, 2]
+
+
 def test_several_for_several_are_one_block() -> None:
     analysis = Analysis(["x", "ca", "nnot", "y"], [2, 0, 2, 3], ["a", "root", "b", "c"])
     assert tree(["x", "can", "not", "y"], analysis) == (
