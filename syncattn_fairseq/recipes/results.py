@@ -25,7 +25,7 @@ import bz2
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,9 @@ _SCORES: dict[str, Callable[[Any], float]] = {
 }
 _TRANSLATION = ("BLEU", "chrF", "RIBES")
 _SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
+
+
+_DONE = re.compile(r"done training in ([\d.]+) seconds")
 
 
 def read_scores(folder: Path) -> dict[str, Any]:
@@ -91,8 +94,16 @@ def read_training(log: Path) -> dict[str, Any]:
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
     walls: list[float] = []
+
+    def watch(lines: Iterable[str]) -> Iterator[str]:
+        """Pass lines on; a training that continues a finished one logs 0 until it is done."""
+        for line in lines:
+            if walls and (done := _DONE.search(line)):
+                walls[-1] = max(walls[-1], float(done[1]))
+            yield line
+
     with log.open(encoding="utf-8", errors="replace") as file:
-        for logged in read_fairseq_log(file):
+        for logged in read_fairseq_log(watch(file)):
             numbers = logged.numbers
             if logged.kind == "valid":
                 best = min(numbers, best, key=lambda valid: valid.get("loss", inf))

@@ -173,6 +173,10 @@ def test_a_training_in_its_log(tmp_path: Path) -> None:
     found = read_training(tmp_path / "log")
     assert found["valid"] == {"loss": 5.5, "nll_loss": 4.5}
     assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 19 + 7, 2)
+    done = "[t][fairseq_cli.train][INFO] - done training in {} seconds\n"
+    again = "[t][train][INFO] - epoch 003 | num_updates 60 | train_wall 8 | wall 0\n"
+    (tmp_path / "log").write_text(LOG + done.format(9.5) + again + done.format(8.5))
+    assert read_training(tmp_path / "log")["seconds"] == 19 + 9.5 + 8.5
     as_json = '[t][train][INFO] - {"epoch": 1, "train_num_updates": "40", "train_train_wall": "8", '
     (tmp_path / "log").write_text(as_json + '"train_wall": "9"}\n')
     found = read_training(tmp_path / "log")
