@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class DataError(ValueError):
     """Input that cannot be used; ``str(error)`` is the one line that a command prints."""
@@ -18,3 +21,12 @@ class BadParse(DataError):
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
+
+
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """Put a place, such as a file and a line, in front of the errors of a block."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from None

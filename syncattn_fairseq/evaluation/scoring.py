@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
-from ..base.errors import DataError
+from ..base.errors import DataError, naming
 from ..data.words import detect_scheme
 from ..trees.brackets import Tree
 from .alignment import AlignmentScore, Link, alignment_error_rate
@@ -172,7 +171,7 @@ def score_systems(
     texts: dict[str, list[str]] = {}
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
-        with _naming(f"system {name}"):
+        with naming(f"system {name}"):
             texts[name] = plain_text(output.beam, scheme, moses_language)
             if words is not None:
                 texts[name] = words_by(words, texts[name])
@@ -241,7 +240,7 @@ def _score_system(
     analysed = output.beam if forced is None else forced
     scheme = scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis))
     left_out: set[int] = set()
-    with _naming("source"):
+    with naming("source"):
         source_parses = _comparable(
             [(s.source, s.source_heads) for s in analysed], gold.source_heads, scheme, left_out
         )
@@ -252,7 +251,7 @@ def _score_system(
     layer_alignment: dict[str, AlignmentScore] = {}
     target_brackets: dict[int, BracketingScore] = {}
     if forced is not None:
-        with _naming("target"):
+        with naming("target"):
             target_parses = _comparable(
                 [(s.hypothesis, s.hypothesis_heads) for s in forced],
                 gold.target_heads,
@@ -340,7 +339,7 @@ def _brackets(
         trees = []
         usable = list(gold)
         for index, (sentence, truth) in enumerate(zip(decoded, gold, strict=True)):
-            with _naming(f"sentence {index + 1}"):
+            with naming(f"sentence {index + 1}"):
                 words = list(truth.leaves()) if truth else None
                 tree = truth and induce_tree(sentence, side, scheme, layer, words)
             if truth and tree is None:
@@ -370,7 +369,7 @@ def _score_alignment(
         if sentence.links is None:
             return None
         true_words = (len(heads) if heads else None for heads in (source_heads, target_heads))
-        with _naming(f"sentence {index + 1}"):
+        with naming(f"sentence {index + 1}"):
             words = align_words(sentence, scheme, *true_words)
             if words is None:
                 left_out.add(index)
@@ -378,11 +377,3 @@ def _score_alignment(
             words.check_gold(sure | possible)
             kept.append((sure, possible, words.links))
     return alignment_error_rate(*map(list, zip(*kept, strict=True))) if kept else None
-
-
-@contextmanager
-def _naming(what: str) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{what}: {error}") from None

@@ -6,10 +6,10 @@ import logging
 import pickle
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from fairseq import checkpoint_utils, utils
@@ -29,6 +29,8 @@ from ..tasks.translation_with_syntax import (
 from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .model import Model
 from .subwords import Cutter
+
+T = TypeVar("T")
 
 
 class CheckpointModel(Model):
@@ -64,19 +66,13 @@ class CheckpointModel(Model):
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Parse]]:
         """See `Model`."""
-        shown = [layers is not None for layers in self._layers_that_show("dependency")]
-        if not any(shown):
+        layers = self._layers_that_show("dependency")
+        if not any(layers):
             raise DataError(f"{self.name}: the model has no dependency heads")
         pairs = self._pairs(sentences, translations)
         found = [
-            Pair(
-                target,
-                *(
-                    _unread(sentence) if there else None
-                    for there, sentence in zip(shown, (source, target.sentence), strict=True)
-                ),
-            )
-            for source, target in pairs
+            _unread(pair, layers, lambda sentence, _: Parse(sentence, _nothing(sentence, sentence)))
+            for pair in pairs
         ]
         for indices, forced in self._forced(pairs):
             sides = [forced.dependencies(key) for key in ("src_dependency", "tgt_dependency")]
@@ -145,19 +141,13 @@ class CheckpointModel(Model):
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Distances]]:
         """See `Model`."""
-        sides = self._layers_that_show("distances")
-        if None in sides:
+        layers = self._layers_that_show("distances")
+        if not all(layers):
             raise DataError(f"{self.name}: the model measures no syntactic distances")
         pairs = self._pairs(sentences, translations)
-        found: list[Pair[Distances]] = [
-            Pair(
-                target,
-                *(
-                    None if sentence.pieces else Distances(sentence, {n: [] for n in layers or ()})
-                    for sentence, layers in zip((source, target.sentence), sides, strict=True)
-                ),
-            )
-            for source, target in pairs
+        found = [
+            _unread(pair, layers, lambda sentence, side: Distances(sentence, {n: [] for n in side}))
+            for pair in pairs
         ]
         for indices, forced in self._forced(pairs):
             source, target = forced.distances("src_distances"), forced.distances("tgt_distances")
@@ -172,12 +162,12 @@ class CheckpointModel(Model):
                 )
         return found
 
-    def _layers_that_show(self, name: str) -> list[list[int] | None]:
-        """Return the layers of encoder and decoder whose heads show something; None without any."""
+    def _layers_that_show(self, name: str) -> list[list[int]]:
+        """Return the layers of encoder and decoder whose heads show something."""
         sides = []
         for side in ("encoder", "decoder"):
             showing = (getattr(getattr(model, side), "showing", {}) for model in self.models)
-            sides.append(sorted({n for layers in showing for n in layers.get(name, ())}) or None)
+            sides.append(sorted({n for layers in showing for n in layers.get(name, ())}))
         return sides
 
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
@@ -357,8 +347,7 @@ def _import_plugin(path: Path, user_dir: str | None) -> None:
 
     Without it, its options would be ignored, and the model would lack its heads.
     """
-    name = Path(user_dir or "").name
-    if not user_dir or name == "syncattn_fairseq" or name in sys.modules:
+    if not user_dir or Path(user_dir).name in sys.modules:  # as this package itself
         return
     try:
         import_user_dir(Path(user_dir))
@@ -392,9 +381,24 @@ def _with_parsers(options: Any) -> Any:
     return Namespace(**found | {"encoder_parser": "dot", "decoder_parser": "dot"})
 
 
-def _unread(sentence: Sentence) -> Parse | None:
-    """Return the parse of a sentence without words."""
-    return None if sentence.pieces else Parse(sentence, _nothing(sentence, sentence))
+def _unread(
+    pair: tuple[Sentence, Translation],
+    layers: Sequence[list[int]],
+    make: Callable[[Sentence, list[int]], T],
+) -> Pair[T]:
+    """Return what is found in sentences without words, on the sides with layers that show it.
+
+    Args:
+        pair: source and translation.
+        layers: those of each side.
+        make: makes it from an empty sentence and its side's layers.
+    """
+    source, target = pair
+    sides = zip((source, target.sentence), layers, strict=True)
+    found = [
+        make(sentence, side) if side and not sentence.pieces else None for sentence, side in sides
+    ]
+    return Pair(target, *found)
 
 
 def _nothing(rows: Sentence, columns: Sentence) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ..base.errors import DataError
+from ..base.errors import DataError, naming
 from ..base.user_dir import import_user_dir
 from .systems import IGNORED
 
@@ -58,10 +58,8 @@ def _import_plugin(folder: Path, path: Path) -> None:
 
     if folder == Path(plugin.__file__).parent:
         return
-    try:
+    with naming(path):
         import_user_dir(folder)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
     _choices.cache_clear()
     _options.cache_clear()
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..base.errors import DataError
+from ..base.errors import DataError, naming
 from ..base.files import read_lines
 from ..data.parses import check_tree, read_heads, read_labels
 from ..evaluation.alignment import Link, read_alignments
@@ -68,7 +67,7 @@ def read_example(prefix: str, source: str, target: str, number: int) -> Example:
     if of_target and align.exists():
         sure, possible = (_pick(links, align, number) for links in read_alignments(align))
         words = WordAlignment(set(), (len(of_source.words), len(of_target.words)))
-        with _naming(f"{align}:{number}"):
+        with naming(f"{align}:{number}"):
             words.check_same_sentence(WordAlignment(sure | possible))
     return Example(of_source, of_target, sure, possible)
 
@@ -94,7 +93,7 @@ def _read_side(prefix: str, language: str, number: int) -> Side | None:
         ("labels", side.labels),
         ("trees", side.tree and list(side.tree.leaves())),
     ):
-        with _naming(f"{prefix}.{kind}.{language}:{number}"):
+        with naming(f"{prefix}.{kind}.{language}:{number}"):
             if found and len(found) != len(side.words):
                 raise DataError(
                     f"this is for {len(found)} words, but line {number} of {prefix}.{language} "
@@ -110,11 +109,3 @@ def _pick(rows: Iterable[T], path: Path, number: int) -> T:
     if not found:
         raise DataError(f"{path}: there is no line {number}")
     return found[0]
-
-
-@contextmanager
-def _naming(place: str) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{place}: {error}") from None
