@@ -268,8 +268,10 @@ def compare_heads(of_gpu: Path, of_cpu: Path) -> str:
     if not of_gpu.exists():
         return "FAILED: no heads from the GPU to compare with"
     ours, theirs = (path.read_text().replace("\n", " ; ").split() for path in (of_gpu, of_cpu))
-    differ = sum(a != b for a, b in zip(ours, theirs, strict=False))
-    failed = len(ours) != len(theirs) or differ > MOST_DIFFERENT * len(theirs)
+    if len(ours) != len(theirs):
+        return f"FAILED: {len(theirs)} heads, but {len(ours)} from the GPU"
+    differ = sum(a != b for a, b in zip(ours, theirs, strict=True))
+    failed = differ > MOST_DIFFERENT * len(theirs)
     return f"{'FAILED: ' * failed}{differ} heads differ from the GPU's"
 
 

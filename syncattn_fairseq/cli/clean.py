@@ -50,6 +50,11 @@ def main(argv: Sequence[str] | None = None) -> None:
                 held_out |= args.last is not None and seen > total - args.last
                 held += held_out
                 writers[held_out].write(source, target)
+        if not faults[None]:
+            [(fault, count)] = faults.most_common(1)
+            raise DataError(
+                f"{args.input}: none of the {total} pairs would be kept; {count}: {fault}"
+            )
         if args.held_out is not None and not 0 < held < faults[None]:
             option = "--every" if args.every else "--last"
             raise DataError(

@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ..base.errors import DataError, naming
 from ..base.user_dir import import_user_dir
+from .stages import options
 from .systems import IGNORED
 
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
@@ -46,7 +47,7 @@ def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
             like = _like(name, known)
             raise DataError(f"{path}: {section}._name={name}: there is no such {section}{like}")
         _check(section, values.keys() - {"_name"}, _options(section, name), path)
-        _check_types(section, values, _schema(section, name), path)
+        _check_types(section, name, values, path)
     task = _options("task", config["task"]["_name"])
     decoding = frozenset().union(task, *(_options(section, "") for section in DECODING))
     _check("generation", config.get("generation", {}), decoding | _aliases(), path)
@@ -61,7 +62,7 @@ def _import_plugin(folder: Path, path: Path) -> None:
     with naming(path):
         import_user_dir(folder)
     _choices.cache_clear()
-    _options.cache_clear()
+    _parser.cache_clear()
 
 
 def _check(section: str, names: Iterable[Any], known: Iterable[str], path: Path) -> None:
@@ -69,10 +70,18 @@ def _check(section: str, names: Iterable[Any], known: Iterable[str], path: Path)
         raise DataError(f"{path}: {section}.{name}: there is no such option{_like(name, known)}")
 
 
-def _check_types(section: str, values: Mapping[str, Any], schema: Any, path: Path) -> None:
-    typed = {name: values[name] for name in values.keys() & _fields(schema) - {"_name"}}
+def _check_types(section: str, name: str, values: Mapping[str, Any], path: Path) -> None:
+    schema = _schema(section, name)
     try:
-        OmegaConf.merge(schema or {}, typed)
+        if schema is None:
+            given = {option: value for option, value in values.items() if option != "_name"}
+            _parser(section, name).parse_known_args([*options(given)])
+        else:
+            typed = {option: values[option] for option in values.keys() & _fields(schema)}
+            OmegaConf.merge(schema, typed)
+    except argparse.ArgumentError as error:
+        option = str(error.argument_name).lstrip("-").replace("-", "_")
+        raise DataError(f"{path}: {section}.{option}: {error.message}") from None
     except OmegaConfBaseException as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path}: {section}.{error.full_key}: {reason}") from None
@@ -102,14 +111,20 @@ def _choices(section: str) -> frozenset[str]:
     return frozenset(_registry(section))
 
 
-@cache
 def _options(section: str, name: str) -> frozenset[str]:
     """Return the options of a section with this ``_name``, or of one without a choice."""
+    found = frozenset(action.dest for action in _parser(section, name)._actions)
+    return found | _fields(_schema(section, name))
+
+
+@cache
+def _parser(section: str, name: str) -> argparse.ArgumentParser:
+    """Return a parser of the options that have no dataclass, those of models among them."""
     kind: Any = _registry(section).get(name)
-    made = argparse.ArgumentParser(add_help=False)
+    made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     if hasattr(kind, "add_args"):
         kind.add_args(made)
-    return frozenset(action.dest for action in made._actions) | _fields(_schema(section, name))
+    return made
 
 
 def _schema(section: str, name: str) -> Any:

@@ -92,6 +92,18 @@ def test_failure_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "out.en").read_text(encoding="utf-8") == "before"
 
 
+def test_nothing_is_written_if_no_pair_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "in", [("a b", "c d"), ("", "e"), ("f g", "h i")])
+    before = names(tmp_path)
+    assert clean(tmp_path, "--max-words", "1") == 1
+    error = capsys.readouterr().err
+    fault = "2: a side is longer than --max-words"
+    assert error == f"error: {tmp_path}/in: none of the 3 pairs would be kept; {fault}\n"
+    assert names(tmp_path) == before
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
