@@ -101,6 +101,24 @@ def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
     return float(ttest_ind(values, baseline, equal_var=False).pvalue)
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct the p of several tests, by the method of Holm (1979).
+
+    If nothing differs, the chance that any corrected p is below .05 is at most 5 %, whether or not
+    the tests are independent.
+
+    Returns:
+        For the k-th smallest of n values, the largest of ``(n - i + 1) * p_i`` with i up to k; at
+        most 1.
+    """
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, (len(p_values) - rank) * p_values[index])
+        corrected[index] = min(1.0, largest)
+    return corrected
+
+
 def count_ngrams(
     translations: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> np.ndarray:

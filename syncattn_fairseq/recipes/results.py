@@ -25,7 +25,7 @@ import bz2
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,13 @@ _SCORES: dict[str, Callable[[Any], float]] = {
 }
 _TRANSLATION = ("BLEU", "chrF", "RIBES")
 _SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
-
+#: Columns of p values, and what they are.
+_P = {
+    "p seeds": "of the difference in BLEU to the baseline, by Welch's test over seeds",
+    "p bootstrap": "the same, by paired bootstrap over the sentences of all seeds together",
+    "p valid loss": "of the difference in the lowest validation loss, by Welch's test over seeds",
+    "p Holm": "the p before it, corrected by Holm's method for all comparisons of its column",
+}
 
 _DONE = re.compile(r"done training in ([\d.]+) seconds")
 
@@ -243,12 +249,12 @@ def tables(
         if (found["system"], found["baseline"]) == (name, baseline(name))
         and {*found["seeds"]} <= {cell["seed"] for cell in cells}
     }
-    parts = [table(_translation(rows, translation, pooled, baseline))]
+    made = [_translation(rows, translation, pooled, baseline)]
     if structure:
-        parts.append(table(_measured(rows, structure)))
-    parts.append(table(_training(rows, baseline)))
-    parts.append("\n".join(bullet + note for note in _notes(rows)))
-    return "\n\n".join(parts)
+        made.append(_measured(rows, structure))
+    made.append(_training(rows, baseline))
+    notes = _notes(rows, {column for one in made for column in one[0]})
+    return "\n\n".join([*map(table, made), "\n".join(bullet + note for note in notes)])
 
 
 def _structure(names: Sequence[str]) -> list[str]:
@@ -268,7 +274,7 @@ def _translation(
     baseline: Callable[[str], str],
 ) -> list[list[str]]:
     p = _compare(rows, _score("BLEU"), baseline)
-    made = [["system", "seeds", *measures, "p seeds", "p bootstrap"]]
+    made = [["system", "seeds", *measures, "p seeds", "p Holm", "p bootstrap"]]
     for name, cells in rows.items():
         shown = (spread(_values(cells, _score(measure))) for measure in measures)
         p_bootstrap = "–"
@@ -276,24 +282,27 @@ def _translation(
             p_bootstrap = _p(pooled[name]["p_bootstrap"])
             if len(seeds := pooled[name]["seeds"]) < len(cells):
                 p_bootstrap += f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
-        made.append([name, str(len(cells)), *shown, p[name], p_bootstrap])
-    return made
+        made.append([name, str(len(cells)), *shown, *p[name], p_bootstrap])
+    return _without_empty_columns(made)
 
 
 def _compare(
     rows: Mapping[str, Sequence[Any]],
     number: Callable[[Any], Any],
     baseline: Callable[[str], str],
-) -> dict[str, str]:
-    """Return each system's p, by Welch's test over seeds against its baseline."""
-    from ..evaluation.significance import welch
+) -> dict[str, list[str]]:
+    """Return each system's p, by Welch's test over seeds against its baseline, and its Holm's p."""
+    from ..evaluation.significance import holm, welch
 
     values = {name: _values(cells, number) for name, cells in rows.items()}
     others = {name: baseline(name) for name in rows}
-    return {
-        name: _p(welch(values[name], values[other]) if other in values and other != name else None)
+    p = {
+        name: welch(values[name], values[other]) if other in values and other != name else None
         for name, other in others.items()
     }
+    tested = {name: value for name, value in p.items() if value is not None}
+    corrected = dict(zip(tested, holm([*tested.values()]), strict=True)) if len(tested) > 1 else {}
+    return {name: [_p(value), _p(corrected.get(name))] for name, value in p.items()}
 
 
 def _measured(rows: Mapping[str, Sequence[Any]], measures: Sequence[str]) -> list[list[str]]:
@@ -314,24 +323,24 @@ def _training(rows: Mapping[str, Sequence[Any]], baseline: Callable[[str], str])
         "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
     }
     p = _compare(rows, columns["valid loss"][0], baseline)
-    made = [["system", *columns, "p valid loss"]]
+    made = [["system", *columns, "p valid loss", "p Holm"]]
     for name, cells in rows.items():
         values = (spread(_values(cells, number), digits) for number, digits in columns.values())
-        made.append([name, *values, p[name]])
-    empty = {index for index in range(1, len(made[0])) if {row[index] for row in made[1:]} == {"–"}}
-    return [[cell for index, cell in enumerate(row) if index not in empty] for row in made]
+        made.append([name, *values, *p[name]])
+    return _without_empty_columns(made)
 
 
-def _notes(rows: Mapping[str, Sequence[Any]]) -> list[str]:
+def _without_empty_columns(table: Sequence[Sequence[str]]) -> list[list[str]]:
+    empty = {i for i, column in enumerate(zip(*table[1:], strict=True)) if {*column} == {"–"}}
+    return [[cell for i, cell in enumerate(row) if i not in empty] for row in table]
+
+
+def _notes(rows: Mapping[str, Sequence[Any]], columns: Container[str]) -> list[str]:
     cells = [cell for found in rows.values() for cell in found]
     notes = []
     if any(len(found) > 1 for found in rows.values()):
         notes.append("mean ± standard deviation (lowest–highest) over seeds")
-    notes += [
-        "p seeds: of the difference in BLEU to the baseline, by Welch's test over seeds",
-        "p bootstrap: the same, by paired bootstrap over the sentences of all seeds together",
-        "p valid loss: of the difference in the lowest validation loss, by Welch's test over seeds",
-    ]
+    notes += [f"{column}: {note}" for column, note in _P.items() if column in columns]
     for name in _SIGNED:
         signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})
         notes += [f"{name} {signature}" for signature in signatures]

@@ -12,6 +12,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.significance import (
     compare_with_baseline,
     count_ngrams,
+    holm,
     pooled_bootstrap,
     welch,
 )
@@ -113,7 +114,9 @@ def test_the_table(tmp_path: Path) -> None:
     assert {"BLEU tok:none", "hardware: a CPU", "commit: abc"} <= {*lines}
     spread = "mean ± standard deviation (lowest–highest) over seeds"
     assert spread in lines and spread not in shown(path, ["base", "ours"], [1])
-    assert shown(path, ["ours"], [1, 2])[1].split()[-2:] == ["–", "–"]  # of other seeds
+    of_other_seeds = shown(path, ["ours"], [1, 2])
+    assert of_other_seeds[0].split() == ["system", "seeds", "BLEU"]
+    assert not any(line.startswith("p ") for line in of_other_seeds)
     for tested, told in (([2, 3], "0.004 (seeds 2, 3)"), ([3], "0.004 (seed 3)")):
         record(path, "x", comparisons=[{**pair, "seeds": tested}])
         assert shown(path, ["base", "ours"])[2].endswith(told)
@@ -121,11 +124,34 @@ def test_the_table(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no results of these systems"):
         shown(path, ["other"])
     [_, rule, *_] = tables(load_results(path), ["base"], None, baseline, markdown_table).split("\n")
-    assert rule == "|---|---|---|---|---|"
+    assert rule == "|---|---|---|"
     page = tables(load_results(path), ["base"], None, baseline, markdown_table, "- ")
     assert "\n- hardware: a CPU\n- commit: abc" in page
     record(path, "x", cells=[{**cells[0], "hardware": "a GPU"}])
     assert {"hardware: a CPU", "hardware: a GPU"} <= {*shown(path, ["base", "ours"])}
+
+
+def test_p_is_corrected_if_there_are_several_comparisons(tmp_path: Path) -> None:
+    bleu = {"base": [10.0, 10.5, 11.0], "a": [12.0, 12.4, 13.0], "b": [10.9, 12.0, 11.7]}
+    cells = [
+        cell(name, seed, score, valid={"loss": score / 10})
+        for name, found in bleu.items()
+        for seed, score in enumerate(found)
+    ]
+    record(tmp_path / "x.json", "x", cells=cells)
+    lines = shown(tmp_path / "x.json", ["base", "a", "b"])
+    smaller, larger = (
+        ttest_ind(bleu[name], bleu["base"], equal_var=False).pvalue for name in ("a", "b")
+    )
+    tested = [[f"{smaller:.3f}", f"{2 * smaller:.3f}"], [f"{larger:.3f}", f"{larger:.3f}"]]
+    columns = ["p", "seeds", "p", "Holm"], ["p", "valid", "loss", "p", "Holm"]
+    for head, ends in zip((0, 5), columns, strict=True):
+        assert lines[head].split()[-len(ends) :] == ends
+        assert lines[head + 1].split()[-2:] == ["–", "–"]
+        assert [lines[head + row].split()[-2:] for row in (2, 3)] == tested
+    [note] = [line for line in lines if line.startswith("p Holm: ")]
+    assert note.endswith("corrected by Holm's method for all comparisons of its column")
+    assert not [line for line in shown(tmp_path / "x.json", ["base", "a"]) if "Holm" in line]
 
 
 def test_other_measures_and_changed_settings(tmp_path: Path) -> None:
@@ -259,6 +285,14 @@ def test_counts_are_kept_as_text(tmp_path: Path) -> None:
         **{"system": "ours", "baseline": "base", "seeds": [2]},
         **{"difference": round(difference, 4), "p_bootstrap": p},
     }
+
+
+def test_holm() -> None:
+    assert holm([]) == [] and holm([0.03]) == [0.03]
+    # Sorted: .01 (times 4), .02 (3), .03 (2), .9 (1).
+    assert holm([0.03, 0.01, 0.9, 0.02]) == pytest.approx([0.06, 0.04, 0.9, 0.06])
+    assert holm([0.5, 0.6]) == [1, 1]
+    assert holm([0.02, 0.021, 0.02]) == pytest.approx([0.06] * 3)
 
 
 def test_welch() -> None:
