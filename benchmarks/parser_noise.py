@@ -3,7 +3,7 @@
     python benchmarks/parser_noise.py builtin_en_de pascal dbsa --rates 0.2 0.4 --seeds 1 2 3
     python benchmarks/parser_noise.py multi30k_tiny_en_de_3625 dbsa --rates 1
 
-For each rate, that share of the words (in training, validation and test text, on both sides) are
+For each rate, that share of the words (in training, validation and test text, on both sides) is
 attached to a random other word, so that there is still a tree; errors of a real parser are less
 random. With rate 1, only the root stays. Each rate has a folder of its own in ``--work``, with the
 results; run it again and it continues. UAS in its tables is measured against the wrong heads.

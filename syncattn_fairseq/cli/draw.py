@@ -118,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-draw",
         "Draw one sentence. Blue: predicted; orange: wrong, if there is gold to compare with.",
         example='syncattn-draw parses "the old man saw it" --output parses.svg \\\n'
-        "--path checkpoints/checkpoint_best.pt --data data-bin --subwords bpe.model",
+        "--path checkpoints/checkpoint_best.pt --data-bin data-bin --subwords bpe.model",
         epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
     )
     parser.add_argument("kind", choices=KINDS, help="what to draw, see below")

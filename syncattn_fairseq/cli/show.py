@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         "Translate sentences, and show what the model finds in them: the parses of both sides as "
         "arcs, the links between them, and the trees that it induces.",
         example='syncattn-show "the old man saw it" --path checkpoints/checkpoint_best.pt \\\n'
-        "--data data-bin --subwords bpe.model",
+        "--data-bin data-bin --subwords bpe.model",
     )
     parser.add_argument(
         "sentence", nargs="*", help="words separated by spaces; default: standard input"
