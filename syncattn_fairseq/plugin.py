@@ -10,6 +10,7 @@ from .base import compatibility, finite_losses, one_line
 one_line.fail_in_one_line()
 compatibility.require_fairseq()
 compatibility.avoid_encoder_kernel()
+compatibility.avoid_cudnn_attention()
 compatibility.mend_ngram_blocking()
 checkpoints.allow_checkpoint_classes()
 whole_checkpoints.keep_checkpoints_whole()

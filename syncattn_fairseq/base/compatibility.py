@@ -44,6 +44,17 @@ def avoid_encoder_kernel() -> None:
         )
 
 
+def avoid_cudnn_attention() -> None:
+    """Keep PyTorch's attention off cuDNN, which plans anew for every shape of a batch.
+
+    On recent GPUs, PyTorch tries cuDNN first. A new plan takes up to a second
+    (github.com/modelscope/FunASR/issues/3704), and batches of translations have hundreds of shapes.
+    """
+    import torch
+
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 def mend_ngram_blocking() -> None:
     """Make ``--no-repeat-ngram-size`` work without fairseq's CUDA extension, where it does nothing.
 

@@ -198,7 +198,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "fairseq-generate --score-reference --print-alignment --print-parses printed, without "
         "--remove-bpe",
     )
-    parser.add_argument("--references", required=True, help="the reference translations: untokenised, unless --tokenize is none; may be .gz")
+    parser.add_argument(
+        "--references",
+        required=True,
+        help="the reference translations: untokenised, unless --tokenize is none; may be .gz",
+    )
     parser.add_argument("--source-heads", help="gold heads of the source, for UAS")
     parser.add_argument("--target-heads", help="gold heads of the references, for UAS")
     parser.add_argument(

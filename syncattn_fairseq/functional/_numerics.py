@@ -13,6 +13,15 @@ def widen(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
+def multiply(left: Tensor, right: Tensor) -> Tensor:
+    """Return the matrix product of two tensors, in float32 or wider, also under autocast."""
+    left, right = widen(left), widen(right)
+    if not torch.is_autocast_enabled(left.device.type):
+        return left @ right
+    with torch.autocast(left.device.type, enabled=False):
+        return left @ right
+
+
 def dot_products(query: Tensor, key: Tensor) -> Tensor:
     """Compute the scores of ordinary attention, Q Kᵀ / sqrt(d).
 
@@ -23,4 +32,4 @@ def dot_products(query: Tensor, key: Tensor) -> Tensor:
     Returns:
         ``(..., T, S)``, in float32 or wider.
     """
-    return widen(query) @ widen(key).transpose(-1, -2) / math.sqrt(query.size(-1))
+    return multiply(query, key.transpose(-1, -2)) / math.sqrt(query.size(-1))

@@ -10,7 +10,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._numerics import dot_products, widen
+from ._numerics import dot_products, multiply, widen
+
+#: Probabilities below this count as this: the loss's gradient divides by them.
+_LEAST = 1e-30
 
 
 def biaffine_scores(
@@ -30,9 +33,9 @@ def biaffine_scores(
     Returns:
         ``(..., T, S)`` scores; their softmax over the last dimension is A.
     """
-    scores = dot_products(widen(query) @ widen(weight), key)
+    scores = dot_products(multiply(query, weight), key)
     if key_bias is not None:
-        scores = scores + (widen(key) @ widen(key_bias).unsqueeze(-1)).transpose(-1, -2)
+        scores = scores + multiply(key, key_bias.unsqueeze(-1)).transpose(-1, -2)
     return scores
 
 
@@ -51,8 +54,8 @@ def dependency_loss(
 
     Returns:
         The sum of `−log p`, and the number of labels in it: two scalars that stay on the
-        device. A probability below the smallest normal number of its type counts as that number,
-        so that loss and gradient stay finite.
+        device. A probability below 1e-30 (in float16, 6e-5) counts as that number, so that
+        loss and gradient stay finite, also if the loss is scaled for half precision.
     """
     surprisals = label_surprisals(attention, parents, causal)
     return surprisals.sum(), labels_in_view(parents, causal).sum()
@@ -69,7 +72,8 @@ def label_surprisals(attention: Tensor, parents: Tensor, causal: bool) -> Tensor
     """
     columns = parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
-    surprisals = -widen(probability.clamp_min(torch.finfo(attention.dtype).tiny)).log()
+    least = max(torch.finfo(attention.dtype).tiny, _LEAST)
+    surprisals = -widen(probability.clamp_min(least)).log()
     return surprisals.masked_fill(~labels_in_view(parents, causal), 0.0)
 
 

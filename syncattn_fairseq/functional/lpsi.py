@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ._numerics import widen
+from ._numerics import multiply, widen
 
 #: The logarithm of a shut gate: its exponential is 0, and it is finite in half precision.
 SHUT = -1e4
@@ -30,7 +30,7 @@ def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     Returns:
         d, ``(..., T)``.
     """
-    contributions = widen(keys) @ widen(weight).transpose(-1, -2)
+    contributions = multiply(keys, weight.transpose(-1, -2))
     length, span = contributions.shape[-2:]
     padded = F.pad(contributions, (0, 0, span - 1, 0))
     total = sum(padded[..., m : m + length, m] for m in range(span))
@@ -163,7 +163,7 @@ def project_distances(source_distances: Tensor, cross_attention: Tensor) -> Tens
     Returns:
         ``(..., T)``.
     """
-    return (widen(cross_attention) @ widen(source_distances).unsqueeze(-1)).squeeze(-1)
+    return multiply(cross_attention, source_distances.unsqueeze(-1)).squeeze(-1)
 
 
 def sync_mse_loss(

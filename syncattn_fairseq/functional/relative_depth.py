@@ -6,11 +6,9 @@ RANLP 2019: Shaw et al.'s (2018) relative positions, with depths in place of pos
 
 from __future__ import annotations
 
-import math
-
 from torch import Tensor
 
-from ._numerics import widen
+from ._numerics import dot_products
 
 
 def relative_depth_scores(query: Tensor, depths: Tensor, embedding: Tensor) -> Tensor:
@@ -33,6 +31,6 @@ def relative_depth_scores(query: Tensor, depths: Tensor, embedding: Tensor) -> T
     limit = embedding.size(0) // 2
     difference = depths.unsqueeze(-2) - depths.unsqueeze(-1)
     index = difference.long().clamp(-limit, limit) + limit
-    products = widen(query) @ widen(embedding).transpose(-1, -2) / math.sqrt(query.size(-1))
+    products = dot_products(query, embedding)
     size = (*products.shape[:-1], index.size(-1))
     return products.gather(-1, index.unsqueeze(-3).expand(size))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._numerics import widen
+from ._numerics import multiply, widen
 from ._trees import find_ancestors
 
 
@@ -27,7 +27,7 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     Returns:
         e, ``(..., T, S)``, in float32 or wider.
     """
-    return torch.tanh(widen(query).unsqueeze(-2) + widen(key).unsqueeze(-3)) @ widen(weight)
+    return multiply(torch.tanh(widen(query).unsqueeze(-2) + widen(key).unsqueeze(-3)), weight)
 
 
 def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
@@ -163,7 +163,7 @@ def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
         ``(..., T, S)`` in floating point.
     """
     attention = widen(scores).softmax(dim=-1)
-    return attention @ distances.to(attention.dtype)
+    return multiply(attention, distances.to(attention.dtype))
 
 
 def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:

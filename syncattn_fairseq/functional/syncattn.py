@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._numerics import widen
+from ._numerics import multiply, widen
 
 
 def project_attention(
@@ -29,10 +29,9 @@ def project_attention(
     Returns:
         ``(..., T, T)``, row = target dependent. Its rows do not sum to one.
     """
-    cross_attention = widen(cross_attention)
     if backward_attention is None:
         backward_attention = cross_attention.transpose(-1, -2)
-    return cross_attention @ widen(source_attention) @ widen(backward_attention)
+    return multiply(multiply(cross_attention, source_attention), backward_attention)
 
 
 def sync_attention_loss(

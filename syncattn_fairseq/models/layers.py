@@ -137,8 +137,14 @@ def build_syntax_attention(
 
 
 def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
-    """Apply activation checkpointing and FSDP, as fairseq does to its own layers."""
-    if cfg.checkpoint_activations:
+    """Apply activation checkpointing and FSDP, as fairseq does to its own layers.
+
+    Activations are kept where a loss reads what heads show: :func:`show_heads` uses the layer's
+    parameters a second time, which DistributedDataParallel refuses after a checkpoint.
+    """
+    heads: Any = getattr(layer.self_attn, "heads", {})
+    read = any(group.is_shown_in_training(cfg) for group in heads.values())
+    if cfg.checkpoint_activations and not read:
         layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
     return fsdp_wrap(
         layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
@@ -150,8 +156,8 @@ def show_heads(
 ) -> list[Tensor]:
     """Return what the heads of some layers show (:meth:`.Heads.show`), layer by layer.
 
-    It is computed from the inputs of the layers, not while the layers run, so that gradients flow
-    whether or not their activations are checkpointed.
+    It is computed from the inputs of the layers, not while the layers run, where fairseq's code may
+    do the attention.
 
     Args:
         layers: of an encoder or a decoder.

@@ -58,3 +58,7 @@ def test_a_fairseq_that_cannot_be_imported_is_refused_in_one_line(tmp_path: Path
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: the installed fairseq does not work on Python")
     assert "mutable default" in last and "install fairseq-fixed==0.12.3.1" in last
+
+
+def test_attention_is_kept_off_cudnn() -> None:
+    assert not torch.backends.cuda.cudnn_sdp_enabled()

@@ -69,6 +69,15 @@ def test_dependency_loss_is_finite_where_a_probability_underflows(dtype: torch.d
     assert scores.grad is not None and scores.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("gap", [60.0, 75.0, 80.0, 87.0, 90.0, 1e4])
+def test_a_scaled_dependency_loss_has_a_finite_gradient(gap: float) -> None:
+    scores = torch.tensor([[[0.0, -gap], [0.0, 0.0]]], requires_grad=True)
+    total, _ = dependency_loss(scores.softmax(-1), torch.tensor([[1, -1]]))
+    (total * 2.0**15).backward()
+    assert scores.grad is not None and scores.grad.isfinite().all()
+    assert total.item() == pytest.approx(min(gap, 69.08), abs=0.01)
+
+
 def test_dependency_loss_sums_half_precision_in_float32() -> None:
     attention = torch.full((64, 40, 40), 1 / 40, dtype=torch.float16)
     total, _ = dependency_loss(attention, torch.zeros(64, 40, dtype=torch.long))

@@ -1,4 +1,4 @@
-"""Half precision goes in, and everything is computed in float32."""
+"""Everything is computed in float32, if half precision goes in and under autocast."""
 
 from __future__ import annotations
 
@@ -74,6 +74,17 @@ def test_half_precision_is_computed_in_float32(name: str) -> None:
     assert found.dtype == torch.float32
     exact = function(*(x.double() for x in inputs))
     torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_autocast_changes_nothing(name: str) -> None:
+    function, shapes = FUNCTIONS[name]
+    torch.manual_seed(0)
+    inputs = [torch.rand(shape) for shape in shapes]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = function(*inputs)
+    assert found.dtype == torch.float32
+    assert found.equal(function(*inputs))
 
 
 def test_defaults_are_those_of_the_papers() -> None:

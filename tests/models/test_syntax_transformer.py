@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -267,6 +268,32 @@ def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
     for parameter, gradient in gradients[0].items():
         # Some attention probabilities are float32 even in a float64 model.
         torch.testing.assert_close(gradients[1][parameter], gradient, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "tied"),
+    [
+        *(("syncattn", {}), ("dbsa", {}), ("lisa", {}), ("pascal", {})),
+        ("lpsi", {"distance_layers": "1,2", "distance_sync_layers": "2,3"}),
+    ],
+)
+def test_checkpointed_activations_work_with_distributed_training(
+    name: str, tied: dict[str, str], tmp_path: Path
+) -> None:
+    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        model = build.model(**VARIANTS[name], **tied, checkpoint_activations=True).train()
+        parallel = torch.nn.parallel.DistributedDataParallel(model)
+        batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
+        for _ in range(2):
+            scores, extra = parallel(**batch)
+            loss = scores.square().mean() + sum(
+                tensor.square().sum() for key in SHOWN for tensor in extra.get(key, [])
+            )
+            (loss + extra["attn"][0].square().sum()).backward()
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def test_layer_drop_keeps_supervised_layers_and_their_numbers() -> None:

@@ -17,6 +17,7 @@ from syncattn_fairseq.modules.heads import (
     SupervisedGateHeads,
     WindowHeads,
 )
+from syncattn_fairseq.modules.heads.heads import Scope
 
 KINDS = (
     DependencyHeads,
@@ -26,6 +27,19 @@ KINDS = (
     SupervisedGateHeads,
     WindowHeads,
 )
+
+
+def test_every_row_of_window_heads_sees_a_word() -> None:
+    lengths = torch.tensor([9, 2, 1])
+    for padding in (torch.arange(9) >= lengths[:, None], torch.arange(9) < 9 - lengths[:, None]):
+        mask = torch.zeros(3, 1, 1, 9).masked_fill(padding[:, None, None, :], -torch.inf)
+        scope = Scope(mask, padding, False, torch.nn.Dropout(0.0))
+        query = torch.randn(3, 2, 9, 4)
+        scores = mask + WindowHeads(2, 4, BatchView(), window=1).bias(query, query, scope)
+        assert scores.isfinite().any(-1).all()
+        for row, column in ((t, c) for t in range(9) for c in range(9)):
+            words = ~padding[:, row] & ~padding[:, column]
+            assert (scores[words, 0, row, column].isfinite() == (abs(row - column) <= 1)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

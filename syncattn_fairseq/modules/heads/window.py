@@ -55,8 +55,13 @@ class WindowHeads(Heads):
         check_range(cfg, "local_window", 0, float("inf"), "must be 0 or more")
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return minus infinity outside the window."""
+        """Return minus infinity outside the window; padded rows see every word.
+
+        Their window may have no word. A row that sees nothing is not a number with some kernels.
+        """
         length = query.size(2)
         band = torch.ones(length, length, dtype=torch.bool, device=query.device)
         outside = ~band.triu(-self.window).tril(self.window)
-        return query.new_zeros(length, length).masked_fill(outside, -torch.inf)
+        if scope.padding_mask is not None:
+            outside = outside & ~scope.padding_mask[:, None, :, None]
+        return query.new_zeros(outside.shape).masked_fill(outside, -torch.inf)
