@@ -11,6 +11,7 @@ from pathlib import Path
 from sentencepiece import SentencePieceProcessor
 from tqdm import tqdm
 
+from ..base.errors import DataError
 from ..base.files import read_lines, replacing
 from ..base.processes import map_in_order
 from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, open_pieces
@@ -67,6 +68,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _learn(args: argparse.Namespace) -> None:
+    if args.model.name in ("", ".."):
+        raise DataError(
+            f"{args.model}: a folder; give the start of a file's name in it, such as bpe"
+        )
     output = args.model.with_name(args.model.name + ".model")
     with replacing(output) as path:
         path.write_bytes(learn_pieces(args.input, args.vocab_size, args.type))

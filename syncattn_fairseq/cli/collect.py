@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_text,
         metavar="FORMAT=PLACE",
         help=f"FORMAT: {', '.join((*TEXTS, *PAIRS))}; PLACE: ARCHIVE!MEMBER, a file of an archive, "
-        "with more !MEMBER where archives are in archives, or a plain FILE; {language} in it "
+        "or a plain FILE; {language} in it "
         "stands for SRC or TGT, {role} for src or ref",
     )
     parser.add_argument(

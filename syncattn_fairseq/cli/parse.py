@@ -72,6 +72,10 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             parser.error(f"{chosen} needs {flag}")
         if given and option not in (*needed, *taken):
             parser.error(f"{flag} does not go with {chosen}")
+    if args.parsed:
+        for option in ("shards", "workers", "max_words", "executor", "slurm"):
+            if getattr(args, option) != parser.get_default(option):
+                parser.error(f"--{option.replace('_', '-')} does not go with --parsed")
     if args.slurm and args.executor != "slurm":
         parser.error("--slurm needs --executor slurm")
 
@@ -97,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         "second run of the command does not parse them again, unless the text or the parser's "
         "files, versions or options have changed. At the end the folder is removed, and "
         "OUTPUT.manifest.json says what the output was made from; the same command then finds "
-        "nothing to do.",
+        "nothing to do. With --parsed, there are no shards and no manifest.",
     )
     parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="the text")
     parser.add_argument(

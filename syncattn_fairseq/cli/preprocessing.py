@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -224,18 +225,26 @@ def preprocess_texts(argv: Sequence[str]) -> None:
             print(f"{destination / marks.name}: {counts}")
         if not args.add:
             _remove_earlier(args, parts)
+            print(f"{destination}: the binarised text and its dictionaries")
 
 
 def _binarise_texts(args: argparse.Namespace) -> None:
     handlers = [*preprocess.logger.handlers]
+    preprocess.logger.addFilter(_says_no_place)
     try:
         preprocess.main(args)
     except AssertionError as error:
         raise DataError(str(error)) from None
     finally:  # fairseq leaves its log open, where it was before it moved
+        preprocess.logger.removeFilter(_says_no_place)
         for handler in {*preprocess.logger.handlers} - {*handlers}:
             preprocess.logger.removeHandler(handler)
             handler.close()
+
+
+def _says_no_place(record: logging.LogRecord) -> bool:
+    """Tell whether a message can be shown: the folder that fairseq writes to is a temporary one."""
+    return not record.getMessage().startswith("Wrote preprocessed data to")
 
 
 def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:

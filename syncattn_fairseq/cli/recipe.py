@@ -59,7 +59,7 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     overrides = read_overrides(args.settings)
     machines, gpus = _machines(args)
     experiment = Experiment(corpus, PLUGIN, machines, overrides, args.valid_bleu)
-    seeds = args.seeds or [None]
+    seeds = [*dict.fromkeys(args.seeds or [None])]
     cells = [Cell(experiment, system, seed) for seed in seeds for system in args.systems]
     needs = set().union(*(needs_of(cell.config) for cell in cells))
     cores = len(os.sched_getaffinity(0))
@@ -114,6 +114,8 @@ def _machines(args: argparse.Namespace) -> tuple[Machines, int]:
 
     from ..recipes.launch import Machines
 
+    if args.nodes > 1 and args.slurm is None:
+        raise DataError(f"--nodes {args.nodes}: needs --slurm, which starts them")
     gpus = torch.cuda.device_count()
     cpu = args.cpu or (gpus == 0 and args.slurm is None)
     processes = args.processes or (1 if cpu else max(gpus // args.jobs, 1))
@@ -147,8 +149,10 @@ def _parser() -> argparse.ArgumentParser:
         "files that they make. The next run skips finished stages, and continues a training "
         "that was interrupted, or whose limit of updates has grown.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
-        epilog="Stages: download, collect, tokenise, clean, subwords, parse, binarise; for each "
-        "system and seed train, decode, score. Environment variables: PARSE_OPTIONS holds more "
+        epilog="Stages: download, collect, tokenise, clean (for the built-in corpus: generate), "
+        "align (with gold alignments), subwords, parse, binarise; for each system and seed train, "
+        "decode, score. What reads something that was made again since is made again, too; a "
+        "training stops instead. Environment variables: PARSE_OPTIONS holds more "
         "options for syncattn-parse, STANZA_DIR is the folder of its models, SYNCATTN_MIRROR names "
         "mirrors to download from.",
     )

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ..base.files import read_lines
 from ..base.processes import map_in_order
-from ..data.moses import load_sacremoses
+from ..data.moses import AS_ENGLISH, load_sacremoses
 from .common import add_texts, command, new_parser, positive, rewrite_texts
 
 
@@ -23,7 +23,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     sacremoses = load_sacremoses()
     prefixes = sacremoses.corpus.NonbreakingPrefixes()
-    if args.lang not in {*prefixes.available_langs, *prefixes.available_langs.values()}:
+    known = {*prefixes.available_langs, *prefixes.available_langs.values(), *AS_ENGLISH}
+    if args.lang not in known:
         print(
             f"note: Moses has no abbreviations for {args.lang}; using the English ones",
             file=sys.stderr,

@@ -16,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path, index_file_path
 
+from ..base.errors import DataError
 from ..base.files import replacing
 
 _COUNT_AT = 18
@@ -35,7 +36,10 @@ class SizesReader:
     def __init__(self, index: BinaryIO) -> None:
         self._index = index
         index.seek(_COUNT_AT)
-        self.sentences = int(np.fromfile(index, np.int64, 1)[0])
+        counts = np.fromfile(index, np.int64, 1)
+        if not counts.size:
+            raise DataError(f"{index.name}: not a binarised text; binarise it again")
+        self.sentences = int(counts[0])
 
     def read(self, sentences: int) -> np.ndarray:
         """Return the sizes of the next sentences."""

@@ -228,8 +228,9 @@ def convert_parsed(
             parse, or the text is a pipe.
     """
     _check_text(text)
-    if not overwrite:
-        _check_unmade(outputs)
+    for path in outputs.values():
+        if path.is_file() and not overwrite:
+            raise DataError(f"{path}: already exists; move it away, or give --overwrite")
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
     outcomes = match_parses(read_lines(text), analyses, str(parsed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -117,7 +118,6 @@ class Corpus:
         score: options of ``syncattn-score``; ``references: words`` means tokenised references.
         gold_alignments: place of the test set's alignments, counted from 1; if given, systems'
             alignments are scored.
-        multi_task: whether to make a corpus for Multi-Task too.
         generated: options of ``syncattn-corpus``, which then writes the text with its gold
             structure in place of archives, tokeniser and parsers; empty: not used.
         groups: the systems of each group, ``@NAME`` on the command line.
@@ -142,7 +142,6 @@ class Corpus:
     checkpoint: str | int = "best"
     score: dict[str, Any] = field(default_factory=dict)
     gold_alignments: str | None = None
-    multi_task: bool = False
     generated: dict[str, Any] = field(default_factory=dict)
     groups: dict[str, list[str]] = field(default_factory=dict)
 
@@ -211,7 +210,7 @@ def load_corpus(folder: Path) -> Corpus:
     parses = facts.get("parses")
     for language in parses if isinstance(parses, dict) else ():
         if spec := os.environ.get(PARSER + language.upper()):
-            parses[language] = f"--parser {spec}"
+            parses[language] = f"--parser {shlex.quote(spec)}"
     for split in SPLITS:
         facts[split] = _texts(path, split, facts.get(split, []))
     task = load_system(folder / "_corpus.yaml").get("task", {})

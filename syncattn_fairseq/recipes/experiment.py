@@ -15,7 +15,8 @@ from .fast_align import PROGRAM, WAYS
 from .known_options import check_options
 from .launch import Machines, training
 from .needs import ENCODER_PARSES, MULTI_TASK, needs_of
-from .prepare import RAW, WORDS, folder, gold_alignments
+from .prepare import RAW, WORDS, folder, gold_alignments, read_by
+from .results import REVERSED
 from .stages import Stage, Step, line, options, written
 from .systems import IGNORED, check_system, generation_options, load_system, read_overrides
 
@@ -132,13 +133,13 @@ class Cell:
             "train",
             self.folder / "train",
             self._train(),
-            undoes="**/*.done",
+            after=read_by(self.experiment.corpus, needs_of(self.config)),
             resumes="**/checkpoint*.pt",
             limits=LIMITS if scheduler in ENDLESS else (),
             updates=self.config["optimization"].get("max_update") or None,
         )
-        decoding = Stage("decode", self.output / "decode", self._decode(), undoes="score.done")
-        scoring = Stage("score", self.output / "score", self._score())
+        decoding = Stage("decode", self.output / "decode", self._decode(), after=(training.log,))
+        scoring = Stage("score", self.output / "score", self._score(), after=(decoding.log,))
         return [
             replace(stage, title=f"{self.name}: {stage.name}", settings=self._settings(stage.name))
             for stage in (training, decoding, scoring)
@@ -160,7 +161,7 @@ class Cell:
         yield Path(), {}
         if corpus.gold_alignments:  # alignments are symmetrised
             languages = {"task.source_lang": corpus.target, "task.target_lang": corpus.source}
-            yield Path("reversed"), languages
+            yield Path(REVERSED), languages
 
     def _train(self) -> list[Step]:
         experiment = self.experiment
@@ -261,7 +262,7 @@ class Cell:
         if reference.get("print_layer_alignments"):
             links: list[object] = ["--forward", "cell", output / "forced.txt"]
             if corpus.gold_alignments:
-                links += ["--one-based", "--backward", "cell", output / "reversed" / "forced.txt"]
+                links += ["--one-based", "--backward", "cell", output / REVERSED / "forced.txt"]
                 steps.append(self._score_reversed(how))
                 if shutil.which(PROGRAM):
                     for way in WAYS:
@@ -278,7 +279,7 @@ class Cell:
 
     def _score_reversed(self, how: Mapping[str, Any]) -> Step:
         """Score the translations in the other direction."""
-        folder = self.output / "reversed"
+        folder = self.output / REVERSED
         references = self.references.with_name(f"test.{self.experiment.corpus.source}")
         outputs = ("--system", self.system, folder / "test.txt", "--json", folder / "scores.json")
         return line("syncattn-score", "--references", references, *options(how), *outputs)

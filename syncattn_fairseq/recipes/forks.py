@@ -101,10 +101,17 @@ class Forks:
             if not self._is_ready():
                 return None
             ours, theirs = socket.socketpair()
-            with theirs:
-                socket.send_fds(self._requests, [b"0"], [theirs.fileno(), *files])
-        ours.sendall(json.dumps([list(words), str(work), dict(environment)]).encode() + b"\n")
-        return Fork(ours)
+            try:
+                with theirs:
+                    socket.send_fds(self._requests, [b"0"], [theirs.fileno(), *files])
+                ours.sendall(
+                    json.dumps([list(words), str(work), dict(environment)]).encode() + b"\n"
+                )
+                return Fork(ours)
+            except (OSError, ValueError):  # the forking process is gone: out of memory, perhaps
+                ours.close()
+                self._ready = False
+                return None
 
     def close(self) -> None:
         """Let the forking process end; commands continue."""

@@ -147,10 +147,12 @@ def _started_before(folder: Path, note: Path, step: Step) -> Any:
 
     job_id, tasks, command = note.read_text(encoding="utf-8").split("\n", 2)
     if command.rstrip("\n") != str(step):
-        raise DataError(
-            f"{note}: job {job_id} runs another command for this stage; wait for it, or scancel "
-            "it and remove this file"
-        )
+        if queued([job_id]):
+            raise DataError(
+                f"{note}: job {job_id} runs another command for this stage; wait for it, or "
+                "scancel it"
+            )
+        return None
     job: Any = submitit.SlurmJob(folder, job_id, tasks=range(int(tasks)))
     return job if _done(job) or queued([job_id]) else None
 

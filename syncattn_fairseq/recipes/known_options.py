@@ -50,7 +50,9 @@ def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
         _check_types(section, name, values, path)
     task = _options("task", config["task"]["_name"])
     decoding = frozenset().union(task, *(_options(section, "") for section in DECODING))
-    _check("generation", config.get("generation", {}), decoding | _aliases(), path)
+    given = config.get("generation", {})
+    _check("generation", given, decoding | _aliases(), path)
+    _parse("generation", _decoding_parser(), given, path)
 
 
 def _import_plugin(folder: Path, path: Path) -> None:
@@ -72,19 +74,28 @@ def _check(section: str, names: Iterable[Any], known: Iterable[str], path: Path)
 
 def _check_types(section: str, name: str, values: Mapping[str, Any], path: Path) -> None:
     schema = _schema(section, name)
+    if schema is None:
+        given = {option: value for option, value in values.items() if option != "_name"}
+        _parse(section, _parser(section, name), given, path)
+        return
     try:
-        if schema is None:
-            given = {option: value for option, value in values.items() if option != "_name"}
-            _parser(section, name).parse_known_args([*options(given)])
-        else:
-            typed = {option: values[option] for option in values.keys() & _fields(schema)}
-            OmegaConf.merge(schema, typed)
-    except argparse.ArgumentError as error:
-        option = str(error.argument_name).lstrip("-").replace("-", "_")
-        raise DataError(f"{path}: {section}.{option}: {error.message}") from None
+        OmegaConf.merge(
+            schema, {option: values[option] for option in values.keys() & _fields(schema)}
+        )
     except OmegaConfBaseException as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path}: {section}.{error.full_key}: {reason}") from None
+
+
+def _parse(
+    section: str, parser: argparse.ArgumentParser, values: Mapping[str, Any], path: Path
+) -> None:
+    """Check values by parsing them as they are given on a command line."""
+    try:
+        parser.parse_known_args([*options(values)])
+    except argparse.ArgumentError as error:
+        option = str(error.argument_name).lstrip("-").replace("-", "_")
+        raise DataError(f"{path}: {section}.{option}: {error.message}") from None
 
 
 def _like(name: str, known: Iterable[str]) -> str:
@@ -145,7 +156,14 @@ def _fields(kind: Any) -> frozenset[str]:
 @cache
 def _aliases() -> frozenset[str]:
     """Return the options of ``fairseq-generate`` as its command line calls them."""
+    names = (name for action in _decoding_parser()._actions for name in action.option_strings)
+    return frozenset(name.lstrip("-").replace("-", "_") for name in names)
+
+
+@cache
+def _decoding_parser() -> argparse.ArgumentParser:
     from fairseq.options import get_generation_parser
 
-    names = (name for action in get_generation_parser()._actions for name in action.option_strings)
-    return frozenset(name.lstrip("-").replace("-", "_") for name in names)
+    made: argparse.ArgumentParser = get_generation_parser()
+    made.exit_on_error = made.allow_abbrev = False
+    return made

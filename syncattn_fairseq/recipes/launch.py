@@ -92,9 +92,10 @@ def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
             f"take at most {together // SMALLEST_BATCH}"
         )
     settings: dict[str, Any] = {"optimization.update_freq": [steps]}
-    if tokens < most:  # for validation nothing changes; longer training pairs are left out
+    if tokens < most:  # longer pairs are left out, of training and of validation
         settings |= {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
         settings |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
+        settings |= {"dataset.skip_invalid_size_inputs_valid_test": True}
     return settings
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from ..base.errors import DataError
@@ -17,8 +18,9 @@ from .stages import Stage, Step, line, options, piped, words_of
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
 PIECES, MIXED = "pieces", "mixed"
 
-#: A parser whose models are downloaded, unless ``STANZA_DIR`` names their folder.
-STANZA = "--parser stanza"
+#: The stages that make the words of a corpus that is not generated.
+TEXTS = ("download", "collect", "tokenise", "clean")
+#: Processors of Stanza whose models are downloaded.
 PROCESSORS = "pos,lemma,depparse"
 
 
@@ -49,7 +51,56 @@ def preparation(corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[s
         parsing: options of ``syncattn-parse`` that say where, see `Machines.parsing`.
         needs: what the systems need (`needs_of`).
     """
-    logs = Path("logs", corpus.name)
+    steps, compared = _steps(corpus, cores, parsing, needs), _steps(corpus, 1, (), needs)
+    after = _after(corpus, steps)
+    return [
+        Stage(
+            name.partition("-")[0],
+            _log(corpus, name),
+            made,
+            title=f"{corpus.name}: {name.replace('-', ' ')}",
+            settings={f"command {n}": str(step) for n, step in enumerate(compared[name], 1)},
+            after=tuple(_log(corpus, other) for other in after.get(name, ())),
+            programs=_programs(corpus, name),
+        )
+        for name, made in steps.items()
+    ]
+
+
+def read_by(corpus: Corpus, needs: set[str]) -> tuple[Path, ...]:
+    """Return the ``log`` of each stage whose result is read when a system is trained.
+
+    Args:
+        needs: what the system needs (`needs_of`).
+    """
+    names = [f"binarise-{kind.replace('.', '-')}" for kind in sorted(needs)]
+    return tuple(_log(corpus, name) for name in ("binarise", *names))
+
+
+def _log(corpus: Corpus, stage: str) -> Path:
+    return Path("logs", corpus.name, stage)
+
+
+def _after(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]:
+    """Return the stages whose results a stage reads, those among them that there are."""
+    texts = [name for name in ("generate", *TEXTS) if name in stages]
+    words, source = texts[-1], corpus.source
+    after = {later: [earlier] for earlier, later in pairwise(texts)}
+    after |= {name: [words] for name in stages if name.startswith(("align", "subwords", "parse"))}
+    after["binarise"] = ["subwords"]
+    for name in stages:
+        if name.startswith("binarise-"):
+            language = name.rpartition("-")[2]
+            language = source if language == MULTI_TASK else language
+            parses = [parse for parse in ("parse", f"parse-{language}") if parse in stages]
+            after[name] = ["subwords" if name.endswith(MULTI_TASK) else "binarise", *parses]
+    return after
+
+
+def _steps(
+    corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]
+) -> dict[str, list[Step]]:
+    """Return what each stage of the preparation does."""
     parsed = [] if corpus.generated else _parsed(corpus, needs)
     texts: dict[str, list[Step]] = {
         **{f"download-{language}": _models(corpus, language) for language in parsed},
@@ -75,27 +126,14 @@ def preparation(corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[s
         },
         f"binarise-{MULTI_TASK}": _mix(corpus, cores) if MULTI_TASK in needs else [],
     }
-    # New words must be parsed again, and parses must be added to new binarised texts again.
-    undone = {"tokenise": "parse*.done", "generate": "parse*.done", "binarise": "binarise-*.done"}
-    return [
-        Stage(
-            name.partition("-")[0],
-            logs / name,
-            made,
-            title=f"{corpus.name}: {name.replace('-', ' ')}",
-            undoes=undone.get(name),
-            programs=_programs(corpus, name),
-        )
-        for name, made in steps.items()
-        if made
-    ]
+    return {name: made for name, made in steps.items() if made}
 
 
 def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
     """Return the external programs that our commands start in a stage."""
     name, _, language = stage.partition("-")
-    parser = corpus.parses.get(language, "")
-    uses_eda = name == "parse" and "--parser eda" in parser
+    parser = _parser(corpus.parses.get(language, ""))
+    uses_eda = name == "parse" and parser.partition(":")[0] == "eda"
     return ("kytea", "eda") if uses_eda else ()
 
 
@@ -122,9 +160,14 @@ def _heads_are_given(corpus: Corpus) -> bool:
     return corpus.here is not None and corpus.here.folder is not None and bool(corpus.here.heads)
 
 
+def _parser(parsing: str) -> str:
+    """Return the parser among the options of ``syncattn-parse``."""
+    return next((word for flag, word in pairwise(words_of(parsing)) if flag == "--parser"), "")
+
+
 def _models(corpus: Corpus, language: str) -> list[Step]:
     """Return the step that downloads the models of a language's parser, if it needs any."""
-    if STANZA not in corpus.parses[language] or os.environ.get("STANZA_DIR"):
+    if _parser(corpus.parses[language]) != "stanza" or os.environ.get("STANZA_DIR"):
         return []
     models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
     return [line("python", "-c", models)]
@@ -263,8 +306,8 @@ def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if _heads_are_given(corpus) else "heads"
-    stanza = os.environ.get("STANZA_DIR") if STANZA in parser else None
-    models = ("--stanza-dir", stanza) if stanza else ()
+    stanza = os.environ.get("STANZA_DIR") if _parser(parser) == "stanza" else None
+    models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
     return [
         line(
             *("syncattn-parse", *words_of(parser), *models),

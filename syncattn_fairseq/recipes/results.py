@@ -58,6 +58,8 @@ _P = {
     "p Holm": "the p before it, corrected by Holm's method for all comparisons of its column",
 }
 
+#: The folder, below the cell's, of a model in the other direction.
+REVERSED = "reversed"
 _DONE = re.compile(r"done training in ([\d.]+) seconds")
 
 
@@ -76,7 +78,7 @@ def read_scores(folder: Path) -> dict[str, Any]:
             continue
     for part, number in (found.get("bleu_by_part") or {}).items():
         scores[f"BLEU {part}"] = number
-    other = folder / "reversed" / "scores.json"
+    other = folder / REVERSED / "scores.json"
     if other.exists():
         [found_there] = _read(other)["systems"].values()
         scores["BLEU reversed"] = found_there["bleu"]["score"]
@@ -96,14 +98,25 @@ def read_scores(folder: Path) -> dict[str, Any]:
 
 
 def read_training(log: Path) -> dict[str, Any]:
-    """Return updates, times and the validation with the lowest loss from a log of fairseq."""
+    """Return updates, times and the validation with the lowest loss from the log of a training.
+
+    In the log of a corpus with gold alignments, a training in the other direction follows.
+    """
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
     walls: list[float] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
-        """Pass lines on; a training that continues a finished one logs 0 until it is done."""
+        """Pass on the lines of the cell's own direction.
+
+        A training that continues a finished one logs 0 as its time until it is done.
+        """
+        ours = True
         for line in lines:
+            if line.startswith("$ "):
+                ours = f"/{REVERSED}" not in line
+            if not ours:
+                continue
             if walls and (done := _DONE.search(line)):
                 walls[-1] = max(walls[-1], float(done[1]))
             yield line

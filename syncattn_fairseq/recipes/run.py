@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from math import inf, nan
 from pathlib import Path
 from typing import IO, Any
@@ -40,8 +41,9 @@ class Runner:
         work: folder to run in.
         processes: what starts commands.
         display: shows their progress.
-        again: whether to repeat stages that are already done.
+        again: whether to repeat stages that were done by an earlier run.
         facts: facts about this run, stored with finished stages.
+        finished: the ``log`` of each stage that this run has finished.
     """
 
     work: Path
@@ -49,6 +51,7 @@ class Runner:
     display: Display
     again: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
+    finished: set[Path] = field(default_factory=set)
 
     def run(
         self,
@@ -77,35 +80,63 @@ class Runner:
                 self.display.stage(stage.title, stage.updates) as bar,
                 base.with_suffix(".log").open("ab") as log,
             ):
-                for step in stage.steps:
-                    self._step(stage, step, log, bar.told, environment or {}, locks)
+                for number, step in enumerate(stage.steps, 1):
+                    self._step(stage, number, step, log, bar.told, environment or {}, locks)
             commands = [str(step) for step in stage.steps]
-            kept = {"settings": stage.settings, **self.facts, "commands": commands}
-            with replacing(done) as temporary:
-                temporary.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+            made = datetime.now(timezone.utc).isoformat()
+            self._mark(done, stage, {"made": made, **self.facts, "commands": commands})
+            self.finished.add(stage.log)
 
     def is_done(self, stage: Stage) -> bool:
         """Tell whether a stage is done already.
 
         Raises:
-            DataError: it was begun or done with other settings.
+            DataError: it was begun or done with other settings, or could only continue from what is
+                no longer there.
         """
-        done = self.work / stage.log.with_suffix(".done")
         if self.again:
-            return False
+            return stage.log in self.finished
+        done = self.work / stage.log.with_suffix(".done")
         for mark in (done, done.with_suffix(".begun")):
             if mark.exists():
-                before = _settings_of(mark)
-                if stage.settings is None or before == stage.settings:
-                    return mark is done
+                before, same = self._compare(mark, stage)
+                way_out = f"take another --work, or --from {stage.name} to start over"
                 if not _continues(before, stage):
                     raise DataError(
                         f"{stage.title}: {mark.suffix[1:]} before with other settings: "
-                        f"{_difference(before, stage.settings)}; take another --work, or "
-                        f"--from {stage.name} to start over with these"
+                        f"{_difference(before, stage.settings or {})}; {way_out} with these"
                     )
-                return False
+                if not same and stage.resumes:
+                    raise DataError(
+                        f"{stage.title}: {mark.suffix[1:]} before with data that was made again "
+                        f"since; {way_out}"
+                    )
+                return same and mark is done and before == (stage.settings or {})
         return False
+
+    def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
+        """Return a mark's settings, and whether what the stage reads is still the same.
+
+        Marks of earlier versions do not have all of that: it counts as the same.
+        """
+        kept = _read_mark(mark)
+        before = kept.get("settings")
+        after = kept.get("after", {})
+        same = all(after.get(name) == made for name, made in self._after(stage).items())
+        return (stage.settings or {}) if before is None else before, same
+
+    def _after(self, stage: Stage) -> dict[str, str | None]:
+        """Return when each stage whose result a stage reads was done."""
+        marks = {str(log): self.work / log.with_suffix(".done") for log in stage.after}
+        return {
+            name: _read_mark(mark).get("made") if mark.exists() else None
+            for name, mark in marks.items()
+        }
+
+    def _mark(self, mark: Path, stage: Stage, facts: Mapping[str, Any]) -> None:
+        kept = {"settings": stage.settings, "after": self._after(stage), **facts}
+        with replacing(mark) as temporary:
+            temporary.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
     def _begin(self, stage: Stage, base: Path, done: Path) -> None:
         """Remove what is no longer true when a stage begins."""
@@ -113,18 +144,19 @@ class Runner:
         if stage.resumes:
             begun = done.with_suffix(".begun")
             redone = self.again and done.exists()
-            if redone or (begun.exists() and not _continues(_settings_of(begun), stage)):
+            if begun.exists():
+                before, same = self._compare(begun, stage)
+                redone = redone or not same or not _continues(before, stage)
+            if redone:
                 for old in (base.with_suffix(".log"), *base.parent.glob(stage.resumes)):
                     old.unlink(missing_ok=True)
-            with replacing(begun) as temporary:
-                kept = {"settings": stage.settings}
-                temporary.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
-        for mark in (done, *(base.parent.glob(stage.undoes) if stage.undoes else ())):
-            mark.unlink(missing_ok=True)
+            self._mark(begun, stage, {})
+        done.unlink(missing_ok=True)
 
     def _step(
         self,
         stage: Stage,
+        number: int,
         step: Step,
         log: IO[bytes],
         told: Callable[[str], object],
@@ -146,7 +178,7 @@ class Runner:
             if step.job is None:
                 self.processes.run(step, self.work, log, hear, environment, locks)
             else:
-                base = self.work / stage.log
+                base = self.work / f"{stage.log}-{number}"
                 jobs.run(step, self.work, base, log, hear, self.processes.ended)
         except Failed as failed:
             said = fault or last or "it said nothing"
@@ -211,15 +243,18 @@ def locked(path: Path, waits: Callable[[], object], shared: bool = False) -> Ite
         yield file.fileno()
 
 
-def _settings_of(done: Path) -> Mapping[str, Any]:
+def _read_mark(mark: Path) -> dict[str, Any]:
     try:
-        return json.loads(done.read_text(encoding="utf-8"))["settings"] or {}
-    except (ValueError, KeyError, TypeError):  # an empty file, from an earlier version
-        raise DataError(f"{done}: cannot be read; remove it to do this stage again") from None
+        kept = json.loads(mark.read_text(encoding="utf-8"))
+    except ValueError:  # an empty file, from an earlier version
+        kept = None
+    if not isinstance(kept, dict):
+        raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
+    return kept
 
 
 def _continues(before: Mapping[str, Any], stage: Stage) -> bool:
-    """Tell whether a stage can continue what was begun or done with the settings before."""
+    """Tell whether what was begun or done with the settings before is a stage, or a part of it."""
     now = stage.settings or {}
     changed = _changed(before, now)
 

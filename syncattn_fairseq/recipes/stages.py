@@ -59,7 +59,8 @@ class Stage:
         title: its name on the terminal.
         settings: what its result depends on; None: it is not compared. A recipe stops at a stage
             that was begun or done with other settings.
-        undoes: pattern of ``.done`` files next to ``log``, which are removed when it begins.
+        after: the ``log`` of each stage whose result it reads; if one of them was done again since,
+            this stage is no longer done.
         resumes: pattern of files next to ``log`` from which an interrupted run continues; None: it
             always starts over.
         limits: numbers among the settings that only say when it ends (None, 0 or less: never). If
@@ -73,7 +74,7 @@ class Stage:
     steps: list[Step]
     title: str = ""
     settings: Mapping[str, Any] | None = None
-    undoes: str | None = None
+    after: tuple[Path, ...] = ()
     resumes: str | None = None
     limits: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()

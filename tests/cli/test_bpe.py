@@ -133,6 +133,13 @@ def test_learn_refuses(
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
+@pytest.mark.parametrize("folder", [".", ".."])
+def test_a_model_is_not_a_folder(folder: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert bpe.main(["learn", "--input", "a", "--model", folder, "--vocab-size", "9"]) == 1
+    error = f"error: {folder}: a folder; give the start of a file's name in it, such as bpe\n"
+    assert capfd.readouterr().err == error
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_apply_refuses_and_leaves_no_output(
     workers: str,

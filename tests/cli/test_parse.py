@@ -173,6 +173,11 @@ def test_options_that_do_not_go_together_are_refused(capsys: pytest.CaptureFixtu
     assert "--lang does not go with --parsed" in refused(
         capsys, "--parsed=file", "--format=eda", "--lang=ja"
     )
+    parsed = ["--parsed=file", "--format=eda"]
+    for option in ("--shards=2", "--workers=1", "--max-words=9", "--executor=slurm"):
+        message = f"{option.partition('=')[0]} does not go with --parsed"
+        assert message in refused(capsys, *parsed, option)
+    assert "--slurm does not go with --parsed" in refused(capsys, *parsed, "--slurm", "time=3")
     assert "--model does not go with --parser stanza" in refused(capsys, "--lang=en", "--model=m")
     assert "--slurm needs --executor slurm" in refused(capsys, "--lang=en", "--slurm", "time=3")
     assert "'bison' is not one of " in refused(capsys, "--parser=bison")

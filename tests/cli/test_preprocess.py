@@ -219,6 +219,16 @@ def test_no_log_stays_open(corpus: Path) -> None:
     assert preprocessing.preprocess.logger.handlers == before
 
 
+def test_no_temporary_folder_is_named(
+    corpus: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    assert preprocess.main(arguments(corpus)) == 0
+    said = caplog.text + "".join(capsys.readouterr())
+    assert "Wrote preprocessed data" not in said and "Dictionary: " in said
+    assert f"{corpus}/bin: the binarised text and its dictionaries\n" in said
+
+
 def test_only_dictionaries(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert preprocess.main(arguments(corpus, "--dict-only")) == 0
     names = {path.name for path in (corpus / "bin").iterdir()}

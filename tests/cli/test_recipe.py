@@ -275,6 +275,41 @@ def test_another_parser_of_a_language(
 
 
 @pytest.mark.parametrize(
+    "parser", ["command:conllu:udpipe --tag --parse my.model", "stanza:en", "stanza:en:/models"]
+)
+def test_a_parser_is_one_word_with_its_own_models(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, parser: str
+) -> None:
+    monkeypatch.setenv("PARSER_EN", parser)
+    for folder in ("", "/models"):
+        monkeypatch.setenv("STANZA_DIR", folder)
+        _, commands = dry(capsys, "wmt16_en_de", "pascal", "--to=parse")
+        parsing = [shlex.split(c) for c in commands if c.startswith("syncattn-parse")]
+        assert [words[2:4] for words in parsing] == [[parser, "--input"]] * 3
+        assert not any("stanza.download" in command for command in commands)
+
+
+def test_a_folder_of_models_is_named_from_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STANZA_DIR", "models")
+    _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--to=parse")
+    assert sum(f"--stanza-dir {Path.cwd()}/models " in command for command in commands) == 6
+
+
+def test_several_machines_need_slurm(capsys: pytest.CaptureFixture[str]) -> None:
+    error = fails(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--dry-run")
+    assert "--nodes 2: needs --slurm" in error
+
+
+def test_a_seed_that_is_given_twice_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    stages, _ = dry(capsys, "wmt14_en_de", "dbsa", "--seeds", "1", "2", "1", "--from=train")
+    assert [stage for stage in stages if stage.endswith("train")] == [
+        f"dbsa, seed {seed}: train" for seed in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(
     "override",
     [
         *(f"pascal model.pascal_layers={layer}" for layer in range(1, 7)),
@@ -372,6 +407,9 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["model.encoder_layers=[1,2]"], "model.encoder_layers: invalid int value: '1,2'"),
         (["model.dropout=null"], "model.dropout: invalid float value: 'None'"),
         (["model.pascal_parents=x"], "model.pascal_parents: invalid choice: 'x'"),
+        (["generation.beam=abc"], "generation.beam: invalid int value: 'abc'"),
+        (["generation.lenpen=null"], "generation.lenpen: invalid float value: 'None'"),
+        (["generation.print_alignment=foo"], "generation.print_alignment: invalid choice: 'foo'"),
         (["generation.beem=5"], "no such option; did you mean beam?"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=3"], "criterion._name=3: there is no such criterion"),

@@ -12,6 +12,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.mmap_blocks import SizesReader, write_dataset
 
 sentences = st.lists(st.integers(-3, 32_767), max_size=5)
@@ -41,6 +42,13 @@ def test_files_are_those_of_fairseq(
         assert reader.largest(block=2) == max(map(len, rows), default=0)
         for block in sizes:
             assert reader.read(len(block)).tolist() == block.tolist()
+
+
+def test_an_index_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.idx").write_bytes(b"")
+    fault = r"x\.idx: not a binarised text; binarise it again"
+    with (tmp_path / "x.idx").open("rb") as index, pytest.raises(DataError, match=fault):
+        SizesReader(index)
 
 
 def test_a_fault_leaves_nothing(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ def test_every_corpus_has_its_facts(folder: Path) -> None:
         return
     assert [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) == 1
     assert {*corpus.words} == {*corpus.languages} and {*corpus.parses} <= {*corpus.languages}
-    assert corpus.multi_task == (folder / "multi_task.yaml").exists()
     for text in (*corpus.train, *corpus.valid, *corpus.test):
         assert text.partition("=")[2].partition("!")[0].replace("{language}", "en") in names
     for path in folder.glob("[!_]*.yaml"):

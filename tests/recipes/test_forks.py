@@ -72,6 +72,18 @@ def test_commands_start_without_libraries(tmp_path: Path) -> None:
     forks.close()
 
 
+def test_commands_start_without_a_forking_process_that_was_killed(
+    forks: Forks, tmp_path: Path
+) -> None:
+    start(forks, tmp_path, "syncattn-corpus", "--version").wait()
+    assert forks._server is not None
+    forks._server.kill()
+    forks._server.wait()
+    program = str(BIN / "syncattn-corpus")
+    for _ in range(2):
+        assert forks.start(["syncattn-corpus"], program, tmp_path, {}, (0, 1, 2)) is None
+
+
 def test_a_killed_fork_has_its_status(forks: Forks, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "text")  # nobody writes to it
     waits = ("syncattn-tokenise", "--lang", "en", "--input", str(tmp_path / "text"))

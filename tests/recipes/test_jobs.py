@@ -38,7 +38,7 @@ if not (folder / "slow").exists():
         subprocess.Popen([{python!r}, "-c", command, str(jobs)], env=environment, stdout=out,
             stderr=out, start_new_session=True)
 """
-SQUEUE = "#!/bin/sh\ntest -e {folder}/gone || echo 7\n"
+SQUEUE = '#!/bin/sh\ncase "$*" in *7*) test -e {folder}/gone || echo 7;; esac\n'
 
 
 @pytest.fixture
@@ -124,6 +124,12 @@ def test_a_job_that_still_runs_is_not_started_again(cluster: Path) -> None:
     subprocess.run([cluster / "sbatch", "/dev/null"], check=True, capture_output=True, cwd=cluster)
     assert "late" in run(cluster, "echo late")
     assert (cluster / "submitted").read_text() == first
+
+
+def test_the_note_of_a_job_that_has_ended_stops_no_other_command(cluster: Path) -> None:
+    (cluster / "log.job").write_text("3\n1\nbash -c 'echo earlier'\n")
+    assert "now" in run(cluster, "echo now")
+    assert not (cluster / "log.job").exists()
 
 
 def test_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,13 +42,14 @@ def test_one_process_takes_the_config_as_it_is() -> None:
     assert batch(settings(4096, 6), 1) == {"optimization.update_freq": [6]}
 
 
-def test_validation_and_the_length_of_pairs_do_not_depend_on_the_batch() -> None:
+def test_pairs_are_as_long_as_a_batch_at_most() -> None:
     assert batch(settings(4096, 6), 64) == {
         "optimization.update_freq": [1],
         "dataset.max_tokens": 384,
         "dataset.max_tokens_valid": 4096,
         "task.max_source_positions": 384,
         "task.max_target_positions": 384,
+        "dataset.skip_invalid_size_inputs_valid_test": True,
     }
 
 
@@ -94,6 +95,8 @@ def test_a_job_of_slurm_has_a_process_for_each_gpu_of_each_machine() -> None:
     }
     assert step.commands[0][:3] == ("python", "-m", "syncattn_fairseq.recipes.worker")
     assert "++dataset.max_tokens=1536" in step.commands[0]  # 6 x 4096 of 16 processes
+    # A longer sentence of the validation text is left out, too: it would stop the training.
+    assert "++dataset.skip_invalid_size_inputs_valid_test=true" in step.commands[0]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,6 @@ def test_facts_are_complete(corpus: str) -> None:
     parsed = {source} if systems & READ_SOURCE else set()
     parsed |= {source, target} if systems & LEARN_BOTH else set()
     assert parsed <= set(facts.get("parses", ())) <= {source, target}
-    assert ("multi_task" in facts) == (CONFIGS / corpus / "multi_task.yaml").exists()
     for archive in facts["archives"]:
         assert archive.get("url", "https://").startswith("https://")
         assert ("url" in archive) != ("licence" in archive)

@@ -82,17 +82,20 @@ def training(limit: object, rate: int = 1, *, fails: bool = False) -> Stage:
     """Return a stage that adds a line to a file whenever it runs, as trainings add updates."""
     script = f"echo {rate} {limit} >> logs/made; {'false' if fails else 'true'}"
     settings = {"limit": limit, "rate": rate}
-    more = {"resumes": "mad*", "limits": ("limit",), "undoes": "decode.done"}
+    more = {"resumes": "mad*", "limits": ("limit",), "after": (LOGS / "data",)}
     return stage("train", bash(script), settings=settings, **more)
+
+
+DECODING = stage("decode", bash("true"), after=(LOGS / "train",))
 
 
 def test_a_training_continues_if_its_limit_has_grown(runner: Runner) -> None:
     made = runner.work / "logs/made"
-    runner.run([training(2), stage("decode", bash("true"))])
+    runner.run([training(2), DECODING])
     runner.run([training(2)])
-    assert made.read_text() == "1 2\n" and runner.is_done(stage("decode"))
+    assert made.read_text() == "1 2\n" and runner.is_done(DECODING)
     runner.run([training(4)])
-    assert made.read_text() == "1 2\n1 4\n" and not runner.is_done(stage("decode"))
+    assert made.read_text() == "1 2\n1 4\n" and not runner.is_done(DECODING)
     with pytest.raises(DataError, match="train: done before with other settings: limit was 4, is"):
         runner.run([training(3)])
     runner.run([training(0)])  # no limit
@@ -153,10 +156,65 @@ def test_a_damaged_note_of_a_finished_stage_is_named(runner: Runner) -> None:
         runner.run([stage("a", bash("false"), settings={"x": 1})])
 
 
-def test_what_is_built_on_is_done_again(runner: Runner) -> None:
-    runner.run([stage("a-1", bash("true")), stage("b", bash("true"))])
-    runner.run([stage("c", bash("true"), undoes="a-*.done")])
-    assert not runner.is_done(stage("a-1")) and runner.is_done(stage("b"))
+def chain(*changed: str) -> list[Stage]:
+    """Return four stages; the third reads what the first two make, and the fourth the third."""
+    after = {"c": ("a", "b"), "d": ("c",)}
+    return [
+        stage(
+            name, bash(f"echo {name} >> done"), after=tuple(map(LOGS.joinpath, after.get(name, ())))
+        )
+        for name in changed or "abcd"
+    ]
+
+
+def test_what_reads_what_was_done_again_is_done_again(runner: Runner) -> None:
+    runner.run(chain())
+    again(runner).run(chain("b"))
+    assert [runner.is_done(one) for one in chain()] == [True, True, False, True]
+    runner.run(chain())
+    assert (runner.work / "done").read_text().split() == [*"abcdb", *"cd"]
+    # Interrupted, and continued by the same command or without --from.
+    failing = stage("b", bash("false"))
+    with pytest.raises(DataError):
+        again(runner).run([*chain("a"), failing])
+    runner.run(chain())
+    assert (runner.work / "done").read_text().split() == [*"abcdbcd", "a", *"bcd"]
+
+
+def test_a_training_stops_if_its_data_was_made_again(runner: Runner) -> None:
+    made, data = runner.work / "logs/made", stage("data", bash("true"))
+    runner.run([data, training(2)])
+    again(runner).run([data])
+    for limit in (2, 4):
+        with pytest.raises(DataError, match=r"train: done before with data that was made again"):
+            runner.run([training(limit)])
+    with pytest.raises(DataError, match="a command failed"):
+        again(runner).run([training(2, fails=True)])
+    again(runner).run([data])
+    with pytest.raises(DataError, match=r"train: begun before with data .*--from train to start"):
+        runner.run([training(2)])
+    again(runner).run([training(2)])
+    assert made.read_text() == "1 2\n"
+    runner.run([data, training(2)])
+    assert made.read_text() == "1 2\n"
+
+
+def test_marks_of_earlier_versions_count(runner: Runner) -> None:
+    for name in ("data", "train", "decode"):
+        mark = {"settings": {"limit": 2, "rate": 1} if name == "train" else None}
+        (runner.work / "logs").mkdir(exist_ok=True)
+        (runner.work / "logs" / f"{name}.done").write_text(json.dumps(mark))
+    data = stage("data", bash("false"), settings={"command 1": "x"})
+    assert all(runner.is_done(one) for one in (data, training(2), DECODING))
+    again(runner).run([training(2)])
+    assert not runner.is_done(DECODING)
+
+
+def test_what_this_run_has_finished_is_not_done_twice(runner: Runner) -> None:
+    repeated = again(runner)
+    repeated.run([training(2), DECODING])
+    repeated.run([training(2), DECODING])
+    assert (runner.work / "logs/made").read_text() == "1 2\n"
 
 
 def test_what_fails_stops_and_is_done_again(runner: Runner) -> None:
