@@ -5,6 +5,8 @@ results in docs/results/ and an end mark::
 
     <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results docs/results/CORPUS.json -->
     <!-- end -->
+
+Notes on a table that the page already has above its first table are left out.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Set
 from pathlib import Path
 
 from syncattn_fairseq.base.files import replacing
@@ -37,16 +40,20 @@ def update(path: Path) -> None:
 
 def fill_in(page: str) -> str:
     """Return a page with new tables."""
-    return _TABLE.sub(lambda found: found[1] + _make_table(found[2]) + found[3], page)
+    first = _TABLE.search(page)
+    above = page[: first.start()].splitlines() if first else []
+    said = {line for line in above if line.startswith("- ")}
+    return _TABLE.sub(lambda found: found[1] + _make_table(found[2], said) + found[3], page)
 
 
-def _make_table(command: str) -> str:
+def _make_table(command: str, said: Set[str]) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         status = main(shlex.split(command))
     if status:
         sys.exit(status)  # main has said why
-    return f"{printed.getvalue()}\n"
+    lines = printed.getvalue().splitlines()
+    return "".join(f"{line}\n" for line in [*lines, ""] if line not in said)
 
 
 if __name__ == "__main__":

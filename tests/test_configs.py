@@ -169,6 +169,11 @@ def test_a_page_of_results_gets_all_its_tables_or_stays(
     assert "p bootstrap" in path.read_text(encoding="utf-8")
     assert before.read_text(encoding="utf-8") == parts[0]  # another file took its place
     assert {*tmp_path.iterdir()} == {path, before}
+    page = path.read_text(encoding="utf-8")
+    note = next(line for line in page.splitlines() if line.startswith("BLEU nrefs"))
+    page = page.replace("--table", "--table --markdown")
+    assert f"\n- {note}\n" in script("results_page").fill_in(page)
+    assert script("results_page").fill_in(f"- {note}\n{page}").count(note) == 1
 
 
 def test_the_table_of_the_readme_is_that_of_the_results() -> None:

@@ -55,7 +55,7 @@ _P = {
     "p seeds": "of the difference in BLEU to the baseline, by Welch's test over seeds",
     "p bootstrap": "the same, by paired bootstrap over the sentences of all seeds together",
     "p valid loss": "of the difference in the lowest validation loss, by Welch's test over seeds",
-    "p Holm": "the p before it, corrected by Holm's method for all comparisons of its column",
+    "p Holm": "the p to its left, corrected by Holm's method for all comparisons in the column",
 }
 
 #: The folder, below the cell's, of a model in the other direction.

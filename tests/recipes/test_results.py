@@ -150,7 +150,7 @@ def test_p_is_corrected_if_there_are_several_comparisons(tmp_path: Path) -> None
         assert lines[head + 1].split()[-2:] == ["–", "–"]
         assert [lines[head + row].split()[-2:] for row in (2, 3)] == tested
     [note] = [line for line in lines if line.startswith("p Holm: ")]
-    assert note.endswith("corrected by Holm's method for all comparisons of its column")
+    assert note.endswith("corrected by Holm's method for all comparisons in the column")
     assert not [line for line in shown(tmp_path / "x.json", ["base", "a"]) if "Holm" in line]
 
 
