@@ -117,9 +117,9 @@ def _format_owner(title: str, groups: list[Group], defaults: argparse.Namespace)
 def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of ``add_argument`` for an option."""
     about = field.metadata["help"].replace("%", "%%")
-    if field.type is bool:
-        return {"action": "store_true", "help": about}
     default = getattr(defaults, field.name, field.default)
+    if field.type is bool:
+        return {"action": "store_true", "help": about + " (on)" * bool(default)}
     default = default.value if isinstance(default, Enum) else default
     shown = ""
     if default not in ("", None):

@@ -41,7 +41,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     if asked["baseline"] is None:
         asked["baseline"] = next(iter(outputs))
     by_length = gold.source is not None or any(
-        sentence.source for output in outputs.values() for sentence in output.beam
+        sentence.source
+        for output in outputs.values()
+        for sentence in (*output.beam, *(output.forced or ()))
     )
     scores = score_systems(outputs, gold, by_length=by_length, **asked)
     described = describe(outputs, gold, asked["scheme"], asked["moses_language"])
@@ -75,7 +77,9 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
     for name, path in args.attention:
         if name not in systems:
             raise DataError(f"--attention {name}: no --system has that name")
-        models[systems.index(name)] = syncattn_fairseq.load(path, args.data_bin, args.subword_model)
+        models[systems.index(name)] = syncattn_fairseq.load(
+            path, args.data_bin, args.subword_model, args.source_parser
+        )
     return models
 
 
@@ -119,6 +123,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--subword-model", nargs="+", metavar="FILE", help="their subword model, such as bpe.model"
+    )
+    parser.add_argument(
+        "--source-parser",
+        metavar="NAME",
+        help="parser for models that read parses, such as stanza:en",
     )
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument(

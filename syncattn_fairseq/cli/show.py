@@ -13,8 +13,10 @@ from .common import command, new_parser, positive
 from .draw import add_model, load_model
 
 if TYPE_CHECKING:
+    from ..inference.analysis import Distances
     from ..inference.model import Model
     from ..report.example import Example, Side
+    from ..trees.brackets import Tree
 
 T = TypeVar("T")
 
@@ -78,10 +80,15 @@ def _show(model: Model, example: Example, layer: int | None) -> str:
     distances = _shown(lambda: model.distances(text, read))
     if distances:
         for title, found in (("source", distances[0].source), (name, distances[0].target)):
-            tree = found.tree(layer) if found else None
+            tree = _tree(found, layer)
             if tree:
                 lines += ["", f"{title}, induced tree", terminal.draw_tree(tree)]
     return "\n".join(lines)
+
+
+def _tree(distances: Distances | None, layer: int | None) -> Tree | None:
+    """Return the tree that a layer induces; None without distances or if it has none."""
+    return _shown(lambda: distances.tree(layer)) if distances else None
 
 
 def _arcs(parse: Any, side: Side | None, causal: bool) -> str:

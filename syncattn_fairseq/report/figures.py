@@ -114,7 +114,9 @@ def draw_alignment(model: Model, example: Example, layer: int | None = None) -> 
     """Draw the links of a layer in a grid, with gold links framed."""
     [alignment] = model.align([example.source.text], _translations(model, example), layer)
     source = _fit(example.source, alignment.source).words
-    target = alignment.target.words if example.target is None else example.target.words
+    target = alignment.target.words
+    if example.target is not None:
+        target = _fit(example.target, alignment.target).words
     figure = Figure()
     figure.add(
         charts.links,
@@ -161,6 +163,7 @@ def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
     """
     heads = _required_heads(example)
     pieces = sentence or Sentence(example.source.words, "none")
+    _fit(example.source, pieces)
     parents = subword_parents(heads, pieces.lengths, "middle")
     weights = parent_gaussian(torch.tensor(parents), len(pieces.pieces))
     figure = Figure()

@@ -11,6 +11,8 @@ from pathlib import Path
 import syncattn_fairseq.plugin  # and the classes that checkpoints may hold
 
 PLUGIN = str(Path(syncattn_fairseq.__file__).parent)
+UNUSED = str(Path(__file__).parent / "unused")
+"""The folder of what stands for libraries that are left out."""
 BIN = Path(sys.executable).parent
 programs = BIN
 """Where the commands are: the fixture ``forked`` changes it."""
@@ -40,7 +42,8 @@ def start(command: str, *arguments: object, cwd: Path | None = None) -> subproce
     start; but Stanza may want them.
     """
     parsing = any(str(argument).startswith("--source-parser") for argument in arguments)
-    light = {} if parsing else {"PYTHONPATH": str(Path(__file__).parent / "unused")}
+    path = [] if parsing else [UNUSED]
+    path += filter(None, [str(Path(PLUGIN).parent), os.environ.get("PYTHONPATH")])
     return subprocess.Popen(
         [str(programs / command), *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -48,7 +51,11 @@ def start(command: str, *arguments: object, cwd: Path | None = None) -> subproce
         stderr=subprocess.STDOUT,
         text=True,
         cwd=cwd,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **light},
+        env={
+            **os.environ,
+            **{"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+            "PYTHONPATH": os.pathsep.join(path),
+        },
     )
 
 

@@ -54,8 +54,9 @@ def forked_commands(folder: Path) -> Iterator[Path]:
         path = programs / name
         path.write_text(_PROGRAM.format(python=sys.executable, address=address, name=name))
         path.chmod(0o755)
-    unused = Path(__file__).parent / "unused"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(unused)}
+    here = Path(__file__).parent
+    path = os.pathsep.join(map(str, (here / "unused", here.parents[1])))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     server = subprocess.Popen(
         [sys.executable, __file__, address, str(FORKS)], env=environment, stdout=subprocess.PIPE
     )

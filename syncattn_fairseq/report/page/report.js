@@ -2,6 +2,7 @@
 // The sentences' browser. Whatever comes from the data is put into the page by textContent.
 (async () => {
   const byId = (id) => document.getElementById(id);
+  const byNumber = (a, b) => a - b;
   const PAGE = 100; // sentences that the list shows at first, and more at each push
 
   const packed = Uint8Array.from(atob(byId("data").textContent.trim()), (c) => c.charCodeAt(0));
@@ -198,7 +199,7 @@
 
   const parses = (detail, side, title) => {
     const gold = detail[side];
-    const given = [...state.shown].sort().filter((i) => detail.systems[i][side]);
+    const given = [...state.shown].sort(byNumber).filter((i) => detail.systems[i][side]);
     const causal = side === "target";
     const figures = given.map((i) => {
       const predicted = detail.systems[i][side];
@@ -229,10 +230,10 @@
   };
 
   const layered = (name, detail, field, draw) => {
-    const layers = [...new Set(detail.systems.flatMap((s) => Object.keys(s[field])))].sort();
+    const layers = [...new Set(detail.systems.flatMap((s) => Object.keys(s[field])))].sort(byNumber);
     if (!layers.includes(state.layers[name])) state.layers[name] = layers[0];
     const layer = state.layers[name];
-    const figures = [...state.shown].sort()
+    const figures = [...state.shown].sort(byNumber)
       .filter((i) => detail.systems[i][field][layer])
       .map((i) => draw(i, detail.systems[i][field][layer]));
     return [figures, choice(name, layers)];
@@ -258,12 +259,12 @@
   };
 
   const own = (detail) => section("Parse of the translation", key(["The system’s own; there is no gold."]),
-    [...state.shown].sort().filter((i) => detail.systems[i].own).map((i) => {
+    [...state.shown].sort(byNumber).filter((i) => detail.systems[i].own).map((i) => {
       const { words, heads } = detail.systems[i].own;
       return figure("arcs", systems[i], "", arcData({ words, heads: null, labels: null }, heads, true));
     }));
 
-  const matrices = (detail) => [...state.shown].sort().flatMap((i) =>
+  const matrices = (detail) => [...state.shown].sort(byNumber).flatMap((i) =>
     section(`Attention of ${systems[i]}`, key(["The darker, the more. Rings: "], ["gold", RED], ["."]),
       (detail.systems[i].matrices || []).map(({ title, rows, columns, values, gold }) => {
         const [of, to] = [detail[rows].words, detail[columns].words];
@@ -289,7 +290,7 @@
     };
     if (summary.source) entry("source", make("dd", summary.source, { dir: "auto" }));
     entry("reference", make("dd", summary.reference, { dir: "auto" }));
-    for (const i of [...state.shown].sort())
+    for (const i of [...state.shown].sort(byNumber))
       entry(systems[i], translation(summary.translations[i], summary.reference), `chrF ${summary.chrf[i]}`);
     byId("sentence").replaceChildren(
       texts,
