@@ -29,6 +29,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("rnn_local", "--source-attention {global,local,", "(default: local)"),
         ("rnn_local", "--src-dep-weight X", "(default: 0.5)"),
         ("rnn_local", "--print-parses", "print the heads"),
+        ("rnn_local_double", "--double-context", "(on)"),
     ],
 )
 def test_an_option_with_the_default_of_an_architecture(
@@ -36,6 +37,10 @@ def test_an_option_with_the_default_of_an_architecture(
 ) -> None:
     _, found, rest = shown(capsys, architecture).partition(f" {option}")
     assert found and default in rest.partition(" --")[0]
+
+
+def test_what_is_off_is_not_called_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "(on)" not in shown(capsys, "rnn_local")
 
 
 def test_only_what_the_model_takes(capsys: pytest.CaptureFixture[str]) -> None:

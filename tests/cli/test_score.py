@@ -332,6 +332,9 @@ def test_bleu_of_several_test_sets_and_their_mean(
     assert found["one"] == pytest.approx(100) and 0 < found["two"] < 100
     assert found["mean"] == pytest.approx((found["one"] + found["two"]) / 2)
     assert "BLEU of each test set, and its mean" in output
+    assert main([*options, "--parts", "a:1,b:1,c:1"]) == 0
+    three = json.loads(Path("numbers").read_text())["systems"]["A"]["bleu_by_part"]
+    assert three["c"] == pytest.approx(found["two"]) and three["a"] == pytest.approx(100)
     assert main([*options, "--parts", "one:2,two:2"]) == 1
     assert "--parts: 4 sentences, but 3 are here" in capsys.readouterr().err
     with pytest.raises(SystemExit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -61,6 +62,49 @@ def test_lisa_shows_how_it_parses_the_source(shown: Any) -> None:
     for word, line in zip(SENTENCE.split(), arcs, strict=True):
         assert word in line and "✗" not in line
     check_links(found)
+
+
+def test_a_layer_without_trees_shows_its_links(shown: Any) -> None:
+    found = shown("transformer_lpsi", "--layer=3", encoder_layers=3)
+    assert list(found) == ["source", "translation", "translation, aligned"]
+    check_links(found)
+
+
+def test_the_reference_is_compared_with_its_own_parse(
+    small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_dbsa")
+    named = [f"--path={path}", f"--data-bin={small_corpus.data}"]
+    named.append(f"--subwords={small_corpus.subwords}")
+    gold = f"--gold={small_corpus.folder / 'words' / 'test'}"
+    assert show.main([gold, *named, "--number", *map(str, range(1, 13))]) == 0
+    blocks = capfd.readouterr().out.split("reference, parsed\n")[1:]
+    later = 0
+    for block, text, parse in zip(
+        blocks, small_corpus.lines("test.de"), small_corpus.lines("test.heads.de"), strict=True
+    ):
+        words, heads = text.split(), [*map(int, parse.split())]
+        arcs = block.split("\n\n")[0].splitlines()
+        for number, (head, line) in enumerate(zip(heads, arcs, strict=True), 1):
+            assert line.endswith(": …") == (head > number)
+            later += head > number
+            right = words[head - 1] if head else "(root)"
+            assert "✗" not in line or line.endswith(f"✗ {right}")
+    assert later
+
+
+def test_the_tree_of_the_reference_has_its_words(
+    small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_lpsi")
+    named = [f"--path={path}", f"--data-bin={small_corpus.data}"]
+    named.append(f"--subwords={small_corpus.subwords}")
+    assert show.main([f"--gold={small_corpus.folder / 'words' / 'test'}", *named]) == 0
+    out = capfd.readouterr().out
+    for title, language in (("source", "en"), ("reference", "de")):
+        tree = out.split(f"{title}, induced tree\n")[1].split("\n\n")[0]
+        words = small_corpus.lines(f"test.{language}")[0]
+        assert re.sub("[()]", "", tree).split() == words.split()
 
 
 def test_a_recurrent_model_shows_links(shown: Any) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.attachment import AttachmentScore
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.scoring import Gold, Output, SystemScore, score_systems
+from syncattn_fairseq.trees.brackets import parse_tree
 
 BEAM = [
     DecodedSentence(hypothesis="d@@ er Hund", translation="d@@ er Hund", source_heads=[2, 0]),
@@ -50,6 +52,28 @@ def test_everything_from_a_forced_output() -> None:
     # Word links (0, 0), (1, 1) and, in the second sentence, a wrong (0, 0).
     assert score.alignment is not None
     assert score.alignment.aer == pytest.approx(1 - (2 + 2) / (3 + 2))
+
+
+def test_details_of_the_target_leave_out_what_a_decoder_cannot_see() -> None:
+    detail = score_system(
+        BEAM, FORCED, replace(GOLD, target_labels=[["det", "x"], None])
+    ).target_detail
+    assert detail is not None and detail.by_label is not None
+    for parts in (detail.by_distance, detail.by_label):
+        assert sum(part.counted for part in parts.values()) == 1
+
+
+def test_trees_of_sentences_whose_words_are_hidden_are_left_out() -> None:
+    trees = [parse_tree("(S (A der) (B Hund))"), parse_tree("(S ja)")]
+    distances = {1: [0.1, 0.2, 0.3]}
+    hidden = replace(unknown("<unk> er Hund", [0, 1, 1])[0], hypothesis_distances=distances)
+    seen = replace(FORCED[0], hypothesis_distances=distances)
+    other = replace(FORCED[1], hypothesis_distances={1: [0.0]})
+    gold = replace(GOLD, target_trees=trees)
+    assert score_system(BEAM, [seen, other], gold).left_out == 0
+    score = score_system(BEAM, [hidden, other], gold)
+    assert score.left_out == score.target_brackets[1].left_out == 1
+    assert score.target_brackets[1].evalb.sentences == 1  # the other one
 
 
 def test_without_a_forced_output() -> None:

@@ -252,6 +252,7 @@ def test_with_one_seed_the_bootstrap_is_sacrebleus() -> None:
     difference, p = pooled_bootstrap(counts[:1], counts[1:])
     assert p == pytest.approx(expected.p_bootstrap, abs=0.003)
     assert difference > 0
+    assert pooled_bootstrap(counts[1:], counts[:1]) == pytest.approx((-difference, p))
     assert pooled_bootstrap(counts[:1], counts[:1]) == (0.0, 1.0)
 
 
