@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
+import sys
 from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +14,8 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from syncattn_fairseq.cli import report, score
+from tests.checkpoints import Corpus, make_checkpoint
+from tests.parsing.chain import CONLLU
 from tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, write_corpus
 
 pytest.importorskip("altair", reason="needs the extra viz")
@@ -185,3 +189,45 @@ def test_what_the_page_does_not_show_is_not_asked_for(
     with pytest.raises(SystemExit):
         report.main([*named, option])
     assert f"unrecognized arguments: {option}" in capsys.readouterr().err
+
+
+def test_lengths_are_also_those_of_forced_output(tmp_path: Path) -> None:
+    (tmp_path / "ref").write_text("ein Hund\nja\n")
+    lines = ["H-{n}\t-1\t{text}", "D-{n}\t-1\t{text}"]
+    for name, kinds in (("beam", lines), ("forced", ["S-{n}\tone two", *lines[:1]])):
+        texts = [
+            kind.format(n=n, text=text)
+            for n, text in enumerate(("ein Hund", "ja"))
+            for kind in kinds
+        ]
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
+    system = ["--system", "A", *(str(tmp_path / name) for name in ("beam", "forced"))]
+    output = ["--tokenize", "none", "--output", f"{tmp_path}/r.html"]
+    assert report.main(["--references", f"{tmp_path}/ref", *system, *output]) == 0
+    head, _ = content((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert sum(b["sentences"] for b in head["scores"]["A"]["bleu_by_length"].values()) == 2
+
+
+def test_attention_of_a_model_that_reads_parses(small_corpus: Corpus, tmp_path: Path) -> None:
+    model = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_pascal")
+    decoded = [
+        f"{kind}-{n}\t{score}{text}"
+        for n, (source, text) in enumerate(
+            zip(small_corpus.lines("test.en"), small_corpus.lines("test.de"), strict=True)
+        )
+        for kind, score, text in (("S", "", source), ("H", "-1\t", text), ("D", "-1\t", text))
+    ]
+    (tmp_path / "decoded").write_text("".join(f"{line}\n" for line in decoded))
+    (tmp_path / "parser.py").write_text(CONLLU)
+    parser = shlex.join([sys.executable, f"{tmp_path}/parser.py"])
+    arguments = ["--references", str(small_corpus.folder / "words" / "test.de")]
+    arguments += ["--system", "P", *[f"{tmp_path}/decoded"] * 2, "--matrices", "1"]
+    arguments += ["--tokenize", "none"]
+    arguments += ["--attention", "P", str(model), "--data-bin", str(small_corpus.data)]
+    arguments += ["--subword-model", str(small_corpus.subwords)]
+    arguments += ["--output", f"{tmp_path}/r.html"]
+    assert report.main(arguments) == 1
+    assert report.main([*arguments, "--source-parser", f"command:conllu:{parser}"]) == 0
+    _, details = content((tmp_path / "r.html").read_text(encoding="utf-8"))
+    [matrix] = details[0]["systems"][0]["matrices"]
+    assert matrix["title"].startswith("C: ")
