@@ -239,6 +239,26 @@ def test_another_layers_alignment_is_whole_beside_a_backward_attention() -> None
     assert "backward_attn" not in extra
 
 
+@pytest.mark.parametrize(
+    ("options", "layer"),
+    [
+        ({}, 2),
+        ({"alignment_layer": 1}, 1),
+        ({"alignment_layer": 3}, 3),
+        ({"sync_layer": 1}, 1),
+        ({"sync_layer": 3, "alignment_layer": 3}, 3),
+    ],
+    ids=str,
+)
+def test_the_sync_layer_or_the_chosen_one_aligns(options: dict[str, Any], layer: int) -> None:
+    model = build.model("transformer_dbsa_tiny", **SYNC, **options)
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    [aligning] = model(**batch)[1]["attn"]
+    for number in (1, 2, 3):
+        [attention] = model(**batch, alignment_layer=number - 1)[1]["attn"]
+        assert aligning.equal(attention) == (number == layer)
+
+
 def test_a_layer_with_a_backward_attention_can_tie_distances_too() -> None:
     model = build.model(
         **VARIANTS["backward"], distance_layers="1", distance_sync_layers="2", gate_temperature=1
@@ -411,6 +431,8 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
         ({"dependency_heads": 3}, "--dependency-heads 3: encoder layer 1 has 2 heads"),
         ({"sync_layer": 7}, "--sync-layer 7"),
+        ({"sync_layer": 2, "alignment_layer": 1}, "--alignment-layer: .* with a sync layer"),
+        ({"alignment_layer": 3}, "--alignment-layer 3: the decoder has layers 1 to 2"),
         ({"sync_layer": 1, "decoder_dependency_layer": 0}, "--sync-layer ties"),
         ({"pascal_layers": "3"}, "--pascal-layers 3: the encoder has layers 1 to 2"),
         ({"pascal_layers": "one"}, "--pascal-layers one"),
