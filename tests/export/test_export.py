@@ -95,6 +95,20 @@ def test_the_longest_source_is_read(small_corpus: Corpus, tmp_path: Path, format
         model.align(["the " * 60], ["der"])
 
 
+@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
+def test_scores_are_compared_on_what_the_model_reads(
+    small_corpus: Corpus, tmp_path: Path, format: str
+) -> None:
+    short = {"max_source_positions": 40}
+    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **short)
+    said = export(path, small_corpus.data, format, tmp_path / "out")
+    assert 0 < int(said.split()[0]) < 12
+    shorter = {"max_target_positions": 3}
+    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **shorter)
+    with pytest.raises(DataError, match="no sentences in valid, test, train to compare scores on"):
+        export(path, small_corpus.data, format, tmp_path / "none")
+
+
 @pytest.mark.parametrize("sides", [(False, True), (True, False)])
 def test_padding_stays_on_its_sides(
     small_corpus: Corpus, tmp_path: Path, sides: tuple[bool, bool]
