@@ -43,13 +43,14 @@ def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus: Corpus, tmp_p
     other = tmp_path / "bin"
     other.mkdir()
     for path in small_corpus.data.iterdir():
-        swapped = path.name.replace("test.", "train.") if "test." in path.name else path.name
-        if not path.name.startswith("train."):
-            shutil.copyfile(path, other / swapped)
+        for split in ("train", "valid") if path.name.startswith("test.") else ():
+            shutil.copyfile(path, other / path.name.replace("test", split, 1))
+        if not path.name.startswith(("train.", "valid.", "test.")):
+            shutil.copy(path, other)
     first, second = make_task(small_corpus.data), make_task(other)
     both = make_task(f"{small_corpus.data}:{other}")
-    for epoch, expected in ((1, first), (2, second), (3, first)):
-        for split in ("train", "valid"):
+    for epoch, task in ((1, first), (2, second), (3, first)):
+        for split, expected in (("train", task), ("valid", first)):
             both.load_dataset(split, epoch=epoch)
             expected.load_dataset(split)
             pairs, alone = both.datasets[split], expected.datasets[split]
