@@ -17,7 +17,6 @@ def save(path: Path, updates: int, model: dict[str, torch.Tensor], **rest: Any) 
 
 
 def test_means_types_and_the_newest(tmp_path: Path) -> None:
-    # Half precision cannot hold 2048 + 1: a sum in it would give 2048 instead of 2049.
     models = [
         {"w": torch.tensor([value], dtype=torch.float16), "steps": torch.tensor([n])}
         for n, value in enumerate([2048.0, 2048.0, 2052.0])
@@ -33,6 +32,19 @@ def test_means_types_and_the_newest(tmp_path: Path) -> None:
     assert mean["model"]["steps"].item() == 1
     assert mean["cfg"] == {"n": 1}
     assert "last_optimizer_state" not in mean
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_means_are_not_computed_in_the_stored_type(tmp_path: Path, dtype: torch.dtype) -> None:
+    large = 2 / torch.finfo(dtype).eps  # in this type, adding 1 to it changes nothing
+    paths = [
+        save(tmp_path / f"{n}.pt", n, {"w": torch.tensor([value], dtype=dtype)})
+        for n, value in enumerate([large, 1, 1])
+    ]
+    average_checkpoints(paths, tmp_path / "mean.pt")
+    expected = torch.tensor((large + 2) / 3, dtype=torch.float64).to(dtype)
+    assert expected != torch.tensor(large / 3, dtype=torch.float64).to(dtype)
+    assert torch.load(tmp_path / "mean.pt")["model"]["w"] == expected
 
 
 def test_tied_parameters_stay_tied(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,11 +43,15 @@ class Sample:
         return [[words[i] for i in row[row > 2].tolist()] for row in self.target]
 
 
-def load_sample(task: Any) -> Sample:
+def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
     """Take some sentence pairs from the binarised corpus.
 
+    Args:
+        task: has the corpus.
+        longest: how many tokens the model reads of a source and of a target.
+
     Raises:
-        DataError: the corpus has none.
+        DataError: the corpus has none that are short enough.
     """
     for split in _SPLITS:
         try:
@@ -54,11 +59,14 @@ def load_sample(task: Any) -> Sample:
         except FileNotFoundError:
             continue
         dataset = task.datasets[split]
-        batch = dataset.collater([dataset[i] for i in range(min(_SENTENCES, len(dataset)))])
+        short, _ = dataset.filter_indices_by_size(np.arange(len(dataset)), longest)
+        if not len(short):
+            continue
+        batch = dataset.collater([dataset[i] for i in short[:_SENTENCES]])
         return Sample(batch["net_input"], batch["target"], int(batch["ntokens"]))
     raise DataError(
-        f"{task.cfg.data}: no {', '.join(_SPLITS)} to compare scores on; "
-        "give the folder of the binarised corpus"
+        f"{task.cfg.data}: no sentences in {', '.join(_SPLITS)} to compare scores on that the "
+        "model can read; give the folder of the binarised corpus"
     )
 
 

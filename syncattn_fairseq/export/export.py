@@ -59,7 +59,7 @@ def export(
         raise DataError(f"--quantization {quantization}: --format {format} has {known}")
     plain = load_plain(path, data, subwords)
     kind.refuse(plain)
-    sample = load_sample(plain.task)
+    sample = load_sample(plain.task, plain.model.max_positions())
     with making(output) as folder:
         kind.write(plain, folder, quantization)
         expected = scores(plain.original, sample.net_input, sample.target)

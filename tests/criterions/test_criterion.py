@@ -308,6 +308,19 @@ def test_head_accuracy_counts_the_labels_that_get_most_attention() -> None:
     assert log["src_dep_correct"].item() == expected
 
 
+def test_head_accuracy_of_several_heads_is_that_of_their_mean() -> None:
+    attention = torch.tensor([[0.5, 0.4, 0.1], [0.1, 0.4, 0.5]]).view(1, 2, 1, 3)
+    extra = {"src_dependency": [attention.expand(1, 2, 3, 3)]}
+    sample = {"target": torch.tensor([[5, 6, build.EOS]])}
+    [term] = [term for term in criterion().terms if term.name == "src_dep_loss"]
+    correct = []
+    for parent in range(3):
+        parents = torch.tensor([[parent, parent, -1]])
+        log = term(extra, {**sample, "src_parents": parents})[1]
+        correct.append(log["src_dep_correct"].item())
+    assert correct == [0, 2, 0], "each head prefers another word"
+
+
 class NoHostSynchronisation(TorchDispatchMode):
     """Raises at every operation whose result, or its shape, the host must wait for."""
 

@@ -49,6 +49,14 @@ def test_both_are_drawn_anew_with_another_seed() -> None:
         assert len(draws) == 2
 
 
+def test_random_trees_are_of_every_shape() -> None:
+    plain = marks([1] * 3, [0, 1, 2])
+    drawn = {tuple(words(draw_heads(plain, np.random.default_rng(s)))) for s in range(200)}
+    stars = {(0, 1, 1), (2, 0, 2), (3, 3, 0)}
+    chains = {(0, 1, 2), (0, 3, 1), (2, 0, 1), (3, 0, 2), (2, 3, 0), (3, 1, 0)}
+    assert drawn == stars | chains
+
+
 def test_a_sentence_without_parse_stays_without() -> None:
     for found in (torch.tensor([NO_HEAD, CONTINUATION, NO_HEAD]), torch.tensor([], dtype=int)):
         for control in CONTROLS.values():

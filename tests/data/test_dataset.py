@@ -119,6 +119,18 @@ def test_controls_are_the_same_alone_and_in_a_batch(control: str) -> None:
         )
 
 
+@pytest.mark.parametrize("control", ["shuffled", "random"])
+def test_controls_differ_from_sentence_to_sentence(control: str) -> None:
+    size, dictionary = 12, build.dictionary()
+    one, other = build.sentences([size, size])
+    text = LanguagePairDataset([one, other, one.clone()], [size + 1] * 3, dictionary)
+    marks = [torch.arange(size)] * 3
+    fields = SourceFields(frozenset(["chain"]), frozenset([ask_for_parents(control)]))
+    dataset = SyntaxPairDataset(text, marks, fields=fields)
+    first, second, third = (dataset[i][f"{control}_marks"].tolist() for i in range(3))
+    assert first == third != second
+
+
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_every_subword_has_its_words_label(left_pad: bool) -> None:
     labels = [

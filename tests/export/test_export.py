@@ -25,6 +25,7 @@ ctranslate2 = pytest.importorskip("ctranslate2")
 
 #: Systems that are plain Transformers in truth, with what makes each difficult.
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+UNSHARED = {"share_all_embeddings": False, "share_decoder_input_output_embed": False}
 TWO_HEADS = {"dependency_heads": 2, "dependency_key_bias": True}
 SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("transformer", {}),
@@ -64,6 +65,64 @@ def test_translations_are_the_same(
     assert [t.score for t in found[:-1]] == pytest.approx(scores, abs=0.01)
 
 
+def test_an_export_searches_as_it_is_told(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    model, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    other = syncattn_fairseq.load(folder, device="cpu")
+    sources = small_corpus.learned()
+    scores = {}
+    for penalty in (1.0, 0.0):
+        model.length_penalty = other.length_penalty = penalty
+        expected, found = ([t.score for t in m.translate(sources)] for m in (model, other))
+        assert found == pytest.approx(expected, rel=0.02)
+        scores[penalty] = found
+    assert all(one < 2 * other for one, other in zip(scores[0.0], scores[1.0], strict=True))
+
+
+@pytest.mark.parametrize("format", ["checkpoint", "ctranslate2"])
+def test_the_longest_source_is_read(small_corpus: Corpus, tmp_path: Path, format: str) -> None:
+    options = {"max_source_positions": 60}
+    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
+    if format == "checkpoint":
+        model = syncattn_fairseq.load(path, small_corpus.data, small_corpus.subwords, device="cpu")
+    else:
+        export(path, small_corpus.data, format, tmp_path / "out", subwords=[small_corpus.subwords])
+        model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
+    [alignment] = model.align(["the " * 59], ["der"])
+    assert len(alignment.source.pieces) == 59
+    with pytest.raises(DataError, match="a sentence has 60 subwords, but .* reads at most 59"):
+        model.align(["the " * 60], ["der"])
+
+
+@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
+def test_scores_are_compared_on_what_the_model_reads(
+    small_corpus: Corpus, tmp_path: Path, format: str
+) -> None:
+    short = {"max_source_positions": 40}
+    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **short)
+    said = export(path, small_corpus.data, format, tmp_path / "out")
+    assert 0 < int(said.split()[0]) < 12
+    shorter = {"max_target_positions": 3}
+    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **shorter)
+    with pytest.raises(DataError, match="no sentences in valid, test, train to compare scores on"):
+        export(path, small_corpus.data, format, tmp_path / "none")
+
+
+@pytest.mark.parametrize("sides", [(False, True), (True, False)])
+def test_padding_stays_on_its_sides(
+    small_corpus: Corpus, tmp_path: Path, sides: tuple[bool, bool]
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
+    state = torch.load(path, weights_only=False)
+    padding = dict(zip(("left_pad_source", "left_pad_target"), sides, strict=True))
+    state["cfg"]["task"] |= padding
+    torch.save(state, path)
+    export(path, small_corpus.data, "fairseq", tmp_path / "out")
+    task = torch.load(tmp_path / "out" / "model.pt")["cfg"]["task"]
+    assert task | padding == task
+
+
 @pytest.mark.parametrize(("arch", "options"), SYSTEMS)
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
 def test_attention_is_the_same(
@@ -79,10 +138,12 @@ def test_attention_is_the_same(
         np.testing.assert_allclose(two.attention, one.attention, atol=1e-5)
 
 
-def test_a_plain_export_is_still_a_parser(
-    small_corpus: Corpus, tmp_path: Path, trained: Path
-) -> None:
-    model, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
+@pytest.mark.parametrize("rows", ["predicted", "input"])
+def test_a_plain_export_is_still_a_parser(small_corpus: Corpus, tmp_path: Path, rows: str) -> None:
+    path = tmp_path / "checkpoint.pt"
+    options = {**TWO_HEADS, **PRE_NORM, "tgt_dependency_rows": rows}
+    make_checkpoint(small_corpus, path, "transformer_dbsa", **options)
+    model, folder = exported(small_corpus, path, tmp_path / "out", "fairseq")
     other = syncattn_fairseq.load(folder, device="cpu")
     sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
     pairs = zip(model.parse(sources, targets), other.parse(sources, targets), strict=True)
@@ -254,13 +315,19 @@ def test_what_is_no_plain_transformer_is_refused_by_name(
         ("transformers", {"activation_fn": "tanh"}, "--activation-fn tanh"),
         (
             "transformers",
-            {"share_all_embeddings": False, "share_decoder_input_output_embed": False},
+            UNSHARED,
             "--share-decoder-input-output-embed",
         ),
         ("ctranslate2", {"encoder_normalize_before": True}, "--normalize-before on both"),
         ("ctranslate2", {"decoder_attention_heads": 2}, "as many heads"),
         ("ctranslate2", {"no_token_positional_embeddings": True}, "no positions"),
         ("ctranslate2", {"activation_fn": "tanh"}, "--activation-fn tanh"),
+        ("ctranslate2", {"no_decoder_final_norm": True, **PRE_NORM}, "--no-decoder-final-norm"),
+        ("ctranslate2", {"adaptive_softmax_cutoff": "9", **UNSHARED}, "no adaptive softmax"),
+        ("ctranslate2", {"adaptive_input": True}, "no adaptive softmax or input"),
+        ("ctranslate2", {"no_cross_attention": True}, "a cross-attention of its own"),
+        ("ctranslate2", {"cross_self_attention": True}, "a cross-attention of its own"),
+        ("ctranslate2", {"decoder_output_dim": 8, **UNSHARED}, "as wide as the decoder"),
     ],
 )
 def test_what_a_format_lacks_is_refused(
@@ -278,7 +345,7 @@ def test_what_a_format_lacks_is_refused(
         {"layernorm_embedding": True, **PRE_NORM},
         {"decoder_learned_pos": True, "encoder_learned_pos": True},
         {"activation_fn": "gelu", "no_scale_embedding": True},
-        {"share_all_embeddings": False, "share_decoder_input_output_embed": False},
+        UNSHARED,
     ],
 )
 def test_what_ctranslate2_has_scores_the_same(

@@ -123,6 +123,21 @@ def test_sizes_of_the_paper() -> None:
     assert (args.tree_window, args.half_window) == (4, 10)
 
 
+@pytest.mark.parametrize(
+    ("attention", "option"),
+    [
+        ("local", "half_window"),
+        ("flexible", "half_window"),
+        ("syntax_directed", "tree_window"),
+    ],
+)
+def test_a_window_is_as_wide_as_the_option_says(attention: str, option: str) -> None:
+    sizes = {**SIZES, option: 3}
+    single = build.model(f"rnn_{attention}", **sizes).decoder.attention
+    double = build.model(f"rnn_{attention}_double", **sizes).decoder.second_attention
+    assert (getattr(single, option), getattr(double, option)) == (3, 3)
+
+
 def test_a_second_context_adds_to_the_first() -> None:
     single = build.model("rnn_global", **SIZES)
     double = build.model("rnn_local_double", **SIZES)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from fairseq.modules import MultiheadAttention
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
@@ -237,6 +239,26 @@ def test_another_layers_alignment_is_whole_beside_a_backward_attention() -> None
     assert "backward_attn" not in extra
 
 
+@pytest.mark.parametrize(
+    ("options", "layer"),
+    [
+        ({}, 2),
+        ({"alignment_layer": 1}, 1),
+        ({"alignment_layer": 3}, 3),
+        ({"sync_layer": 1}, 1),
+        ({"sync_layer": 3, "alignment_layer": 3}, 3),
+    ],
+    ids=str,
+)
+def test_the_sync_layer_or_the_chosen_one_aligns(options: dict[str, Any], layer: int) -> None:
+    model = build.model("transformer_dbsa_tiny", **SYNC, **options)
+    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+    [aligning] = model(**batch)[1]["attn"]
+    for number in (1, 2, 3):
+        [attention] = model(**batch, alignment_layer=number - 1)[1]["attn"]
+        assert aligning.equal(attention) == (number == layer)
+
+
 def test_a_layer_with_a_backward_attention_can_tie_distances_too() -> None:
     model = build.model(
         **VARIANTS["backward"], distance_layers="1", distance_sync_layers="2", gate_temperature=1
@@ -409,6 +431,8 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
         ({"dependency_heads": 3}, "--dependency-heads 3: encoder layer 1 has 2 heads"),
         ({"sync_layer": 7}, "--sync-layer 7"),
+        ({"sync_layer": 2, "alignment_layer": 1}, "--alignment-layer: .* with a sync layer"),
+        ({"alignment_layer": 3}, "--alignment-layer 3: the decoder has layers 1 to 2"),
         ({"sync_layer": 1, "decoder_dependency_layer": 0}, "--sync-layer ties"),
         ({"pascal_layers": "3"}, "--pascal-layers 3: the encoder has layers 1 to 2"),
         ({"pascal_layers": "one"}, "--pascal-layers one"),
@@ -506,6 +530,66 @@ def test_heads_have_the_settings_of_the_papers() -> None:
     assert (gated.temperature, supervised.temperature) == (1, 10)
     assert (scaled.parents, scaled.std, scaled.ignoring) == ("parse", 1, 0)
     assert relative.embedding.shape == (8 + 1 + 8, 32)
+
+
+@pytest.mark.parametrize(
+    ("options", "attribute", "value"),
+    [
+        (
+            {"distance_layers": "1", "gate_temperature": 3.0},
+            "decoder.layers.0.self_attn.heads.gated.temperature",
+            3,
+        ),
+        (
+            {"distance_layers": "1", "distance_look_back": 2},
+            "encoder.layers.0.self_attn.heads.gated.weight.shape",
+            (2, 2 + 1, 32),
+        ),
+        (
+            {"local_layers": "1", "local_window": 3},
+            "encoder.layers.0.self_attn.heads.window.window",
+            3,
+        ),
+        (
+            {"relative_depth_layers": "1", "relative_depth_limit": 3},
+            "encoder.layers.0.self_attn.heads.relative_depth.embedding.shape",
+            (3 + 1 + 3, 32),
+        ),
+        (
+            {"supervised_gate_layers": "1", "supervised_gate_temperature": 3.0},
+            "encoder.layers.0.self_attn.heads.supervised_gate.temperature",
+            3,
+        ),
+        ({"cross_attention_tree_window": 3}, "decoder.layers.1.encoder_attn.tree_window", 3),
+    ],
+)
+def test_options_reach_the_part_that_they_are_for(
+    options: dict[str, Any], attribute: str, value: Any
+) -> None:
+    assert attrgetter(attribute)(build.model("syntax_transformer_tiny", **options)) == value
+
+
+@pytest.mark.parametrize("arch", ["transformer_dbsa_tiny", "transformer_lpsi_tiny"])
+@pytest.mark.parametrize(
+    "cross_attention",
+    [
+        {},
+        {"cross_attention_tree_window": 3},
+        {
+            "encoder_dependency_layer": 1,
+            "decoder_dependency_layer": 1,
+            "sync_layer": 2,
+            "sync_backward": "softmax",
+        },
+    ],
+    ids=["plain", "tree window", "backward"],
+)
+def test_attention_of_every_kind_has_its_dropout(
+    arch: str, cross_attention: dict[str, Any]
+) -> None:
+    model = build.model(arch, attention_dropout=0.25, **cross_attention)
+    attentions = [module for module in model.modules() if isinstance(module, MultiheadAttention)]
+    assert [attention.dropout_module.p for attention in attentions] == [0.25] * 6
 
 
 def test_parents_scale_the_last_heads_of_the_layers_that_have_such() -> None:

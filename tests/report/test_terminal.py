@@ -20,6 +20,13 @@ def test_arcs_heads_and_errors() -> None:
     ]
 
 
+def test_combining_characters_take_no_column() -> None:
+    assert draw_arcs(["e\u0301", "昨日"], [2, 0]).splitlines() == [
+        "┌▸ e\u0301     昨日",
+        "└─ 昨日  (root)",
+    ]
+
+
 def test_cycles_several_roots_and_what_is_not_asked() -> None:
     assert draw_arcs(list("abc"), [2, 1, 0]) == "┌┬▸ a  b\n└┴▸ b  a\n    c  (root)"
     assert draw_arcs(list("ab"), [None, 0], [2, 0], ["x", "y"]) == "  a  x: …\n  b  y: (root)"

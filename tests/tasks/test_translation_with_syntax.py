@@ -3,10 +3,13 @@ from __future__ import annotations
 import shutil
 from argparse import Namespace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.analysis_lines import HeadsOf, read_line
 from tests.checkpoints import Corpus, make_task, model_options
 
 
@@ -34,3 +37,51 @@ def test_gold_heads_need_dependency_heads(small_corpus: Corpus) -> None:
                 task.build_generator([model], Namespace())
         else:
             task.build_generator([model], Namespace())
+
+
+def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus: Corpus, tmp_path: Path) -> None:
+    other = tmp_path / "bin"
+    other.mkdir()
+    for path in small_corpus.data.iterdir():
+        for split in ("train", "valid") if path.name.startswith("test.") else ():
+            shutil.copyfile(path, other / path.name.replace("test", split, 1))
+        if not path.name.startswith(("train.", "valid.", "test.")):
+            shutil.copy(path, other)
+    first, second = make_task(small_corpus.data), make_task(other)
+    both = make_task(f"{small_corpus.data}:{other}")
+    for epoch, task in ((1, first), (2, second), (3, first)):
+        for split, expected in (("train", task), ("valid", first)):
+            both.load_dataset(split, epoch=epoch)
+            expected.load_dataset(split)
+            pairs, alone = both.datasets[split], expected.datasets[split]
+            for found, item in zip(pairs, alone, strict=True):
+                for field in ("source", "target", "source_marks", "target_marks"):
+                    assert found[field].equal(item[field])
+    assert len(first.datasets["train"]) != len(second.datasets["train"])
+
+
+@pytest.mark.parametrize("lengths", [[[3, 6], [5, 4]], [[3, 6]]], ids=["two", "forced"])
+def test_each_hypothesis_has_its_own_parse(
+    small_corpus: Corpus, capsys: pytest.CaptureFixture[str], lengths: list[list[int]]
+) -> None:
+    task = make_task(small_corpus.data, print_parses=True)
+    task.load_dataset("test")
+    model = task.build_model(model_options("transformer_dbsa")).eval()
+    task.build_generator([model], Namespace(nbest=2))
+    batch = task.datasets["test"].collater([task.datasets["test"][i] for i in (0, 1)])
+    end = [task.target_dictionary.eos()]
+    hypotheses = [
+        [{"tokens": torch.tensor([10] * length + end)} for length in of_sentence]
+        for of_sentence in zip(*lengths, strict=True)
+    ]
+    generator = SimpleNamespace(generate=lambda *args, **kwargs: hypotheses)
+    capsys.readouterr()
+    task.inference_step(generator, [model], batch)
+    lines = [read_line(line) for line in capsys.readouterr().out.splitlines()]
+    found = [
+        (line.sentence, len(line.values))
+        for line in lines
+        if line is not None and line.topic == HeadsOf("hypothesis", "subword")
+    ]
+    numbers = batch["id"].tolist()
+    assert found == [pair for nth in lengths for pair in zip(numbers, nth, strict=True)]
