@@ -125,7 +125,8 @@ def test_heads_to_the_right_are_pale_if_the_model_cannot_look_ahead() -> None:
 
 def test_a_pair_has_the_source_above_and_links_in_between() -> None:
     source = words([2, 0, 1], [2, 0, 2])
-    target = words([0, 1], [0, 1], causal=True, names=["x", "yyyy"])
+    # A decoder cannot look at the head of x: its arc is left out.
+    target = words([3, 1, 0], [2, 1, 0], causal=True, names=["x", "yyyy", "z"])
     sides = [{"side": "source", **word} for word in source]
     sides += [{"side": "target", **word} for word in target]
     links = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,8 @@ def test_links_are_judged_by_sure_and_possible_gold() -> None:
 
 
 def test_arcs_and_links_of_a_pair() -> None:
-    found = data(figures.draw_parses(Stub(), EXAMPLE))["1-0 items"]  # type: ignore[arg-type]
+    example = replace(EXAMPLE, possible={(0, 2)})
+    found = data(figures.draw_parses(Stub(), example))["1-0 items"]  # type: ignore[arg-type]
     words = [
         {name: row[name] for name in ("side", "word", "gold", "predicted", "causal", "label")}
         for row in found
@@ -136,8 +138,7 @@ def test_arcs_and_links_of_a_pair() -> None:
     ]
     links = [tuple(row.values()) for row in found if row["side"] == "link"]
     assert links == [
-        ("link", 0, 0, "wrong"),
-        *(("link", 0, 2, "wrong"), ("link", 1, 1, "wrong")),
+        *(("link", 0, 0, "wrong"), ("link", 0, 2, "right"), ("link", 1, 1, "wrong")),
     ]
     unjudged = Example(EXAMPLE.source, EXAMPLE.target)
     found = data(figures.draw_parses(Stub(), unjudged))["1-0 items"]  # type: ignore[arg-type]
