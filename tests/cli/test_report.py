@@ -16,7 +16,7 @@ from sacrebleu.metrics.bleu import BLEU
 from syncattn_fairseq.cli import report, score
 from tests.checkpoints import Corpus, make_checkpoint
 from tests.parsing.chain import CONLLU
-from tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, write_corpus
+from tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
 
 pytest.importorskip("altair", reason="needs the extra viz")
 
@@ -48,6 +48,13 @@ def content(page: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return json.loads(head), list(map(json.loads, details))
 
 
+def table(page: str, heading: str) -> list[list[str]]:
+    """Return the text of the cells of the table below a heading."""
+    body = page.split(f"<h2>{heading}</h2>")[1].split("</table>")[0]
+    rows = body.split("<tr>")[1:]
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
+
+
 def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(
     page: str, arguments: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,27 +65,45 @@ def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(
     systems = json.loads((folder / "scores.json").read_text(encoding="utf-8"))["systems"]
     head, _ = content(page)
     assert head["scores"] == systems
-    turned = [" ".join(TARGET[0].split()[::-1]), *(" ".join(line.split()) for line in TARGET[1:])]
     references = [" ".join(line.split()) for line in TARGET]
-    bleu = BLEU().corpus_score(turned, [references]).score
-    parser = systems[f"P {SCRIPT}"]
-    assert parser["bleu"]["score"] == bleu
-    row = rf"<th[^>]*>P &lt;script&gt;.*?</th>\s*<td>{bleu:.2f}</td>(.*?)</tr>"
-    cells = re.findall(row, page, re.DOTALL)[0]
-    assert f"<td>{parser['significance']['p_bootstrap']:.4f}</td>" in cells
-    assert f"<td>{100 * parser['source_attachment']['uas']:.2f}</td>" in cells
-    assert f"<td>{100 * parser['alignment']['aer']:.2f}</td>" in cells
+    translations = [TRANSLATED.get(("parser", n), line) for n, line in enumerate(references)]
+    bleu = BLEU().corpus_score(translations, [references]).score
+    plain, parser = systems["Plain"], systems[f"P {SCRIPT}"]
+    assert parser["bleu"]["score"] == bleu < plain["bleu"]["score"]
+    test = parser["significance"]
+    assert test["p_bootstrap"] != test["p_randomisation"]
+    [header, of_plain, of_parser, _] = table(page, "Scores")
+    shown = {
+        "BLEU": f"{bleu:.2f}",
+        "± 95 %": f"{test['confidence']:.2f}",
+        "difference": f"-{plain['bleu']['score'] - bleu:.2f}",
+        "p bootstrap": f"{test['p_bootstrap']:.4f}",
+        "p randomisation": f"{test['p_randomisation']:.4f}",
+        "chrF": f"{parser['chrf']['score']:.2f}",
+        "RIBES": f"{parser['ribes']['score']:.2f}",
+        "UAS source": f"{100 * parser['source_attachment']['uas']:.2f}",
+        "UAS target": f"{100 * parser['target_attachment']['uas']:.2f}",
+        "AER": f"{100 * parser['alignment']['aer']:.2f}",
+    }
+    assert dict(zip(header[1:], of_parser[1:], strict=True)) == shown
+    assert dict(zip(header, of_plain, strict=True))["difference"] == "–", "the baseline"
     assert parser["source_detail"]["by_label"].keys() == {SCRIPT}
-    assert systems["Plain"]["layer_alignment"].keys() == {"1", "2"}
-    assert systems["LPSI"]["source_brackets"]["1"]["sentence"]["sentences"] == 1
+    assert plain["layer_alignment"].keys() == {"1", "2", "10"}
+    trees = systems["LPSI"]["source_brackets"]["1"]
+    assert trees["sentence"]["sentences"] == 2
+    found = [trees["evalb"][name] for name in ("precision", "recall", "f1")]
+    assert found[0] < found[1]
+    percents = [f"{100 * value:.2f}" for value in (*found, trees["sentence"]["f1"])]
+    assert table(page, "Induced trees")[1:] == [["LPSI", "source", "1", *percents]]
 
 
 def test_every_sentence_is_there_as_it_is(page: str) -> None:
     head, details = content(page)
     assert [s["source"].split() for s in head["sentences"]] == [s.split() for s in SOURCE]
     assert [s["length"] for s in head["sentences"]] == [3, 3, 4, 3, LONG]
-    assert [s["differ"] for s in head["sentences"]] == [["translations"], [], [], [], []]
-    dog, attack, _, _, long = details
+    other = ["translations"]
+    assert [s["differ"] for s in head["sentences"]] == [other, [], [], other, []]
+    dog, attack, flat, boy, long = details
     assert dog["source"]["heads"] == [0, 1, 2] and dog["systems"][1]["source"] == [0, 0, 0]
     assert dog["systems"][0]["source"] is None
     assert dog["sure"] == [[0, 0], [1, 1]] and dog["possible"] == [[2, 2]]
@@ -86,6 +111,12 @@ def test_every_sentence_is_there_as_it_is(page: str) -> None:
     assert dog["source"]["tree"]["nodes"] == [[0, 3, 2, None, "S", 1], [0, 2, 1, 0, "NP", 1]]
     # Distances 0, 0.4, 0.8: "the dog" and "barked", as in the gold tree.
     assert dog["systems"][2]["source_trees"]["1"]["nodes"][1] == [0, 2, 1, 0, "X", 1]
+    owns = [[s["own"] for s in detail["systems"]] for detail in details]
+    parsed = {"words": ["the", "boy", "reads"], "heads": [2, 3, 0]}
+    assert owns == [[None] * 3, [None] * 3, [None] * 3, [None, parsed, None], [None] * 3]
+    assert boy["systems"][1]["target"] == [0, 1, 2], "of the reference"
+    tree = flat["systems"][2]["source_trees"]["1"]["nodes"]
+    assert [node[-1] for node in tree] == [1, 0, 0], "only the whole is in the flat gold tree"
     assert attack["source"]["labels"] == [SCRIPT] * 3
     assert long["source"]["heads"] is None and len(long["systems"][1]["source"]) == LONG
 
@@ -127,6 +158,17 @@ def test_curves_and_charts(page: str) -> None:
         *("UAS target by distance to the head", "UAS source by label", "loss", "sync_loss"),
     ]
     assert len(head["overview"]) == len(titles)
+    aer, distance = (head["overview"][i]["datasets"]["rows"] for i in (1, 2))
+    scores = head["scores"]["Plain"]["layer_alignment"]
+    assert [(row["part"], row["value"]) for row in aer if row["system"] == "Plain"] == [
+        (layer, round(100 * alignment["aer"], 2)) for layer, alignment in scores.items()
+    ]
+    by_distance = head["scores"][f"P {SCRIPT}"]["source_detail"]["by_distance"]
+    assert [(row["part"], row["value"]) for row in distance] == [
+        (part, round(100 * score["uas"], 2))
+        for part, score in by_distance.items()
+        if score["counted"]
+    ]
     [point] = head["overview"][-1]["datasets"]["rows"]
     assert point == {"system": "LPSI", "part": "train", "update": 5, "value": 0.5}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = "<img/src=x/onerror=alert(2)>"
 LONG = 230
+FLAT = "(S (N 昨日) (N 本) (P を) (V 読んだ))"
 
 SOURCE = [
     "the dog barked",
@@ -16,6 +17,13 @@ SOURCE = [
     "w " * LONG,
 ]
 TARGET = ["der Hund bellte", f"a {SCRIPT} &amp;", "I read", "the boy reads", "v " * LONG]
+SYSTEMS = ("plain", "parser", "latent")
+TRANSLATED = {
+    ("parser", 0): "bellte Hund der",
+    **{(system, 2): "you" for system in SYSTEMS},
+    ("latent", 3): "x",
+}
+"""The translations that are not the reference."""
 
 
 def write_corpus(folder: Path) -> list[str]:
@@ -23,25 +31,27 @@ def write_corpus(folder: Path) -> list[str]:
     source, target = ([line.split() for line in lines] for lines in (SOURCE, TARGET))
     write(folder / "ref", [" ".join(words) for words in target])
     write(folder / "heads.s", [_chain(words) for words in source[:-1]] + [""])
-    write(folder / "heads.t", [_chain(words) for words in target[:-1]] + [""])
+    write(folder / "heads.t", ["2 0 2", *map(_chain, target[1:-1]), ""])
     write(folder / "labels.s", [" ".join([SCRIPT] * len(words)) for words in source[:-1]] + [""])
-    write(folder / "trees.s", ["(S (NP (DT the) (NN dog)) (VBD barked))", "", "", "", ""])
+    write(folder / "trees.s", ["(S (NP (DT the) (NN dog)) (VBD barked))", "", FLAT, "", ""])
     write(folder / "align", ["0-0 1-1 2?2", "", "3-0 3?1", "0-0 1-1", ""])
-    for system in ("plain", "parser", "latent"):
+    for system in SYSTEMS:
         beam, forced = [], []
         for n, (words, reference) in enumerate(zip(source, target, strict=True)):
             shown = [f"S-{n}\t{' '.join(words)}"]
-            text = " ".join(reference[::-1] if (system, n) == ("parser", 0) else reference)
+            text = TRANSLATED.get((system, n), " ".join(reference))
             beam += [*shown, f"H-{n}\t-1\t{text}", f"D-{n}\t-1\t{text}"]
             shown += [f"H-{n}\t-1\t{' '.join(reference)}"]
             count = min(len(words), len(reference))
             shown.append(f"A-{n}\t" + " ".join(f"{i}-{i}" for i in range(count)))
-            for layer in (1, 2):
+            for layer in (1, 2, 10):
                 links = (f"{len(words) - 1 if layer == 1 else i}-{i}" for i in range(count))
                 shown.append(f"L-{n}\t{layer}\t" + " ".join(links))
             if system == "parser":
                 shown.append(f"X-{n}\tsource\tword\t" + " ".join(["0"] * len(words)))
                 shown.append(f"X-{n}\thypothesis\tword\t{_chain(reference)}")
+                if n == 3:
+                    beam.append(f"X-{n}\thypothesis\tword\t2 3 0")
             if system == "latent":
                 for side, tokens in (("source", words), ("hypothesis", reference)):
                     values = " ".join(f"{(i * 7 % 5) / 5}" for i in range(len(tokens)))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from syncattn_fairseq.cli import report
-from tests.report.corpus import IMAGE, LONG, SCRIPT, write_corpus
+from syncattn_fairseq.inference.analysis import Alignment, Pair, Parse, Sentence, Translation
+from tests.report.corpus import IMAGE, LONG, SCRIPT, SOURCE, TARGET, write_corpus
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
 pytest.importorskip("altair", reason="needs the extra viz")
@@ -21,6 +23,25 @@ DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
     not (BROWSER and DRIVER), reason="no chromium and chromedriver; on Debian: chromium-driver"
 )
+
+
+class Attentive:
+    """A model that knows the attention of the third sentence and reads the others differently."""
+
+    def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[Alignment]:
+        cross = np.array([[0, 0.25, 0, 0.6], [0.1, 0, 0, 0.9]])
+        return [
+            Alignment(self.read(source), self.read(target), cross)
+            for source, target in zip(sources, targets, strict=True)
+        ]
+
+    def parse(self, sources: Sequence[str], targets: Sequence[str]) -> list[Pair[Parse]]:
+        decoder = np.array([[0.75, 0], [0.3, 0.5]])
+        parses = [Parse(self.read(target), decoder) for target in targets]
+        return [Pair(Translation(parse.sentence), None, parse) for parse in parses]
+
+    def read(self, text: str) -> Sentence:
+        return Sentence(text.split() if text in (SOURCE[2], TARGET[2]) else [], "none")
 
 
 class Reader:
@@ -99,7 +120,9 @@ def reader(driver: Any, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     (folder / "log").write_text(log)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert report.main([*named, "--log", "LPSI", "log", "--output", "r.html"]) == 0
+        patch.setattr("syncattn_fairseq.load", lambda *_: Attentive())
+        options = ["--log", "LPSI", "log", "--attention", "LPSI", "model", "--matrices", "3"]
+        assert report.main([*named, *options, "--output", "r.html"]) == 0
     driver.get((folder / "r.html").as_uri())
     page = Reader(driver)
     page.wait(lambda: page.find("html[data-ready]"))
@@ -123,12 +146,15 @@ def test_search_and_filters(reader: Reader) -> None:
     reader.choose("#shortest", "")
     reader.choose("#longest", "")
     reader.choose("#differ", "any")
-    assert reader.numbers() == ["1"]
+    assert reader.numbers() == ["1", "4"]
     reader.choose("#differ", "trees")
     assert reader.numbers() == []
     reader.choose("#differ", "")
     reader.choose("#order", "long")
     assert reader.numbers() == ["5", "3", "1", "2", "4"]
+    for order, numbers in (("short", "12435"), ("apart", "41235"), ("worst", "34125")):
+        reader.choose("#order", order)
+        assert reader.numbers() == list(numbers), order
     reader.choose("#order", "corpus")
 
 
@@ -141,7 +167,9 @@ def test_systems_side_by_side(reader: Reader) -> None:
     ]
     parser = f"P {SCRIPT}"
     assert reader.captions() == [*(parser, parser, "Plain", parser, "LPSI", "gold", "LPSI", "LPSI")]
-    assert "33 %" in reader.text("#sentence figcaption"), "one head of three is right"
+    shares = [text for text in reader.text("#sentence figcaption").split("\n") if "%" in text]
+    # One head of three is right; of the target, one of the two that a decoder can look at.
+    assert [text.split()[-2] for text in shares] == ["33", "50"]
     assert reader.text("#sentence mark"), "where the translation is not the reference"
     switch = reader.find("#switches button")[1]
     switch.click()
@@ -150,6 +178,11 @@ def test_systems_side_by_side(reader: Reader) -> None:
     assert reader.captions() == ["gold", "gold", "Plain", "LPSI", "gold", "LPSI", "LPSI"]
     assert not reader.find("#sentence mark")
     switch.click()
+    assert reader.captions() == [*(parser, parser, "Plain", parser, "LPSI", "gold", "LPSI", "LPSI")]
+    layers = reader.find("#sentence select")[0].text.split("\n")
+    assert [layer.strip() for layer in layers] == [
+        *("alignment head", "layer 1", "layer 2", "layer 10")
+    ]
     reader.choose("#sentence select", "1")
     reader.find("#sentence select")[0].find_elements("css selector", "option")[1].click()
     reader.wait(lambda: reader.find("#sentence select")[0].get_attribute("value") == "1")
@@ -172,6 +205,29 @@ def test_scripts_that_run_from_right_to_left(reader: Reader) -> None:
     reader.open(3)
     places = reader.places("昨日 本 を 読んだ")
     assert places == sorted(places) and len(set(places)) == 4
+
+
+def test_attention_is_shown_between_words_with_rings_for_gold(reader: Reader) -> None:
+    reader.open(3)
+    assert "Attention of LPSI" in reader.text("#sentence h2")
+    cross, decoder = reader.find("#sentence .systems")[-1].find_elements("css selector", "figure")
+    assert [figure.text[:2] for figure in (cross, decoder)] == ["C:", "D:"]
+
+    def shown(figure: Any, kind: str) -> list[str]:
+        marks = figure.find_elements("css selector", f".mark-{kind} path")
+        return [mark.get_attribute("aria-label") for mark in marks]
+
+    assert "left: 19; top: 0; right: 38; bottom: 19; weight: 0.25; text: I – 本: 25 %" in shown(
+        cross, "rect"
+    )
+    texts = [label.split("text: ")[1] for label in shown(decoder, "rect")]
+    assert texts == ["I – I: 75 %", "read – I: 30 %", "read – read: 50 %"]
+    assert shown(cross, "symbol") == [
+        *("middle_x: 66.5; middle_y: 9.5", "middle_x: 66.5; middle_y: 28.5")
+    ]
+    assert shown(decoder, "symbol") == [
+        *("middle_x: 9.5; middle_y: 9.5", "middle_x: 9.5; middle_y: 28.5")
+    ]
 
 
 def test_long_sentences_and_missing_parses(reader: Reader) -> None:
