@@ -75,7 +75,7 @@ recipe() { # recipe SETTING|OPTION...: replaces the shell
 
 # ---- checks
 
-logs() { compgen -G "work/checkpoints/$1/1/$2.jobs/*_0_log.out"; } # logs FOLDER STAGE: the first process's
+logs() { compgen -G "work/checkpoints/$1/1/$2-*.jobs/*_0_log.out"; } # logs FOLDER STAGE: the first process's
 
 job_of() { # job_of LOG
     local name="${1##*/}"

@@ -63,8 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_text,
         metavar="FORMAT=PLACE",
         help=f"FORMAT: {', '.join((*TEXTS, *PAIRS))}; PLACE: ARCHIVE!MEMBER, a file of an archive, "
-        "or a plain FILE; {language} in it "
-        "stands for SRC or TGT, {role} for src or ref",
+        "or a plain FILE; {language} in it stands for SRC or TGT, {role} for src or ref",
     )
     parser.add_argument(
         "--archives", type=Path, required=True, metavar="DIR", help="folder that PLACEs are in"

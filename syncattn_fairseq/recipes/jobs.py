@@ -93,7 +93,8 @@ def run(
     Args:
         step: what to run; its ``job`` has options of sbatch.
         work: folder to run in.
-        base: path without suffix of submitit's folder (``.jobs``) and the job's id (``.job``).
+        base: path without suffix of submitit's folder (``.jobs``) and the job's id (``.job``);
+            each step has its own.
         log: gets what the first process prints.
         told: called with each line of it.
         ended: stops the waiting; the job continues.

@@ -60,6 +60,7 @@ _P = {
 
 #: The folder, below the cell's, of a model in the other direction.
 REVERSED = "reversed"
+_TRAINS_REVERSED = re.compile(rf"checkpoint\.save_dir=\S*/{REVERSED}(?=['\s]|$)")
 _DONE = re.compile(r"done training in ([\d.]+) seconds")
 
 
@@ -114,7 +115,7 @@ def read_training(log: Path) -> dict[str, Any]:
         ours = True
         for line in lines:
             if line.startswith("$ "):
-                ours = f"/{REVERSED}" not in line
+                ours = not _TRAINS_REVERSED.search(line)
             if not ours:
                 continue
             if walls and (done := _DONE.search(line)):

@@ -91,8 +91,8 @@ class Runner:
         """Tell whether a stage is done already.
 
         Raises:
-            DataError: it was begun or done with other settings, or could only continue from what is
-                no longer there.
+            DataError: it was begun or done with other settings; or it can be continued, but its
+                data was made again since.
         """
         if self.again:
             return stage.log in self.finished
@@ -254,7 +254,7 @@ def _read_mark(mark: Path) -> dict[str, Any]:
 
 
 def _continues(before: Mapping[str, Any], stage: Stage) -> bool:
-    """Tell whether what was begun or done with the settings before is a stage, or a part of it."""
+    """Tell whether a stage has the settings before, or can continue what they began."""
     now = stage.settings or {}
     changed = _changed(before, now)
 

@@ -19,16 +19,20 @@ from tests.parsing.chain import CONLLU
 SENTENCE = "the dog sees a cat ."
 
 
+def named(corpus: Corpus, folder: Path, arch: str, **options: Any) -> list[str]:
+    """Make a model, and return the arguments that name it."""
+    path = make_checkpoint(corpus, folder / "model.pt", arch, **options)
+    return [f"--path={path}", f"--data-bin={corpus.data}", f"--subwords={corpus.subwords}"]
+
+
 @pytest.fixture
 def shown(small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Any:
     """Return a function that makes a model and says what is shown of a sentence, by its titles."""
 
     def make(arch: str, *arguments: str, **options: Any) -> dict[str, str]:
-        path = make_checkpoint(small_corpus, tmp_path / "model.pt", arch, **options)
-        named = [f"--path={path}", f"--data-bin={small_corpus.data}"]
-        named.append(f"--subwords={small_corpus.subwords}")
+        model = named(small_corpus, tmp_path, arch, **options)
         capfd.readouterr()
-        status = show.main([SENTENCE, *named, *arguments])
+        status = show.main([SENTENCE, *model, *arguments])
         out, err = capfd.readouterr()
         assert (status, err) == (0, "")
         first, *blocks = out.split("\n\n")
@@ -73,11 +77,9 @@ def test_a_layer_without_trees_shows_its_links(shown: Any) -> None:
 def test_the_reference_is_compared_with_its_own_parse(
     small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_dbsa")
-    named = [f"--path={path}", f"--data-bin={small_corpus.data}"]
-    named.append(f"--subwords={small_corpus.subwords}")
+    model = named(small_corpus, tmp_path, "transformer_dbsa")
     gold = f"--gold={small_corpus.folder / 'words' / 'test'}"
-    assert show.main([gold, *named, "--number", *map(str, range(1, 13))]) == 0
+    assert show.main([gold, *model, "--number", *map(str, range(1, 13))]) == 0
     blocks = capfd.readouterr().out.split("reference, parsed\n")[1:]
     later = 0
     for block, text, parse in zip(
@@ -96,10 +98,8 @@ def test_the_reference_is_compared_with_its_own_parse(
 def test_the_tree_of_the_reference_has_its_words(
     small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_lpsi")
-    named = [f"--path={path}", f"--data-bin={small_corpus.data}"]
-    named.append(f"--subwords={small_corpus.subwords}")
-    assert show.main([f"--gold={small_corpus.folder / 'words' / 'test'}", *named]) == 0
+    model = named(small_corpus, tmp_path, "transformer_lpsi")
+    assert show.main([f"--gold={small_corpus.folder / 'words' / 'test'}", *model]) == 0
     out = capfd.readouterr().out
     for title, language in (("source", "en"), ("reference", "de")):
         tree = out.split(f"{title}, induced tree\n")[1].split("\n\n")[0]
