@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from syncattn_fairseq.criterions.terms.term import TERMS
 from syncattn_fairseq.functional import parent_gaussian
 from syncattn_fairseq.modules import PARTS, BatchView
 from syncattn_fairseq.modules.heads import Scope
+from tests.importing import import_file
 from tests.models import build
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -23,11 +23,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def load(name: str) -> ModuleType:
     """Import a plugin."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / name / "__init__.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(EXAMPLES / name / "__init__.py")
 
 
 @contextmanager

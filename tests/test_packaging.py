@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from tests.importing import import_file
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -147,11 +149,7 @@ def test_pins_work_on_the_first_release_of_each_python() -> None:
 
 
 def slim(setup: str) -> str:
-    spec = importlib.util.spec_from_file_location("slim", ROOT / "scripts" / "slim_fairseq.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    result: str = module.slim(setup)
+    result: str = import_file(ROOT / "scripts" / "slim_fairseq.py").slim(setup)
     return result
 
 

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.importing import import_file
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 pytestmark = pytest.mark.skipif(
@@ -63,11 +65,7 @@ def test_docstrings_are_typeset(site: Path) -> None:
 @pytest.fixture(scope="module")
 def equations() -> ModuleType:
     """The extension that typesets them."""
-    spec = importlib.util.spec_from_file_location("equations", DOCS / "equations.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(DOCS / "equations.py")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ NOT_RUN = {
     "syncattn-trees induce --decoded forced.txt --layer 1": "the same",
     "syncattn-trees score --gold gold.en": "the same",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
-    "syncattn-recipe multi30k_tiny_en_de_3625 pascal": "tests/test_configs.py makes these tables",
+    "syncattn-recipe multi30k_tiny_en_de_3625 pascal": "tests/test_pages.py makes these tables",
     "python benchmarks/gradients.py": "needs trainings on Multi30k",
     "python benchmarks/loops.py": "the same",
     "python benchmarks/where_heads_look.py": "the same",

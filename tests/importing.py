@@ -1,0 +1,17 @@
+"""Import a file that is part of no package."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+
+def import_file(path: Path) -> ModuleType:
+    """Return a file's module, named after it, or after its folder if it is an ``__init__.py``."""
+    name = path.parent.name if path.stem == "__init__" else path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,155 @@
+"""The pages of numbers and options that scripts write, and tables that somebody wrote by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from statistics import mean
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from syncattn_fairseq.evaluation.significance import welch
+from tests.importing import import_file
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def load_script(name: str) -> ModuleType:
+    return import_file(ROOT / "scripts" / f"{name}.py")
+
+
+def test_the_page_of_all_settings_is_up_to_date() -> None:
+    page = (DOCS / "all_settings.md").read_text(encoding="utf-8")
+    assert load_script("settings_table").make_page() == page
+
+
+def test_the_page_of_options_is_up_to_date() -> None:
+    page = (DOCS / "options.md").read_text(encoding="utf-8")
+    assert load_script("options_page").make_page() == page
+    for option in ("--supervised-gate-layers", "--tree-position", "--sync-mse-weight"):
+        assert f"| `{option}` |" in page
+
+
+@pytest.mark.parametrize("name", ["results.md", "findings.md"])
+def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (DOCS / name).read_text(encoding="utf-8")
+    assert load_script("results_page").fill_in(page) == page
+    assert page.count("\n<!-- syncattn-recipe ") == page.count("\n<!-- end -->\n")
+    shown = re.findall(r"^<!-- syncattn-recipe .* docs/results/(\S+) -->$", page, re.MULTILINE)
+    made = {path.name for path in (DOCS / "results").glob("*.json")}
+    assert {*shown} <= made and (shown or name == "findings.md")
+
+
+def test_a_page_of_results_gets_all_its_tables_or_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, before = tmp_path / "page.md", tmp_path / "before.md"
+    results = DOCS / "results" / "builtin_en_de.json"
+    parts = [
+        f"<!-- syncattn-recipe builtin_en_de --table --results {file} -->\nold\n<!-- end -->\n"
+        for file in (results, tmp_path / "none.json")
+    ]
+    path.write_text("".join(parts), encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        load_script("results_page").update(path)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == f"error: {tmp_path}/none.json: no such file\n"
+    assert path.read_text(encoding="utf-8") == "".join(parts)
+    path.write_text(parts[0], encoding="utf-8")
+    before.hardlink_to(path)
+    load_script("results_page").update(path)
+    assert "p bootstrap" in path.read_text(encoding="utf-8")
+    assert before.read_text(encoding="utf-8") == parts[0]  # another file took its place
+    assert {*tmp_path.iterdir()} == {path, before}
+    page = path.read_text(encoding="utf-8")
+    note = next(line for line in page.splitlines() if line.startswith("BLEU nrefs"))
+    page = page.replace("--table", "--table --markdown")
+    assert f"\n- {note}\n" in load_script("results_page").fill_in(page)
+    assert load_script("results_page").fill_in(f"- {note}\n{page}").count(note) == 1
+
+
+def test_the_table_of_the_readme_is_that_of_the_results() -> None:
+    results = json.loads((DOCS / "results" / "builtin_en_de.json").read_text("utf-8"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme[readme.index("| system | BLEU |") :].partition("\n\n")[0]
+    header, _, *rows = table.splitlines()
+    scores = [name.strip() for name in header.split("|")[2:-1]]
+    assert scores[0] == "BLEU" and len(rows) > 2
+    for row in rows:
+        system, *shown = (text.strip() for text in row.split("|")[1:-1])
+        cells = [cell for cell in results["cells"] if cell["system"] == system.lower()]
+        for score, text in zip(scores, shown, strict=True):
+            found = [cell["scores"][score] for cell in cells if score in cell["scores"]]
+            if text == "–":
+                assert not found
+            else:
+                spread = f"{min(found):.1f} – {max(found):.1f}"
+                assert text == f"{sum(found) / len(found):.1f} ({spread})" and len(found) == 3
+
+
+def read_rows(page: str, header: str) -> list[list[str]]:
+    """Return the cells of the table that begins with a header, without it."""
+    table = page[page.index(header) :].partition("\n\n")[0]
+    return [[text.strip() for text in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+
+
+def read_cells(corpus: str) -> dict[str, list[Any]]:
+    """Return the results of each system."""
+    results = json.loads((DOCS / "results" / f"{corpus}.json").read_text(encoding="utf-8"))
+    cells: dict[str, list[Any]] = {}
+    for cell in sorted(results["cells"], key=lambda cell: cell["seed"]):
+        cells.setdefault(cell["system"], []).append(cell)
+    return cells
+
+
+def test_the_table_of_learning_rates_is_that_of_the_results() -> None:
+    page = (DOCS / "findings.md").read_text(encoding="utf-8")
+    rows = read_rows(page, "| system | loss at 0.002 | at 0.004 | BLEU at 0.002 |")
+    systems = re.findall(r"(\w+):\$L", page)  # the commands below have the order of the rows
+    assert len(rows) == len(systems) == 19
+    cells = read_cells("multi30k_tiny_en_de_3625")
+    for (_, *shown), system in zip(rows, systems, strict=True):
+        first = [cells[name][0] for name in (f"{system}:optimization.lr=[0.002]", system)]
+        assert [cell["seed"] for cell in first] == [1, 1]
+        losses = [f"{cell['valid']['loss']:.3f}" for cell in first]
+        assert shown == [*losses, *(f"{cell['scores']['BLEU']:.1f}" for cell in first)]
+
+
+#: The rows of the table of what we tried: a system, and the first setting that was changed.
+TRIED = [
+    ("pascal", "common.user_dir=examples/parent_bias"),
+    ("pascal_self", "common.user_dir=examples/parent_bias"),
+    ("dbsa", "criterion.tgt_dep_weight=0"),
+    ("syncattn", "common.user_dir=examples/sharp_sync"),
+    ("synch_mse", "criterion.sync_mse_weight=1"),
+    ("synch_mse", "model.encoder_normalize_before=true"),
+    ("transformer", "model.encoder_normalize_before=true"),
+    ("lisa", "generation.gold_source_heads=true"),
+    ("rnn_syntax_directed_double", "model.tree_position=expected"),
+]
+
+
+def test_the_table_of_what_we_tried_is_that_of_the_results() -> None:
+    page = (DOCS / "findings.md").read_text(encoding="utf-8")
+    cells = read_cells("multi30k_tiny_en_de_3625")
+    for (_, _, *shown), (system, setting) in zip(
+        read_rows(page, "| system | idea |"), TRIED, strict=True
+    ):
+        [changed] = [
+            found for name, found in cells.items() if name.startswith(f"{system}:{setting}")
+        ]
+        both = changed, cells[system]
+        bleu, was = (mean(cell["scores"]["BLEU"] for cell in found) for found in both)
+        expected = [f"{bleu:.1f}, was {was:.1f}", "–", "–"]
+        if system != "lisa":  # only decoding was changed
+            losses = [[cell["valid"]["loss"] for cell in found] for found in both]
+            p = welch(*losses)
+            assert p is not None
+            p_shown = f"{p:.3f}" if p < 0.005 else f"{p:.2f}"
+            expected[1:] = ["{:.3f}, was {:.3f}".format(*map(mean, losses)), p_shown.lstrip("0")]
+        assert shown == expected, (system, setting)
