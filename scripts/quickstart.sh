@@ -73,7 +73,7 @@ made=()
 quietly syncattn-draw parses "${model[@]}" --number 80 --output "$work/parses.svg" &
 made+=($!)
 quietly syncattn-report "${systems[@]}" --title "The quickstart's three systems" --output "$work/report.html" \
-    --references "$words/test.de" --tokenize none --subwords sentencepiece --alignments "$words/test.align" \
+    --references "$words/test.de" --tokenize none --subword-marks sentencepiece --alignments "$words/test.align" \
     --source-heads "$words/test.heads.en" --source-labels "$words/test.labels.en" \
     --target-heads "$words/test.heads.de" --target-labels "$words/test.labels.de" \
     --attention syncattn "$syncattn/checkpoint_best.pt" --data-bin "$data" --subword-model "$pieces" &

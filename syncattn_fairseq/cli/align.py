@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from ..data.words import SCHEMES
 from ..evaluation.alignment import (
     Link,
     alignment_error_rate,
@@ -27,7 +26,7 @@ from ..evaluation.word_alignment import (
     read_word_alignments,
     select_common_sentences,
 )
-from .common import announce, check_outputs, command, new_parser, publish
+from .common import add_subword_marks, announce, check_outputs, command, new_parser, publish
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
@@ -85,7 +84,7 @@ def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment 
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            for topic, found in read_word_alignments(path, args.subwords, backward).items():
+            for topic, found in read_word_alignments(path, args.subword_marks, backward).items():
                 outputs[name if topic is None else f"{name} {topic.name}", direction] = found
     return outputs
 
@@ -201,9 +200,7 @@ def _parser() -> argparse.ArgumentParser:
         "grow-diag-final-and-moses",
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
-    parser.add_argument(
-        "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
-    )
+    add_subword_marks(parser)
     return parser
 
 

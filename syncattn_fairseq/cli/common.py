@@ -21,6 +21,7 @@ from .. import __version__
 from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.numbers import read_decimal, read_whole
+from ..data.words import SCHEMES
 
 #: Modules that are not ours.
 OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
@@ -169,6 +170,21 @@ def add_texts(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="one for each input; default: standard output",
+    )
+
+
+def add_subword_marks(parser: Any, default: str = "detected in the text") -> None:
+    """Add the argument that says how a text's subwords are marked.
+
+    Args:
+        parser: a parser or a group of its arguments.
+        default: what happens without it.
+    """
+    parser.add_argument(
+        "--subword-marks",
+        choices=SCHEMES,
+        help="how subwords are marked: by a final @@, by an initial U+2581, or not at all "
+        f"(default: {default})",
     )
 
 

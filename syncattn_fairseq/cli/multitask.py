@@ -18,8 +18,16 @@ from ..data.multitask import (
     tag,
 )
 from ..data.parses import POLICIES
-from ..data.words import SCHEMES, detect_scheme
-from .common import add_command, add_texts, check_outputs, command, new_parser, rewrite_texts
+from ..data.words import detect_scheme
+from .common import (
+    add_command,
+    add_subword_marks,
+    add_texts,
+    check_outputs,
+    command,
+    new_parser,
+    rewrite_texts,
+)
 
 MIX = (
     "syncattn-multitask mix --source pieces/train.en --target pieces/train.de \\\n"
@@ -68,9 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     mixing.add_argument(
         "--seed", type=int, default=1, help="random seed of order and repeated parses (default: 1)"
     )
-    mixing.add_argument(
-        "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
-    )
+    add_subword_marks(mixing)
     mixing.add_argument(
         "--on-bad-parse",
         choices=POLICIES,
@@ -92,7 +98,7 @@ def _mix(args: argparse.Namespace) -> None:
     if args.labels and not args.heads:
         raise DataError("--labels needs --heads")
     check_outputs(*args.output)
-    scheme = args.subwords
+    scheme = args.subword_marks
     if scheme is None:
         scheme = detect_scheme(read_lines(args.source))
         print(f"subwords of {args.source}: {scheme}")

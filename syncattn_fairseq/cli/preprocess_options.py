@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..data.parses import MIN_PARSED, POLICIES
-from ..data.words import SCHEMES
-from .common import fraction
+from .common import add_subword_marks, fraction
 
 SPLITS = ("train", "valid", "test")
 
@@ -30,13 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             help=f"reuse this dictionary of {language} labels (default: make one from the labels "
             "of the training text)",
         )
-    group.add_argument(
-        "--subwords",
-        choices=("auto", *SCHEMES),
-        default="auto",
-        help="how subwords are marked: by a final @@, by an initial U+2581, or not at all "
-        "(default: as for the data already in --destdir, else detected in the text)",
-    )
+    add_subword_marks(group, "as for the data already in --destdir, else detected in the text")
     group.add_argument(
         "--on-bad-parse",
         choices=POLICIES,

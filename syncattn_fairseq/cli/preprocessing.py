@@ -101,7 +101,9 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
             found["subword_nmt"] |= "@@ " in line
             found["sentencepiece"] |= "▁" in line
     if all(found.values()):
-        raise DataError(f"{paths[0]}: text has both '@@ ' and U+2581; choose one with --subwords")
+        raise DataError(
+            f"{paths[0]}: text has both '@@ ' and U+2581; choose one with --subword-marks"
+        )
     return next((scheme for scheme, seen in found.items() if seen), "none")
 
 
@@ -131,8 +133,8 @@ def _check(
         count_lines(*(part.text for part in parts if part.split == split))
     schemes = stored_schemes(args.destdir)
     for language in dict.fromkeys(part.language for part, _ in found):
-        if args.subwords != "auto":
-            schemes[language] = args.subwords
+        if args.subword_marks:
+            schemes[language] = args.subword_marks
         elif language not in schemes:
             texts = dict.fromkeys(part.text for part, _ in found if part.language == language)
             schemes[language] = _detect_scheme(list(texts))

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import DataError
 from ..base.files import replacing
 from ..data.parses import read_heads, read_labels
-from ..data.words import SCHEMES
 from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.table import format_scores
 from ..trees.brackets import read_trees
-from .common import announce, check_outputs, command, new_parser, publish
+from .common import add_subword_marks, announce, check_outputs, command, new_parser, publish
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output
@@ -97,7 +96,7 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
 def measures(args: argparse.Namespace) -> dict[str, Any]:
     """Return the keyword arguments of `score_systems` that `add_arguments` gives."""
     return {
-        "scheme": args.subwords,
+        "scheme": args.subword_marks,
         "moses_language": args.detokenize,
         "tokenize": args.tokenize,
         "baseline": args.baseline,
@@ -113,7 +112,7 @@ def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Outp
         raise DataError("--text: give one --system")
     [output] = outputs.values()
     with path.open("w", encoding="utf-8") as file:
-        for text in plain_text(output.beam, args.subwords, args.detokenize):
+        for text in plain_text(output.beam, args.subword_marks, args.detokenize):
             file.write(text + "\n")
 
 
@@ -215,9 +214,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target-trees", help="gold phrase structure of the references")
     parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
     parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
-    parser.add_argument(
-        "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
-    )
+    add_subword_marks(parser)
     parser.add_argument(
         "--detokenize",
         type=_moses_language,

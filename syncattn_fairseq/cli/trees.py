@@ -10,7 +10,7 @@ from random import Random
 
 from ..base.errors import DataError
 from ..base.files import read_lines, replacing
-from ..data.words import SCHEMES, detect_scheme
+from ..data.words import detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.induction import SIDES, induce_tree
@@ -22,7 +22,7 @@ from ..trees.binary import (
     split_in_the_middle,
 )
 from ..trees.brackets import Tree, read_trees, remove_binarisation
-from .common import add_command, command, new_parser, positive, publish
+from .common import add_command, add_subword_marks, command, new_parser, positive, publish
 
 INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --output trees.de"
 
@@ -59,9 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="words of that side, one sentence per line, to restore words unknown to the model",
     )
-    inducing.add_argument(
-        "--subwords", choices=SCHEMES, help="how subwords are marked; else detected"
-    )
+    add_subword_marks(inducing)
     inducing.add_argument("--output", required=True, type=Path, metavar="FILE", help="trees")
     scoring = add_command(
         commands,
@@ -103,7 +101,7 @@ def _induce(args: argparse.Namespace) -> None:
     texts = list(read_lines(args.text)) if args.text else [None] * len(decoded)
     if len(texts) != len(decoded):
         raise DataError(f"{args.text}: {len(texts)} lines, but {len(decoded)} decoded sentences")
-    scheme = args.subwords or detect_scheme(
+    scheme = args.subword_marks or detect_scheme(
         text for s in decoded for text in (s.source, s.hypothesis)
     )
     blank = 0

@@ -173,7 +173,7 @@ def test_unknown_subwords_leave_a_sentence_out_of_everything(
     assert (files / "links").read_text(encoding="utf-8") == "\n0-0\n"
     assert main(arguments) == 0
     assert capsys.readouterr().out == note
-    assert main([*arguments, "--gold", "gold", "--subwords", "none"]) == 0  # a word of its own
+    assert main([*arguments, "--gold", "gold", "--subword-marks", "none"]) == 0  # a word of its own
     assert capsys.readouterr().out.endswith("over 2 sentences\n")
 
 

@@ -121,7 +121,7 @@ def test_bad_parses_and_the_seed(text: Path, tmp_path: Path) -> None:
     trees.write_text("(X\n" + "\n".join(lines(text / "words/train.trees.en")[1:]) + "\n")
     mixes = {}
     for name, *options in (("a",), ("b", "--seed=1"), ("c", "--seed=2")):
-        drop = ["--on-bad-parse=drop", "--subwords=sentencepiece"]
+        drop = ["--on-bad-parse=drop", "--subword-marks=sentencepiece"]
         assert mix(text, tmp_path / name, f"--trees={trees}", *drop, *options) == 0
         mixes[name] = lines(tmp_path / name / "train.en")
     assert mixes["a"] == mixes["b"] != mixes["c"]
@@ -135,7 +135,7 @@ def test_bad_parses_and_the_seed(text: Path, tmp_path: Path) -> None:
         (["--heads={0}/words/train.heads.de"], "words in the text"),
         (["--trees={0}/words/train.trees.en", "--labels=x"], "--labels needs --heads"),
         (["--trees={0}/words/none"], "No such file"),
-        (["--trees={0}/words/train.trees.en", "--subwords=none"], "but '▁"),
+        (["--trees={0}/words/train.trees.en", "--subword-marks=none"], "but '▁"),
     ],
 )
 def test_what_does_not_go_together_is_named(

@@ -114,7 +114,7 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "lines": ({"words/train.heads.en": "2 3 0\n"}, "train.heads.en:1: 1 lines here but 4 in"),
     "sides": ({"bpe/valid.de": "▁a\n▁b\n"}, "valid.de:1: 2 lines here but 1 in"),
     "words": ({"words/train.en": "the observer sleeps\n\nx\nhe says\n"}, "'sees'"),
-    "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "choose one with --subwords"),
+    "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "choose one with --subword-marks"),
     "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
     "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; see --validpref"),
     "no heads": ({"words/dev.heads.en": None}, "words/dev.labels.de: no such file"),
@@ -285,7 +285,7 @@ def test_a_dictionary_of_labels_is_reused(corpus: Path, capsys: pytest.CaptureFi
         *("--source-lang=en", "--target-lang=de", f"--destdir={corpus}/later"),
         *(f"--testpref={corpus}/bpe/new", f"--testheads={corpus}/words/new"),
         *(f"--srcdict={made}/dict.en.txt", f"--tgtdict={made}/dict.de.txt"),
-        *(f"--srclabeldict={made}/dict.labels.en.txt", "--subwords=subword_nmt"),
+        *(f"--srclabeldict={made}/dict.labels.en.txt", "--subword-marks=subword_nmt"),
     ]
     assert preprocess.main(later) == 0
     assert read(corpus / "later") == {"test.labels.en-de.en": [[5, -1], [-2]]}
@@ -331,7 +331,7 @@ def test_how_subwords_are_marked_is_stored_for_printers_and_later_texts(
     for name in ("train.en", "valid.en", "dev.en"):
         path = corpus / "bpe" / name
         path.write_text(path.read_text().replace("ob@@ ser@@ ver", "observer"))
-    assert preprocess.main(arguments(corpus, "--subwords=none", "--on-bad-parse=drop")) == 0
+    assert preprocess.main(arguments(corpus, "--subword-marks=none", "--on-bad-parse=drop")) == 0
     made = corpus / "bin"
     assert stored_schemes(made) == {"en": "none", "de": "none"}
     assert read(made)["train.heads.en-de.en"][0] == [2, 3, 0]

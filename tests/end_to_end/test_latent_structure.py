@@ -78,7 +78,9 @@ def test_trees_and_alignments_come_of_what_is_printed(
     for side, language in (("source", "en"), ("hypothesis", "de")):
         made, words = tmp_path / f"trees.{language}", text / "words" / f"test.{language}"
         arguments = ["induce", "--decoded", str(decoded), "--side", side, "--output", str(made)]
-        assert trees.main([*arguments, "--text", str(words), "--subwords", "sentencepiece"]) == 0
+        assert (
+            trees.main([*arguments, "--text", str(words), "--subword-marks", "sentencepiece"]) == 0
+        )
         for tree, line in zip(read_trees(made), words.read_text().splitlines(), strict=True):
             assert tree is not None
             assert list(tree.leaves()) == line.split()
@@ -87,6 +89,6 @@ def test_trees_and_alignments_come_of_what_is_printed(
         assert "LPSI" in capsys.readouterr().out
     gold = text / "words" / "test.align"
     arguments = ["--gold", str(gold), "--forward", "LPSI", str(decoded)]
-    assert align.main([*arguments, "--subwords", "sentencepiece"]) == 0
+    assert align.main([*arguments, "--subword-marks", "sentencepiece"]) == 0
     table = capsys.readouterr().out
     assert [f"LPSI layer {n} forward" in table for n in (1, 2, 3)] == [True] * 3
