@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
     *(f"docs/{page}.md" for page in ("guide", "export", "python", "pictures", "extending")),
-    *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "findings")),
+    *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "findings", "results")),
 )
 
 #: What a page needs that is an extra.
@@ -60,6 +60,8 @@ NOT_RUN = {
     "fairseq-generate data-bin/iwslt14_de_en_words": "needs IWSLT14; the guide does the same",
     "syncattn-trees induce --decoded forced.txt --layer 1": "the same",
     "syncattn-trees score --gold gold.en": "the same",
+    "for system in transformer lpsi syncattn pascal": "needs trainings on Multi30k",
+    "syncattn-score --references corpora/multi30k_tiny_en_de": "the same",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 pascal": "tests/test_pages.py makes these tables",
     "python benchmarks/gradients.py": "needs trainings on Multi30k",
