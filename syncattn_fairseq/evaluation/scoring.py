@@ -22,6 +22,7 @@ from .induction import induce_tree
 from .length import BucketScore, count_source_words, score_by_length
 from .significance import Significance, compare_with_baseline
 from .translation import (
+    BleuScore,
     TranslationScore,
     bleu_by_part,
     detokenize_moses,
@@ -80,7 +81,7 @@ class SystemScore:
     """The measures of one system; None if something was not printed or has no gold."""
 
     sentences: int
-    bleu: TranslationScore
+    bleu: BleuScore
     chrf: TranslationScore
     ribes: TranslationScore
     source_attachment: AttachmentScore | None
@@ -92,7 +93,7 @@ class SystemScore:
     """None without a baseline."""
     bleu_by_length: dict[str, BucketScore] | None = None
     """None if not asked for."""
-    compound_split_bleu: TranslationScore | None = None
+    compound_split_bleu: BleuScore | None = None
     """None if not asked for."""
     bleu_by_part: dict[str, float] | None = None
     """None if not asked for."""

@@ -40,14 +40,16 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _format_main_table(scores: Mapping[str, SystemScore]) -> str:
-    rows = [["system", "BLEU", "chrF", "RIBES", "UAS source", "UAS target", "AER", "sentences"]]
-    notes: list[str] = []
+    measures = ["BLEU", "length", "chrF", "RIBES", "UAS source", "UAS target", "AER"]
+    rows = [["system", *measures, "sentences"]]
+    notes = ["length: words of the translations, in % of the references'"]
     for name, score in scores.items():
         source, target = score.source_attachment, score.target_attachment
         rows.append(
             [
                 name,
                 f"{score.bleu.score:.2f}",
+                f"{score.bleu.length:.1f}",
                 f"{score.chrf.score:.2f}",
                 f"{score.ribes.score:.2f}",
                 _format_percent(source.uas if source and source.counted else None),

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
@@ -28,12 +27,26 @@ class TranslationScore:
     signature: str
 
 
+@dataclass(frozen=True)
+class BleuScore(TranslationScore):
+    """BLEU, and the number of words of the translations in % of the references'.
+
+    Below 100, BLEU has a brevity penalty; above, its precision suffers.
+    """
+
+    length: float
+
+
 def score_bleu(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
-) -> TranslationScore:
+) -> BleuScore:
     """Compute BLEU (Papineni et al. 2002) of detokenised text, with a tokenizer of sacreBLEU."""
+    _check_numbers(hypotheses, references)
     # With "none", text is meant to have tokenised full stops: no need to warn about them.
-    return _score(BLEU(tokenize=tokenize, force=tokenize == "none"), hypotheses, references)
+    metric = BLEU(tokenize=tokenize, force=tokenize == "none")
+    found = metric.corpus_score(list(hypotheses), [list(references)])
+    length = 100 * found.sys_len / max(1, found.ref_len)
+    return BleuScore(found.score, str(metric.get_signature()), length)
 
 
 def check_tokenizer(tokenize: str) -> None:
@@ -50,7 +63,7 @@ def check_tokenizer(tokenize: str) -> None:
 
 def score_compound_split_bleu(
     hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> TranslationScore:
+) -> BleuScore:
     """Compute the BLEU of papers on WMT14 English-German: Moses's words with compounds split.
 
     Both sides are tokenised by the Moses tokenizer, and then ``A-B`` counts as the three words
@@ -80,7 +93,10 @@ def score_compound_split_bleu(
 
 def score_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
     """Compute the character n-gram F-score chrF2 (Popovic 2015) of detokenised text."""
-    return _score(CHRF(), hypotheses, references)
+    _check_numbers(hypotheses, references)
+    metric = CHRF()
+    score = metric.corpus_score(list(hypotheses), [list(references)]).score
+    return TranslationScore(score, str(metric.get_signature()))
 
 
 def score_ribes(
@@ -195,14 +211,6 @@ def looks_tokenised(texts: Iterable[str]) -> bool | None:
 def read_references(path: str | Path) -> list[str]:
     """Read the lines of a UTF-8 text file, which may be gzipped (``*.gz``)."""
     return list((read_gzipped_lines if str(path).endswith(".gz") else read_lines)(path))
-
-
-def _score(
-    metric: Metric, hypotheses: Sequence[str], references: Sequence[str]
-) -> TranslationScore:
-    _check_numbers(hypotheses, references)
-    score = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return TranslationScore(score, str(metric.get_signature()))
 
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[str]) -> None:

@@ -63,17 +63,18 @@ def test_table_of_the_real_command(files: Path) -> None:
     assert result.stderr == ""
     lines = result.stdout.splitlines()
     assert " ".join(lines[0].split()) == (
-        "system BLEU chrF RIBES UAS source UAS target AER sentences"
+        "system BLEU length chrF RIBES UAS source UAS target AER sentences"
     )
     # UAS source 2 of 3, target 1 of 1; |A| = 3, |S| = 2, every sure link is found, none is wrong.
     assert lines[1].split() == [
-        *("Ours", "0.00", "100.00", "100.00", "66.67", "100.00", "0.00", "2")
+        *("Ours", "0.00", "100.0", "100.00", "100.00", "66.67", "100.00", "0.00", "2")
     ]
-    assert lines[2].split()[4:] == ["-", "-", "-", "2"]
+    assert lines[2].split()[5:] == ["-", "-", "-", "2"]
     assert len({len(line) for line in lines[:3]}) == 1
-    assert lines[4].startswith("BLEU nrefs:1|") and lines[5].startswith("chrF nrefs:1|")
-    assert lines[6] == "RIBES nrefs:1|case:mixed|alpha:0.25|beta:0.1|tok:13a"
-    assert "50.0 % of the words" in lines[7]
+    assert lines[4].startswith("length: ") and lines[5].startswith("BLEU nrefs:1|")
+    assert lines[6].startswith("chrF nrefs:1|")
+    assert lines[7] == "RIBES nrefs:1|case:mixed|alpha:0.25|beta:0.1|tok:13a"
+    assert "50.0 % of the words" in lines[8]
 
 
 def test_all_tables_of_the_real_command(files: Path) -> None:

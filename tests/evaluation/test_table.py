@@ -6,11 +6,11 @@ from syncattn_fairseq.evaluation.length import BucketScore
 from syncattn_fairseq.evaluation.scoring import SystemScore
 from syncattn_fairseq.evaluation.significance import Significance
 from syncattn_fairseq.evaluation.table import format_scores, format_table
-from syncattn_fairseq.evaluation.translation import TranslationScore
+from syncattn_fairseq.evaluation.translation import BleuScore, TranslationScore
 
 OLD = SystemScore(
     sentences=500,
-    bleu=TranslationScore(20.0, "nrefs:1"),
+    bleu=BleuScore(20.0, "nrefs:1", 97.5),
     chrf=TranslationScore(40.0, "nc:6"),
     ribes=TranslationScore(70.125, "alpha:0.25"),
     source_attachment=None,
@@ -18,7 +18,7 @@ OLD = SystemScore(
     alignment=None,
     left_out=0,
 )
-NEW = replace(OLD, bleu=TranslationScore(21.5, "nrefs:1"), left_out=3)
+NEW = replace(OLD, bleu=BleuScore(21.5, "nrefs:1", 101.25), left_out=3)
 
 
 def test_columns_are_aligned() -> None:
@@ -29,10 +29,11 @@ def test_columns_are_aligned() -> None:
 
 def test_main_table() -> None:
     assert format_scores({"Old": OLD, "New": NEW}).splitlines() == [
-        "system   BLEU   chrF  RIBES  UAS source  UAS target  AER  sentences",
-        "Old     20.00  40.00  70.12           -           -    -        500",
-        "New     21.50  40.00  70.12           -           -    -        500",
+        "system   BLEU  length   chrF  RIBES  UAS source  UAS target  AER  sentences",
+        "Old     20.00    97.5  40.00  70.12           -           -    -        500",
+        "New     21.50   101.2  40.00  70.12           -           -    -        500",
         "",
+        "length: words of the translations, in % of the references'",
         "BLEU nrefs:1",
         "chrF nc:6",
         "RIBES alpha:0.25",

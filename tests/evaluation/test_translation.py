@@ -24,6 +24,8 @@ def test_bleu_by_hand() -> None:
     # Precisions 5/5, 4/4, 3/3, 2/2 and a brevity penalty of exp(1 - 6/5).
     score = score_bleu(["the cat sat on the"], ["the cat sat on the mat"])
     assert score.score == pytest.approx(81.873, abs=1e-3)
+    assert score.length == pytest.approx(100 * 5 / 6)
+    assert score_bleu([""], [""]).length == 0
     assert "tok:13a" in score.signature
     assert "tok:char" in score_bleu(["a"], ["a"], tokenize="char").signature
 
