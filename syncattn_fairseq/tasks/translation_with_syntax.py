@@ -187,11 +187,15 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "--missing-parses ignore"
             )
 
-    def get_batch_iterator(self, *args: Any, **kwargs: Any) -> Any:
-        """Batch as fairseq does, but without losing sentences.
+    def get_batch_iterator(self, *args: Any, epoch: int = 1, **kwargs: Any) -> Any:
+        """Batch as fairseq does, but lose no sentence, and make the same batches after a restart.
 
         fairseq drops the last batch, with the longest sentences, if its size is not a multiple of
         ``--required-batch-size-multiple``, by default 8.
+
+        fairseq makes the batches of all epochs at once. They depend on the epoch in which the
+        process starts, so a run resumed in epoch 2 would have other batches than an uninterrupted
+        one. We always make those of epoch 1.
         """
         kwargs["required_batch_size_multiple"] = 1
         if not torch.cuda.is_available():
@@ -200,7 +204,14 @@ class TranslationWithSyntaxTask(TranslationTask):
             # its work is done. Loader processes work ahead anyway; on a GPU the thread is worth
             # keeping, since it also copies batches.
             kwargs["data_buffer_size"] = 0
-        return super().get_batch_iterator(*args, **kwargs)
+        # Options or data in several folders can ask for other batches in each epoch.
+        kept = not any(
+            kwargs.get(reason) for reason in ("disable_iterator_cache", "update_epoch_batch_itr")
+        )
+        iterator = super().get_batch_iterator(*args, epoch=1 if kept else epoch, **kwargs)
+        if iterator.iterations_in_epoch == 0:  # not in use yet
+            iterator.epoch = epoch
+        return iterator
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Any

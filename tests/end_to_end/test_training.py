@@ -86,6 +86,19 @@ def test_killed_and_resumed_is_the_same_as_straight(data: Path, tmp_path: Path) 
     )
 
 
+def test_resumed_in_a_later_epoch_is_the_same_as_straight(data: Path, tmp_path: Path) -> None:
+    options = ("transformer_syncattn", "--update-freq=7", "--max-epoch=2", "--no-epoch-checkpoints")
+    output = train(data, tmp_path / "straight", *options, "--save-interval-updates=1")
+    straight = losses(output)
+    checkpoints = list((tmp_path / "straight").glob("checkpoint_2_*.pt"))
+    assert len(checkpoints) > 1
+    for checkpoint in checkpoints:
+        done = int(checkpoint.stem.split("_")[-1])
+        resumed = tmp_path / checkpoint.stem
+        output = train(data, resumed, *options, f"--restore-file={checkpoint}")
+        assert losses(output) == straight[done:]
+
+
 def test_two_processes_are_one_with_twice_the_update_frequency(data: Path, tmp_path: Path) -> None:
     # Without dropout, whose random numbers the two setups draw in another order.
     arguments = ("transformer_syncattn", *STRAIGHT, "--dropout=0", "--save-interval-updates=2")

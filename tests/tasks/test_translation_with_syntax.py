@@ -4,12 +4,15 @@ import shutil
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.analysis_lines import HeadsOf, read_line
+from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
 from tests.checkpoints import Corpus, make_task, model_options
 
 
@@ -85,3 +88,35 @@ def test_each_hypothesis_has_its_own_parse(
     ]
     numbers = batch["id"].tolist()
     assert found == [pair for nth in lengths for pair in zip(numbers, nth, strict=True)]
+
+
+def test_all_epochs_have_the_batches_of_the_first_one(small_corpus: Corpus) -> None:
+    def iterate(task: TranslationWithSyntaxTask, epoch: int, **options: bool) -> Any:
+        return task.get_batch_iterator(
+            task.dataset("train"), max_sentences=2, seed=1, epoch=epoch, **options
+        )
+
+    def load() -> TranslationWithSyntaxTask:
+        task = make_task(small_corpus.data)
+        task.load_dataset("train")
+        dataset = task.dataset("train")
+        # As if all sentences had the same length: otherwise the lengths decide the order.
+        dataset.ordered_indices = lambda: np.random.permutation(len(dataset))
+        return task
+
+    def batches(iterator: Any) -> list[list[int]]:
+        return [list(batch) for batch in iterator.frozen_batches]
+
+    task = load()
+    straight, resumed = iterate(task, 1), iterate(load(), 3)
+    assert len(straight) > 2
+    assert batches(straight) == batches(resumed)
+    assert (straight.epoch, resumed.epoch) == (1, 3)
+    list(straight.next_epoch_itr())
+    assert iterate(task, 2) is straight
+    list(straight.next_epoch_itr())
+    assert straight.epoch == 2, "asking for an epoch does not skip it"
+    for option in ("disable_iterator_cache", "update_epoch_batch_itr"):
+        anew = iterate(load(), 3, **{option: True})
+        assert anew.epoch == 3
+        assert batches(anew) != batches(straight)
