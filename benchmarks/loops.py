@@ -43,7 +43,10 @@ def main() -> None:
     for cell in results["cells"]:
         if cell["system"] in runs:
             folder = args.work / "checkpoints" / results["corpus"] / cell["system"]
-            text = (folder / str(cell["seed"]) / "translations.txt").read_text(encoding="utf-8")
+            path = folder / str(cell["seed"]) / "translations.txt"
+            if not path.exists():
+                raise SystemExit(f"{path}: no such file; WORK is syncattn-recipe's --work")
+            text = path.read_text(encoding="utf-8")
             loss = cell["valid"]["loss"], cell["valid"]["nll_loss"]
             repeated = percent_repeated(text.splitlines())
             runs[cell["system"]].append([cell["scores"]["BLEU"], *loss, repeated])

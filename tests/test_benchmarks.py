@@ -13,6 +13,7 @@ import torch
 
 from benchmarks import start
 from benchmarks.gpu import parse_text
+from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
 from benchmarks.where_heads_look import attend, look
 from syncattn_fairseq.modules.heads.heads import split_heads
@@ -74,6 +75,13 @@ def test_what_the_places_get() -> None:
 
 def test_repeated_trigrams() -> None:
     assert percent_repeated(["a b c a b c", "a b c", "a"]) == 20  # one of five
+
+
+def test_missing_translations_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Path(__file__).parents[1] / "docs/results/multi30k_tiny_en_de_3625.json"
+    monkeypatch.setattr("sys.argv", ["loops.py", str(results), str(tmp_path), "lpsi"])
+    with pytest.raises(SystemExit, match=r"lpsi.1.translations.txt: no such file; WORK is"):
+        compare_loops()
 
 
 @pytest.mark.parametrize(
