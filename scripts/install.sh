@@ -52,14 +52,14 @@ wrong_python() { # PYTHON names another version than the one installed
 
 version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
 
-todo() { # what the venv needs: nothing, update, rebuild, create, or it is not ours
+todo() { # what the venv needs: nothing, extend, update, rebuild, create, or it is not ours
     if [ ! -e $venv ]; then echo create
     elif [ -e $venv/.incomplete ] || [ -z "$(ls -A $venv)" ]; then echo rebuild
     elif [ ! -e $venv/.complete ]; then echo foreign
     elif [ "$(stamped root)" != "$root" ] || [ ! -x $venv/bin/python ] || wrong_python; then
         echo rebuild
-    elif [ "$(stamped inputs)" != "$inputs" ] || [ -n "$(missing_extras)" ]; then
-        echo update
+    elif [ "$(stamped inputs)" != "$inputs" ]; then echo update
+    elif [ -n "$(missing_extras)" ]; then echo extend
     else echo nothing
     fi
 }
@@ -144,6 +144,23 @@ open(sysconfig.get_path("include") + "/Python.h")' ||
         fail "fairseq needs the headers of Python; on Debian: apt install python3-dev"
 }
 
+install_torch_and_fairseq() {
+    local torch kind pins key cache
+    torch="${TORCH:-$(torch_arguments)}"
+    # shellcheck disable=SC2086 # several arguments
+    step "${torch%%[, ]*}, numpy, cython" pip_install $torch numpy cython setuptools wheel
+    kind="$($venv/bin/python - <<<'import sys, sysconfig
+print(sys.implementation.cache_tag, sysconfig.get_platform(), sep="-")')"
+    pins="$(grep -E '^(fairseq-fixed|cython|numpy)=' constraints.txt)"
+    key="$(cat scripts/slim_fairseq.py - <<<"$pins" | cksum | cut -d ' ' -f 1)"
+    cache="${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/$kind-$key"
+    if ! compgen -G "$cache/*.whl" >/dev/null; then
+        can_compile
+        step "fairseq-fixed $(pinned fairseq-fixed), built without torch extensions" fairseq_wheel
+    fi
+    step "fairseq-fixed $(pinned fairseq-fixed)" pip_install --no-deps --force-reinstall "$cache"/*.whl
+}
+
 [ "$(todo)" != nothing ] || exit 0
 
 if command -v flock >/dev/null; then # two runs at once: the second waits and finds the work done
@@ -156,10 +173,12 @@ work="$(todo)"
 case $work in
     nothing) exit 0 ;;
     foreign) fail "$root/$venv was not made by this script; move it away and run again" ;;
-    update)
-        extras="$(stamped extras),$(missing_extras | tr ' ' ,)"
-        extras="${extras%,}"
-        say "$venv is out of date: updating it"
+    update | extend)
+        added="$(missing_extras)"
+        extras="$(stamped extras)${added:+,$(tr ' ' , <<<"${added% }")}"
+        if [ "$work" = update ]; then say "$venv is out of date: updating it"
+        else say "adding to $venv: ${added% }"
+        fi
         mv $venv/.complete $venv/.incomplete
         ;;
     *)
@@ -173,20 +192,9 @@ case $work in
         ;;
 esac
 
-torch="${TORCH:-$(torch_arguments)}"
-# shellcheck disable=SC2086 # several arguments
-step "${torch%%[, ]*}, numpy, cython" pip_install $torch numpy cython setuptools wheel
-
-kind="$($venv/bin/python - <<<'import sys, sysconfig
-print(sys.implementation.cache_tag, sysconfig.get_platform(), sep="-")')"
-pins="$(grep -E '^(fairseq-fixed|cython|numpy)=' constraints.txt)"
-key="$(cat scripts/slim_fairseq.py - <<<"$pins" | cksum | cut -d ' ' -f 1)"
-cache="${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/$kind-$key"
-if ! compgen -G "$cache/*.whl" >/dev/null; then
-    can_compile
-    step "fairseq-fixed $(pinned fairseq-fixed), built without torch extensions" fairseq_wheel
+if [ "$work" != extend ]; then # else another script that runs in the venv keeps them
+    install_torch_and_fairseq
 fi
-step "fairseq-fixed $(pinned fairseq-fixed)" pip_install --no-deps --force-reinstall "$cache"/*.whl
 step "syncattn-fairseq [$extras]" pip_install --no-build-isolation -e ".[$extras]"
 # Shows that it works, and leaves the bytecode that pip was told not to make for all of torch.
 step "first import" env -u PYTHONDONTWRITEBYTECODE \

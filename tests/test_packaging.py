@@ -293,9 +293,22 @@ def test_failed_update_is_not_complete(checkout: Checkout) -> None:
 
 def test_extras_are_added_and_kept(checkout: Checkout) -> None:
     checkout.install()
+    checkout.calls.unlink()
     code, out, _ = checkout.install("--extras", "parse")
-    assert code == 0 and "updating" in out and "moses,subword-nmt,viz,parse]" in out
+    assert code == 0 and "adding to .venv: parse\n" in out and "moses,subword-nmt,viz,parse]" in out
+    # Torch and fairseq stay where they are: another script may be running in the venv.
+    assert "torch" not in checkout.calls.read_text() and ".whl" not in checkout.calls.read_text()
     assert checkout.install("--extras", "parse,moses")[1] == checkout.install()[1] == ""
+
+
+def test_update_keeps_and_adds_extras(checkout: Checkout) -> None:
+    checkout.install("--extras", "parse")
+    with (checkout.root / "constraints.txt").open("a") as file:
+        file.write("another==1\n")
+    checkout.calls.unlink()
+    code, out, _ = checkout.install("--extras", "slurm")
+    assert code == 0 and "updating" in out and "viz,parse,slurm]" in out
+    assert "torch==0" in checkout.calls.read_text() and ".whl" in checkout.calls.read_text()
 
 
 def test_unknown_extra_is_refused(checkout: Checkout) -> None:
