@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 import syncattn_fairseq.plugin  # noqa: F401
@@ -21,7 +20,7 @@ from syncattn_fairseq.modules.heads import Heads, ParentScaledHeads, Scope
 
 
 @dataclass
-class ParentBiasOptions(FairseqDataclass):
+class ParentBiasOptions:
     """The layers; other options are PASCAL's."""
 
     parent_bias_layers: str = field(

@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.functional import parent_scaled_scores
-from syncattn_fairseq.modules import BatchView, register_part
-from syncattn_fairseq.modules.heads import ParentScaledHeads, Scope
+from syncattn_fairseq.modules import register_part
+from syncattn_fairseq.modules.heads import ParentScaledHeads, Place, Scope
 
 
 @dataclass
-class ReleasedOptions(FairseqDataclass):
+class ReleasedOptions:
     """The layers; ``--pascal-heads`` is how many of a layer's heads were meant to be scaled."""
 
     released_layers: str = field(
@@ -46,17 +45,17 @@ class ReleasedParentScaledHeads(ParentScaledHeads):
         return free
 
     @classmethod
-    def build(
-        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
-    ) -> "ReleasedParentScaledHeads":
+    def build(cls, cfg: Any, place: Place) -> "ReleasedParentScaledHeads":
         """Build the heads of one layer."""
-        heads = cls(count, head_dim, view, cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
-        heads.meant = cfg.pascal_heads or max(1, count - 1)
+        options = (cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
+        heads = cls(place.count, place.head_dim, place.view, *options)
+        heads.meant = cfg.pascal_heads or max(1, place.count - 1)
         return heads
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """Attend with scores that are scaled in part."""
         wide = torch.promote_types(query.dtype, torch.float32)
+        query, key = scope.order.turn(query, key)
         weights = self.mix_up(self.weigh_parents(wide))
         return scope.average(scope.softmax(parent_scaled_scores(query, key, weights)), value)
 

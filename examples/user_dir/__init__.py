@@ -19,15 +19,19 @@ import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.criterions.terms import Term, register_term
 from syncattn_fairseq.modules import register_part
 from syncattn_fairseq.modules.heads import Heads, Scope
+from syncattn_fairseq.modules.positions import offsets
 
 
 @dataclass
-class OutwardOptions(FairseqDataclass):
-    """The layers with outward heads."""
+class OutwardOptions:
+    """Outward heads: the layers that have them."""
 
     outward_layers: str = field(
         default="",
         metadata={"help": "encoder layers whose heads do not see themselves (none)"},
+    )
+    outward_decoder_layers: str = field(
+        default="", metadata={"help": "the same for the decoder; same: those of the encoder (none)"}
     )
 
 
@@ -37,11 +41,16 @@ class OutwardHeads(Heads):
 
     Options = OutwardOptions
     title = "outward"
-    option = encoder_layers = "outward_layers"
+    encoder_layers = "outward_layers"
+    decoder_layers = "outward_decoder_layers"
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return a large negative number on the diagonal."""
-        return -1e4 * torch.eye(key.size(2), dtype=query.dtype, device=query.device)
+        """Return a large negative number where the key is the query's own token.
+
+        In step-by-step decoding, ``query`` has one row, that of the last of ``key``'s tokens.
+        """
+        own = offsets(query.size(2), key.size(2), query.device) == 0
+        return query.new_zeros(own.shape).masked_fill(own, -1e4)
 
 
 @dataclass

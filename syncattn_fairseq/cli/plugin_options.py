@@ -14,10 +14,9 @@ from fairseq.tasks.translation import TranslationConfig
 from .. import plugin  # noqa: F401  (registers everything)
 from ..base.errors import DataError
 from ..criterions.terms import TERMS
+from ..models import config
 from ..models.architectures import SIZES, SYSTEMS
-from ..models.config import AlignmentOptions
 from ..models.rnn_config import SyntaxRNNConfig
-from ..modules import PARTS
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig
 
 #: The recurrent model, whose options are all in this plugin.
@@ -47,8 +46,7 @@ def list_groups() -> list[Group]:
     transformer, _ = MODELS
     inherited = {field.name for field in dataclasses.fields(TranslationConfig)}
     found = [
-        *(Group(transformer, _summarise(p.Options), _fields(p.Options)) for p in PARTS.values()),
-        Group(transformer, _summarise(AlignmentOptions), _fields(AlignmentOptions)),
+        *(Group(transformer, _summarise(o), _fields(o)) for o in config.list_options()),
         Group(RNN, _summarise(SyntaxRNNConfig), _fields(SyntaxRNNConfig)),
         *(Group(CRITERION, _summarise(t.Options), _fields(t.Options)) for t in TERMS.values()),
         Group(

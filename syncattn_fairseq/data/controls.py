@@ -1,4 +1,4 @@
-"""Fake parses: the controls of parent-scaled attention.
+"""Fake parses: controls of heads that read the source's parse.
 
 Their seed is computed from the sentence alone, so that a sentence has the same control in every
 epoch, in every batch and at decoding time.
@@ -56,6 +56,28 @@ def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
     return _change_heads(marks, draw)
 
 
+def permute_words(marks: Tensor, generator: np.random.Generator) -> Tensor:
+    """Put other words of the sentence in the places of the tree, at random.
+
+    Unlike after :func:`shuffle_heads`, it is still a tree, of the same shape.
+
+    Args:
+        marks: ``(n,)``, of one sentence.
+        generator: of random numbers.
+
+    Returns:
+        ``(n,)`` marks.
+    """
+
+    def permute(heads: Tensor) -> Tensor:
+        moved = np.concatenate([[0], generator.permutation(len(heads)) + 1])
+        permuted = np.zeros(len(heads), dtype=int)
+        permuted[moved[1:] - 1] = moved[heads.numpy()]
+        return torch.from_numpy(permuted)
+
+    return _change_heads(marks, permute)
+
+
 def _change_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
     """Change the heads of the words; a sentence without a parse does not change."""
     starts = marks != CONTINUATION
@@ -69,4 +91,5 @@ def _change_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
 CONTROLS: dict[str, Callable[[Tensor, np.random.Generator], Tensor]] = {
     "shuffled": shuffle_heads,
     "random": draw_heads,
+    "permuted": permute_words,
 }

@@ -114,3 +114,14 @@ LABELS = SourceField("src_labels", _collate_labels, of="labels")
 
 #: ``src_tree_distances``: ``(B, S, S)`` edges between the words of any two tokens, int16.
 TREE_DISTANCES = SourceField("src_tree_distances", _collate_tree_distances)
+
+
+def ask_for_tree_distances(control: str = "parse") -> SourceField:
+    """Ask for :data:`TREE_DISTANCES`, or for the distances in the tree of a control.
+
+    Args:
+        control: whose tree: ``parse``, ``permuted`` or ``random``.
+    """
+    if control == "parse":
+        return TREE_DISTANCES
+    return SourceField(f"src_{control}_tree_distances", _collate_tree_distances, control=control)

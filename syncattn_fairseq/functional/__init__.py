@@ -11,14 +11,24 @@ One file per paper, its equations in the paper's order and symbols:
 * :mod:`.supervised_gate` -- LPSI's gates, set by a parser (Hou et al., Findings of EMNLP 2022);
 * :mod:`.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019).
 
+Controls, which know the order of words but no syntax:
+
+* :mod:`.forget_gate` -- gates that let attention fade (Lin et al., ICLR 2025);
+* :mod:`.alibi` -- linear biases (Press et al., ICLR 2022), for positions and for any distance;
+* :mod:`.t5` -- learnt biases for relative positions (Raffel et al., JMLR 2020);
+* :mod:`.rotary` -- rotary position embedding (Su et al., 2021).
+
 Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
 ``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
 precision inputs are summed in float32.
 """
 
+from .alibi import alibi_slopes, linear_biases
 from .dbsa import biaffine_scores, dependency_loss
+from .forget_gate import forget_log_gates
 from .lisa import parser_scores
 from .lpsi import (
+    constant_log_gates,
     distance_gates,
     gated_attention,
     project_distances,
@@ -28,6 +38,7 @@ from .lpsi import (
 )
 from .pascal import parent_gaussian, parent_scaled_scores
 from .relative_depth import relative_depth_scores
+from .rotary import rotary_angles, rotate
 from .sdatt import (
     additive_scores,
     distances_from,
@@ -41,17 +52,22 @@ from .sdatt import (
 )
 from .supervised_gate import gap_heights, supervised_gates
 from .syncattn import project_attention, sync_attention_loss
+from .t5 import relative_buckets
 
 __all__ = [
     "additive_scores",
+    "alibi_slopes",
     "biaffine_scores",
+    "constant_log_gates",
     "dependency_loss",
     "distance_gates",
     "distances_from",
     "expected_distances",
     "flexible_attention",
+    "forget_log_gates",
     "gap_heights",
     "gated_attention",
+    "linear_biases",
     "local_attention",
     "parent_gaussian",
     "parent_scaled_scores",
@@ -59,7 +75,10 @@ __all__ = [
     "predicted_position",
     "project_attention",
     "project_distances",
+    "relative_buckets",
     "relative_depth_scores",
+    "rotary_angles",
+    "rotate",
     "supervised_gates",
     "sync_attention_loss",
     "sync_mse_loss",

@@ -7,6 +7,8 @@ SRW 2021, in which `A[t, j]` is the probability that the head of token t is toke
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -33,10 +35,24 @@ def biaffine_scores(
     Returns:
         ``(..., T, S)`` scores; their softmax over the last dimension is A.
     """
-    scores = dot_products(multiply(query, weight), key)
+    return dot_products(biaffine_query(query, weight, key_bias), key)
+
+
+def biaffine_query(query: Tensor, weight: Tensor, key_bias: Tensor | None = None) -> Tensor:
+    """Return the query with which an ordinary head has :func:`biaffine_scores`.
+
+    .. math:: Q' = Q U + √d b
+
+    Args:
+        query, weight, key_bias: as there.
+
+    Returns:
+        Q', ``(..., T, d)``.
+    """
+    rewritten = multiply(query, weight)
     if key_bias is not None:
-        scores = scores + multiply(key, key_bias.unsqueeze(-1)).transpose(-1, -2)
-    return scores
+        rewritten = rewritten + math.sqrt(query.size(-1)) * widen(key_bias).unsqueeze(-2)
+    return rewritten
 
 
 def dependency_loss(

@@ -34,5 +34,9 @@ def parser_scores(
     Returns:
         ``(..., T, S)`` scores.
     """
-    query, key = F.leaky_relu(query, LEAKY_SLOPE), F.leaky_relu(key, LEAKY_SLOPE)
-    return biaffine_scores(query, key, weight, key_bias)
+    return biaffine_scores(rectify(query), rectify(key), weight, key_bias)
+
+
+def rectify(projected: Tensor) -> Tensor:
+    """Apply φ, the leaky rectifier."""
+    return F.leaky_relu(projected, LEAKY_SLOPE)

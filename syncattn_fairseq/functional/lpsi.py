@@ -7,6 +7,8 @@ which is large between constituents; `e` is the same on the source side.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -86,8 +88,25 @@ def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False)
         log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
     """
     distances = widen(distances)
-    factors = _log_factors(distances.unsqueeze(-1), distances.unsqueeze(-2), temperature)
+    factors = gate_log_factors(distances.unsqueeze(-1), distances.unsqueeze(-2), temperature)
     return sum_between(factors, causal)
+
+
+def constant_log_gates(offsets: Tensor) -> Tensor:
+    """Compute the logarithm of the gates where nothing has been learnt: all distances are 0.
+
+    .. math:: log g_{t,i} = −log 2 · max(0, |t − i| − 1)
+
+    Every factor of Eq. 5 is then 1/2: attention decays with the distance, neighbours are free. LPSI
+    starts like this, and this is its control.
+
+    Args:
+        offsets: `i − t`, ``(..., T, S)`` integers.
+
+    Returns:
+        log g, ``(..., T, S)`` in float32.
+    """
+    return -math.log(2) * (offsets.abs() - 1).clamp_min(0).float()
 
 
 def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
@@ -121,13 +140,22 @@ def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
         ``(..., T)``.
     """
     distances = widen(distances)
-    factors = _log_factors(distances[..., -1:], distances, temperature)
+    factors = gate_log_factors(distances[..., -1:], distances, temperature)
     left = factors[..., :-1].flip(-1).cumsum(-1).flip(-1)
     return F.pad(left[..., 1:], (0, min(2, distances.size(-1))))
 
 
-def _log_factors(pivot: Tensor, between: Tensor, temperature: float) -> Tensor:
-    """Return log α, ``SHUT`` for 0."""
+def gate_log_factors(pivot: Tensor, between: Tensor, temperature: float) -> Tensor:
+    """Compute the logarithm of Eq. 5's factors, α, from the distances of pivot and word.
+
+    Args:
+        pivot: d_t, broadcasts with ``between``.
+        between: d_j.
+        temperature: τ.
+
+    Returns:
+        log α in the shape of both together, ``SHUT`` for 0.
+    """
     factors = (F.hardtanh(temperature * (pivot - between)) + 1) / 2
     shut = factors == 0
     return factors.masked_fill(shut, 1.0).log().masked_fill(shut, SHUT)

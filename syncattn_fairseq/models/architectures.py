@@ -45,12 +45,16 @@ def pascal(args: Any) -> None:
 
 
 def lpsi(args: Any) -> None:
-    """Gate the heads of the two bottom layers, and tie them in the two top ones."""
+    """Gate the heads of the two bottom layers, and tie them in the two top ones.
+
+    Only gates in the same layers of both sides can be tied.
+    """
     lower = range(1, min(2, args.encoder_layers, args.decoder_layers) + 1)
-    config.prefer(args, distance_layers=",".join(map(str, lower)))
-    gated = len(args.distance_layers.split(","))
-    upper = range(args.decoder_layers - gated + 1, args.decoder_layers + 1)
-    config.prefer(args, distance_sync_layers=",".join(map(str, upper)))
+    config.prefer(args, distance_layers=",".join(map(str, lower)), distance_decoder_layers="same")
+    if args.distance_decoder_layers in ("same", args.distance_layers):
+        gated = config.count_layers(args.distance_layers, args.decoder_layers)
+        upper = range(args.decoder_layers - gated + 1, args.decoder_layers + 1)
+        config.prefer(args, distance_sync_layers=",".join(map(str, upper)))
     config.set_defaults(args)
 
 

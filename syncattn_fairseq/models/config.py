@@ -1,20 +1,35 @@
 """The options that the syntax Transformer adds to fairseq's."""
 
 from argparse import Namespace
-from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from dataclasses import dataclass, field, fields, make_dataclass
+from functools import cache
+from typing import Any, cast, get_type_hints
 
-from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..data.fields import NOTHING, SourceFields
+from ..data.fields import SourceFields
 from ..modules.options import read_layer
+from ..modules.positions import POSITIONS
 from ..modules.registry import PARTS
 
 
 @dataclass
-class AlignmentOptions(FairseqDataclass):
+class PositionOptions:
+    """Positions: how the layers know the order of the tokens."""
+
+    positions: str = field(
+        default="absolute",
+        metadata={
+            "help": "fairseq's position embeddings (absolute); or for all heads of all layers, and "
+            "without such embeddings: rotary (RoPE), alibi, bias (learnt, as in T5), or none"
+        },
+    )
+
+
+@dataclass
+class AlignmentOptions:
     """Alignment: which layer it is read from."""
 
     alignment_layer: int = field(
@@ -27,8 +42,29 @@ class AlignmentOptions(FairseqDataclass):
 
 
 def list_options() -> list[type[FairseqDataclass]]:
-    """List the options of all registered syntactic parts, and the model's own."""
-    return [*(part.Options for part in PARTS.values()), AlignmentOptions]
+    """List the options of all registered syntactic parts and positions, and the model's own."""
+    parts = [part.Options for part in PARTS.values()]
+    positions = [kind.Options for kind in POSITIONS.values()]
+    return [
+        as_fairseq(options) for options in (*parts, PositionOptions, *positions, AlignmentOptions)
+    ]
+
+
+@cache
+def as_fairseq(options: type) -> type[FairseqDataclass]:
+    """Turn a plain dataclass of options into one as fairseq wants them."""
+    if issubclass(options, FairseqDataclass):
+        return options
+    types = get_type_hints(options)
+    converted = []
+    for option in fields(options):
+        choices = option.metadata.get("choices")
+        kind = ChoiceEnum(list(choices)) if choices else types[option.name]
+        new = field(default=option.default, metadata=dict(option.metadata))
+        converted.append((option.name, kind, new))
+    made = make_dataclass(options.__name__, converted, bases=(FairseqDataclass,))
+    made.__doc__ = options.__doc__
+    return made
 
 
 def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:
@@ -49,6 +85,20 @@ def prefer(args: Any, **values: Any) -> None:
     for name, value in values.items():
         if getattr(args, name, None) is None:
             setattr(args, name, value)
+
+
+def drop_embedded_positions(args: Any) -> None:
+    """Leave fairseq's position embeddings out if ``--positions`` encodes the order otherwise."""
+    positions = POSITIONS.get(args.positions)
+    if positions is not None and not positions.embedded:
+        args.no_token_positional_embeddings = True
+
+
+def count_layers(value: str, highest: int) -> int:
+    """Count the layers that an option names, see :func:`..modules.options.read_layers`."""
+    if value == "all":
+        return highest
+    return 0 if value in ("", "none") else len(value.split(","))
 
 
 def as_namespace(args: Any) -> Any:
@@ -73,7 +123,9 @@ def check_options(cfg: Any) -> None:
 
     Heads for which a layer has no room are noticed when that layer is built.
     """
-    for part in PARTS.values():
+    if cfg.positions not in POSITIONS:
+        raise DataError(f"--positions {cfg.positions}: choose one of {', '.join(POSITIONS)}")
+    for part in (*PARTS.values(), *POSITIONS.values()):
         part.check(cfg)
     read_layer(cfg, "alignment_layer", "decoder")
     if cfg.sync_layer and cfg.alignment_layer not in (0, cfg.sync_layer):
@@ -82,7 +134,7 @@ def check_options(cfg: Any) -> None:
 
 def list_fields(cfg: Any) -> SourceFields:
     """Return what all parts together need to know about the source's parse."""
-    wanted = NOTHING
+    wanted = POSITIONS[cfg.positions].list_fields(cfg)
     for part in PARTS.values():
         wanted |= part.list_fields(cfg)
     return wanted

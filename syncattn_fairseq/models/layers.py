@@ -15,9 +15,10 @@ from fairseq.modules.transformer_layer import (
 from torch import Tensor, nn
 
 from ..modules import BackwardCrossAttention, BatchView, SyntaxAttention, TreeCrossAttention
-from ..modules.heads import Heads
+from ..modules.heads import Heads, Place
 from ..modules.heads.placement import name_of, place_heads
 from ..modules.options import read_layers
+from ..modules.positions import POSITIONS
 
 #: Copies of weights that official fairseq 0.12.2 passes to a PyTorch kernel in evaluation.
 KERNEL_COPIES = [
@@ -117,18 +118,29 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 def build_syntax_attention(
     embed_dim: int, cfg: Any, side: str, number: int, view: BatchView
 ) -> SyntaxAttention | None:
-    """Build the self-attention of a layer from its kinds of heads; None if all are ordinary."""
+    """Build the self-attention of a layer from positions and kinds of heads.
+
+    Returns:
+        None if all heads are ordinary, and positions are in the tokens or nowhere.
+    """
     counts = place_heads(cfg, side, number)
-    if set(counts) == {Heads}:
+    positions = POSITIONS[cfg.positions]
+    if set(counts) == {Heads} and positions.is_plain():
         return None
-    head_dim = embed_dim // getattr(cfg, side).attention_heads
+    total: int = getattr(cfg, side).attention_heads
+    head_dim, causal = embed_dim // total, side == "decoder"
+    heads, first = {}, 0
+    for kind, count in counts.items():
+        numbers = range(first, first + count)
+        heads[name_of(kind)] = kind.build(cfg, Place(side, number, numbers, total, head_dim, view))
+        first += count
     return SyntaxAttention(
         embed_dim,
-        getattr(cfg, side).attention_heads,
-        heads={
-            name_of(kind): kind.build(cfg, side, count, head_dim, view)
-            for kind, count in counts.items()
-        },
+        total,
+        heads=heads,
+        positions=None
+        if positions.is_plain()
+        else positions.build(cfg, total, head_dim, view, causal),
         dropout=cfg.attention_dropout,
         self_attention=True,
         q_noise=cfg.quant_noise.pq,

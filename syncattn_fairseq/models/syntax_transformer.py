@@ -48,6 +48,7 @@ class SyntaxTransformerModel(TransformerModel):
         """
         args = config.as_namespace(args)
         config.set_defaults(args)
+        config.drop_embedded_positions(args)
         model: SyntaxTransformerModel = super().build_model(args, task)
         if args.source_label_dim:
             dictionary = getattr(task, "source_label_dictionary", None)

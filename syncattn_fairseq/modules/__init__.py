@@ -1,6 +1,6 @@
 """Modules that hold parameters and call :mod:`syncattn_fairseq.functional`."""
 
-from . import heads
+from . import heads, positions
 from .backward_cross_attention import BackwardCrossAttention
 from .batch_view import BatchView
 from .folded_linear import FoldedLinear
@@ -36,5 +36,6 @@ __all__ = [
     "TreeCrossAttention",
     "gru_step",
     "heads",
+    "positions",
     "register_part",
 ]

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
@@ -16,18 +15,19 @@ from .registry import register_part
 
 
 @dataclass
-class SyncOptions(FairseqDataclass):
+class SyncOptions:
     """SyncAttn: where and how the dependency heads of both sides are tied."""
 
     sync_layer: int = field(
         default=0,
         metadata={"help": "decoder layer whose cross-attention ties both sides (0 = no such loss)"},
     )
-    sync_backward: ChoiceEnum(["transpose", "softmax"]) = field(  # type: ignore[valid-type]
+    sync_backward: str = field(
         default="transpose",
         metadata={
+            "choices": ("transpose", "softmax"),
             "help": "from source to target: the transposed cross-attention (SyncAttn Eq. 7) or a "
-            "softmax over the target positions (NLP 2021, Eq. 11)"
+            "softmax over the target positions (NLP 2021, Eq. 11)",
         },
     )
 

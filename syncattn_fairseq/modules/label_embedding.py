@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor, nn
 
 from ..data.fields import LABELS, NOTHING, SourceFields
@@ -15,7 +14,7 @@ from .registry import register_part
 
 
 @dataclass
-class LabelOptions(FairseqDataclass):
+class LabelOptions:
     """S&H: the size of the labels' embedding."""
 
     source_label_dim: int = field(

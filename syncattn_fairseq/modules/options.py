@@ -40,15 +40,25 @@ def read_layer(cfg: Any, option: str, side: str) -> int:
     return layer
 
 
-def read_layers(cfg: Any, option: str, *sides: str) -> list[int]:
-    """Return the layers that an option such as ``1,2`` names, counted from 1 at the bottom.
+def read_layers(cfg: Any, option: str, side: str) -> list[int]:
+    """Return the layers that an option names, counted from 1 at the bottom.
+
+    Args:
+        cfg: the model's options.
+        option: its value is a list such as ``1,2``; ``all``; or ``none``, like an empty one.
+        side: ``encoder`` or ``decoder``.
 
     Raises:
-        DataError: it is not a list of layers, or one of these sides lacks a layer.
+        DataError: it is neither, or this side lacks a layer.
     """
-    value = str(getattr(cfg, option))
-    for side in sides:
-        highest = getattr(cfg, side).layers
-        if not all(n.isdigit() and 1 <= int(n) <= highest for n in value.split(",") if value):
-            raise DataError(f"{flag(option)} {value}: the {side} has layers 1 to {highest}")
-    return sorted({int(n) for n in value.split(",") if value})
+    value, highest = str(getattr(cfg, option)), getattr(cfg, side).layers
+    if value == "all":
+        return list(range(1, highest + 1))
+    if value in ("", "none"):
+        return []
+    if not all(n.isdigit() and 1 <= int(n) <= highest for n in value.split(",")):
+        raise DataError(
+            f"{flag(option)} {value}: the {side} has layers 1 to {highest}; list some (1,2), or "
+            "write all or none"
+        )
+    return sorted({int(n) for n in value.split(",")})

@@ -1,10 +1,14 @@
 """The base class of a model's syntactic parts."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fairseq.dataclass import FairseqDataclass
-
 from ..data.fields import NOTHING, SourceFields
+
+
+@dataclass
+class NoOptions:
+    """No options."""
 
 
 class Part:
@@ -14,8 +18,9 @@ class Part:
     (:func:`.registry.register_part`), whether they are in use or not.
     """
 
-    #: Its options, added to the command line and to hydra's configuration.
-    Options: ClassVar[type[FairseqDataclass]] = FairseqDataclass
+    #: Its options, a dataclass; added to the command line and to hydra's configuration. A field's
+    #: metadata have ``help``, and ``choices`` if only some values are possible.
+    Options: ClassVar[type] = NoOptions
 
     @classmethod
     def check(cls, cfg: Any) -> None:

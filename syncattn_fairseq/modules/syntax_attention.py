@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -11,22 +11,32 @@ from torch import Tensor, nn
 
 from .folded_linear import FoldedLinear
 from .heads.heads import Heads, Scope, States, split_heads
+from .positions.positions import Order, Positions
 
 
 class SyntaxAttention(MultiheadAttention):
     """fairseq's multi-head self-attention, where each group of heads attends in its own way.
 
-    If all groups attend like ordinary heads, at most with rewritten queries, fairseq's code and its
-    fused kernel do the work.
+    If all groups attend like ordinary heads, at most with rewritten queries, and positions change
+    neither scores nor states, fairseq's code and its fused kernel do the work.
 
     Args:
         heads: the groups by name, in the order of the heads; together, all heads of the layer.
+        positions: what they know of the order of the tokens; None if it is in the tokens, or
+            nowhere.
         args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
-    def __init__(self, *args: Any, heads: dict[str, Heads], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        heads: dict[str, Heads],
+        positions: Positions | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.heads = nn.ModuleDict(heads)
+        self.positions = positions
         assert sum(group.count for group in heads.values()) == self.num_heads
         if any(type(group).rewrite_query is not Heads.rewrite_query for group in heads.values()):
             self.q_proj: Any = FoldedLinear(self.q_proj, self._rewrite_queries)
@@ -66,14 +76,15 @@ class SyntaxAttention(MultiheadAttention):
         Returns:
             ``(B, h, ...)``, see :meth:`.Heads.show`.
         """
-        shown = []
+        shown, length = [], x.size(0)
+        orders = self._order(length, length, x.device)
         for group, heads in self.groups:
             if group.shown == name:
                 rows = self._rows(heads)
                 query, bias = getattr(self.q_proj, "plain", (self.q_proj.weight, self.q_proj.bias))
                 queries = query[rows], bias[rows]
                 keys = self.k_proj.weight[rows], self.k_proj.bias[rows]
-                states = States(x, queries, keys, self.head_dim)
+                states = States(x, queries, keys, self.head_dim, orders(heads))
                 shown.append(group.show(states, padding_mask, causal))
         return torch.cat(shown, dim=1)
 
@@ -88,7 +99,7 @@ class SyntaxAttention(MultiheadAttention):
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend; leave it to fairseq if every head is like fairseq's."""
-        if all(group.fused for group, _ in self.groups):
+        if self.positions is None and all(group.fused for group, _ in self.groups):
             return super().forward(
                 query,
                 key,
@@ -99,6 +110,13 @@ class SyntaxAttention(MultiheadAttention):
                 **kwargs,
             )
         return self._attend_by_kind(query, key_padding_mask, incremental_state, attn_mask), None
+
+    def _order(self, rows: int, columns: int, device: torch.device) -> Callable[[slice], Order]:
+        """Return a function from the numbers of some heads to the order that they see."""
+        if self.positions is None:
+            return lambda heads: Order()
+        bias = self.positions.bias(rows, columns, device)
+        return lambda heads: Order(self.positions, None if bias is None else bias[heads])
 
     def _attend_by_kind(
         self,
@@ -126,9 +144,11 @@ class SyntaxAttention(MultiheadAttention):
             padding_mask = None  # the last token's; decoded tokens have none
         mask = _additive(padding_mask, attn_mask, query.dtype)
 
+        orders = self._order(query.size(2), key.size(2), x.device)
         causal, contexts = attn_mask is not None, []
         for name, (group, heads) in zip(self.heads, self.groups, strict=True):
             scope = Scope(mask, padding_mask, causal, self.dropout_module)
+            scope.order, scope.x = orders(heads), x
             if incremental_state is not None:
                 own = [field for field in kept if field.startswith(f"{name}.")]
                 scope.kept = {field.removeprefix(f"{name}."): kept[field] for field in own}

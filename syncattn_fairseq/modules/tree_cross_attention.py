@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
@@ -19,7 +18,7 @@ from .source_attention import TREE_POSITIONS, PositionPredictor, Source
 
 
 @dataclass
-class TreeWindowOptions(FairseqDataclass):
+class TreeWindowOptions:
     """Syntax-directed heads (SDAtt): where they are and how far they see."""
 
     cross_attention_tree_window: int = field(
@@ -29,11 +28,12 @@ class TreeWindowOptions(FairseqDataclass):
             "syntax-directed heads see from the word that they expect (SDAtt has 4; 0 = none)"
         },
     )
-    cross_attention_tree_position: ChoiceEnum(list(TREE_POSITIONS)) = field(  # type: ignore[valid-type]
+    cross_attention_tree_position: str = field(
         default="predicted",
         metadata={
+            "choices": TREE_POSITIONS,
             "help": "the word that edges are counted from: predicted from the layer's state, as in "
-            "SDAtt; or expected: the mean over all words, weighted by the head's attention"
+            "SDAtt; or expected: the mean over all words, weighted by the head's attention",
         },
     )
     cross_attention_tree_layer: int = field(

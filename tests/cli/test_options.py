@@ -23,8 +23,8 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     [
         ("transformer_dbsa", "--encoder-dependency-layer N", "(1 = bottom, 0 = none) (default: 1)"),
         ("syntax_transformer", "--encoder-dependency-layer N", "0 = none) (default: 0)"),
-        ("transformer_lpsi_tiny", "--distance-layers X", "such as 1,2 (default: 1,2)"),
-        ("transformer_dbsa", "--distance-layers X", "such as 1,2 (none)"),
+        ("transformer_lpsi_tiny", "--distance-layers X", "such as 1,2, or all (default: 1,2)"),
+        ("transformer_dbsa", "--distance-layers X", "such as 1,2, or all (none)"),
         ("transformer_pascal", "--pascal-parents {parse,shuffled,", "(default: parse)"),
         ("rnn_local", "--source-attention {global,local,", "(default: local)"),
         ("rnn_local", "--src-dep-weight X", "(default: 0.5)"),

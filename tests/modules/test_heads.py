@@ -9,21 +9,28 @@ import torch
 
 from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import (
+    ConstantGateHeads,
     DependencyHeads,
+    DistanceBiasHeads,
     GatedHeads,
     Heads,
     ParentScaledHeads,
+    Place,
     RelativeDepthHeads,
+    Scope,
+    ShuffledGateHeads,
     SupervisedGateHeads,
     WindowHeads,
 )
-from syncattn_fairseq.modules.heads.heads import Scope
 
 KINDS = (
+    ConstantGateHeads,
     DependencyHeads,
+    DistanceBiasHeads,
     GatedHeads,
     ParentScaledHeads,
     RelativeDepthHeads,
+    ShuffledGateHeads,
     SupervisedGateHeads,
     WindowHeads,
 )
@@ -45,8 +52,10 @@ def test_every_row_of_window_heads_sees_a_word() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_heads_made_by_hand_are_those_of_the_default_options(kind: type[Heads]) -> None:
     view = BatchView()
-    options = Namespace(**{option.name: option.default for option in fields(kind.Options)})
-    by_options, by_hand = kind.build(options, "encoder", 2, 4, view), kind(2, 4, view)
+    owners = (GatedHeads, kind)  # whose options shuffled gates share
+    options = Namespace(**{o.name: o.default for owner in owners for o in fields(owner.Options)})
+    place = Place("encoder", 1, range(2), 2, 4, view)
+    by_options, by_hand = kind.build(options, place), kind(2, 4, view)
     for name, value in vars(by_options).items():
         if not name.startswith("_"):
             assert getattr(by_hand, name) == value, name

@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...data.fields import NOTHING, SourceFields
-from ...functional import biaffine_scores, parser_scores
 from ...functional._numerics import dot_products
+from ...functional.dbsa import biaffine_query
+from ...functional.lisa import rectify
 from ..batch_view import BatchView
 from ..options import read_layer
 from ..registry import register_part
-from .heads import Heads, Scope, States, masked_softmax
+from .heads import Heads, Place, Scope, States, masked_softmax
 
 
 @dataclass
-class DependencyOptions(FairseqDataclass):
+class DependencyOptions:
     """Dependency heads (DBSA, LISA): where they are and of what form."""
 
     encoder_dependency_layer: int = field(
@@ -34,21 +34,27 @@ class DependencyOptions(FairseqDataclass):
     dependency_key_bias: bool = field(
         default=False, metadata={"help": "add a bias for each key to the bi-affine scores"}
     )
-    encoder_parser: ChoiceEnum(["biaffine", "lisa", "dot"]) = field(  # type: ignore[valid-type]
+    encoder_parser: str = field(
         default="biaffine",
         metadata={
+            "choices": ("biaffine", "lisa", "dot"),
             "help": "form of the encoder's dependency heads: DBSA's bi-affine form, LISA's parser, "
-            "or ordinary heads"
+            "or ordinary heads",
         },
     )
-    decoder_parser: ChoiceEnum(["biaffine", "dot"]) = field(  # type: ignore[valid-type]
-        default="biaffine", metadata={"help": "form of the decoder's dependency heads"}
+    decoder_parser: str = field(
+        default="biaffine",
+        metadata={
+            "choices": ("biaffine", "dot"),
+            "help": "form of the decoder's dependency heads",
+        },
     )
-    tgt_dependency_rows: ChoiceEnum(["predicted", "input"]) = field(  # type: ignore[valid-type]
+    tgt_dependency_rows: str = field(
         default="predicted",
         metadata={
+            "choices": ("predicted", "input"),
             "help": "the token whose head a decoder state looks for: the one it predicts or the "
-            "one it reads"
+            "one it reads",
         },
     )
 
@@ -121,13 +127,12 @@ class DependencyHeads(Heads):
         return count
 
     @classmethod
-    def build(
-        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
-    ) -> "DependencyHeads":
+    def build(cls, cfg: Any, place: Place) -> "DependencyHeads":
         """Build the heads of one layer."""
-        parser = getattr(cfg, f"{side}_parser")
-        rows_predict = side == "encoder" or cfg.tgt_dependency_rows == "predicted"
-        return cls(count, head_dim, view, parser, cfg.dependency_key_bias, rows_predict)
+        parser = getattr(cfg, f"{place.side}_parser")
+        rows_predict = place.side == "encoder" or cfg.tgt_dependency_rows == "predicted"
+        options = (parser, cfg.dependency_key_bias, rows_predict)
+        return cls(place.count, place.head_dim, place.view, *options)
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
@@ -165,9 +170,9 @@ class DependencyHeads(Heads):
         gold = self.view.get("src_parents")
         if self.folds and gold is None:
             return super().attend(query, key, value, scope)
-        # U is in the queries already, except for LISA.
-        scores = dot_products(query, key) if self.folds else self._parser_scores(query, key)
-        attention = scope.softmax(scores)
+        if not self.folds:  # else U is in the queries already
+            query, key = self._specialise(query, key)
+        attention = scope.softmax(dot_products(*scope.order.turn(query, key)))
         if gold is not None:
             at_parent = F.one_hot(gold.clamp_min(0), key.size(2)).unsqueeze(1).to(attention)
             attention = torch.where((gold >= 0)[:, None, :, None], at_parent, attention)
@@ -181,13 +186,9 @@ class DependencyHeads(Heads):
         that the states read, all move up by one, and the end of the sentence, which no state reads,
         gets a row of zeros.
         """
-        if self.weight is None:
-            scores = dot_products(states.query, states.key)
-        elif self.parser == "lisa":
-            scores = self._parser_scores(states.query, states.key)
-        else:
-            scores = biaffine_scores(states.query, states.key, self.weight, self.key_bias)
-        attention = masked_softmax(scores, padding_mask, causal)
+        query, key = self._specialise(states.query, states.key)
+        scores = dot_products(*states.order.turn(query, key))
+        attention = masked_softmax(scores, padding_mask, causal, states.order)
         if self.rows_predict:
             return attention
         read = torch.ones_like(attention[:, 0, :, 0])
@@ -196,6 +197,10 @@ class DependencyHeads(Heads):
         read = F.pad(read[:, 1:], (0, 1))
         return attention.roll((-1, -1), (-2, -1)) * read[:, None, :, None]
 
-    def _parser_scores(self, query: Tensor, key: Tensor) -> Tensor:
-        assert self.weight is not None
-        return parser_scores(query, key, self.weight, self.key_bias)
+    def _specialise(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the queries and keys whose dot products are the scores of these heads."""
+        if self.parser == "lisa":
+            query, key = rectify(query), rectify(key)
+        if self.weight is not None:
+            query = biaffine_query(query, self.weight, self.key_bias)
+        return query, key

@@ -1,31 +1,34 @@
 """Heads gated by syntactic distances that they learn (LPSI)."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor, nn
 
 from ...base.errors import DataError
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
-from ..options import check_positive, check_range, read_layers
+from ..options import SIDES, check_positive, check_range, flag, read_layers
 from ..registry import register_part
-from .heads import Heads, Scope, States
+from .heads import Heads, Place, Scope, States
 
 
 @dataclass
-class GateOptions(FairseqDataclass):
+class GateOptions:
     """Gated heads (LPSI): where they are, and how distances are measured and tied."""
 
     distance_layers: str = field(
         default="",
         metadata={
-            "help": "layers of encoder and decoder whose heads are gated by syntactic distances, "
-            "such as 1,2 (none)"
+            "help": "encoder layers whose heads are gated by syntactic distances, such as 1,2, or "
+            "all (none)"
         },
+    )
+    distance_decoder_layers: str = field(
+        default="same",
+        metadata={"help": "the same for the decoder; same: those of the encoder"},
     )
     distance_look_back: int = field(
         default=5,
@@ -56,10 +59,11 @@ class GatedHeads(Heads):
         temperature: τ of the gates.
     """
 
-    Options = GateOptions
+    Options: ClassVar[type] = GateOptions
     title = "gated"
-    option = "distance_layers"
-    shown = "distances"
+    encoder_layers = "distance_layers"
+    decoder_layers = "distance_decoder_layers"
+    shown: ClassVar[str | None] = "distances"
 
     def __init__(
         self,
@@ -77,24 +81,23 @@ class GatedHeads(Heads):
         nn.init.uniform_(self.weight, -bound, bound)
 
     @classmethod
-    def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List ``--distance-layers``, the same on both sides."""
-        return read_layers(cfg, "distance_layers", "encoder", "decoder")
-
-    @classmethod
-    def build(cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView) -> "GatedHeads":
+    def build(cls, cfg: Any, place: Place) -> "GatedHeads":
         """Build the heads of one layer."""
-        return cls(count, head_dim, view, cfg.distance_look_back, cfg.gate_temperature)
+        options = (cfg.distance_look_back, cfg.gate_temperature)
+        return cls(place.count, place.head_dim, place.view, *options)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check the numbers, and that each gated layer has a layer that ties it."""
         synchronised = read_layers(cfg, "distance_sync_layers", "decoder")
-        if synchronised and len(synchronised) != len(cls.list_layers(cfg, "decoder")):
-            raise DataError(
-                f"--distance-sync-layers {cfg.distance_sync_layers}: give one layer for each of "
-                f"--distance-layers {cfg.distance_layers}"
-            )
+        for side in SIDES:
+            gated = cls.list_layers(cfg, side)
+            if synchronised and len(synchronised) != len(gated):
+                option = cls.layer_option(cfg, side)
+                raise DataError(
+                    f"--distance-sync-layers {cfg.distance_sync_layers}: give one layer for each "
+                    f"of {flag(option)} {getattr(cfg, option)}"
+                )
         check_range(cfg, "distance_look_back", 0, float("inf"), "must be 0 or more")
         check_positive(cfg, "gate_temperature")
 
@@ -120,12 +123,19 @@ class GatedHeads(Heads):
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return the logarithm of the gates."""
         if scope.kept is None:
-            distances = self.measure(key, scope.padding_mask)
-            return log_gates(distances, self.temperature, scope.causal)
+            return self.log_gates(self.measure(key, scope.padding_mask), scope)
         last = last_syntactic_distance(key, self.weight, self.distance_bias).unsqueeze(-1)
         before = scope.kept.get("distances")
         distances = last if before is None else torch.cat([before, last], dim=-1)
         scope.kept["distances"] = distances
+        return self.log_gates_of_last(distances)
+
+    def log_gates(self, distances: Tensor, scope: Scope) -> Tensor:
+        """Compute the gates (LPSI Eq. 5), ``(B, h, T)`` to ``(B, h, T, T)``."""
+        return log_gates(distances, self.temperature, scope.causal)
+
+    def log_gates_of_last(self, distances: Tensor) -> Tensor:
+        """Compute the gates of the last query, ``(B, h, T)`` to ``(B, h, 1, T)``."""
         return log_gates_of_last(distances, self.temperature).unsqueeze(-2)
 
     def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:

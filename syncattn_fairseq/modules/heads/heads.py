@@ -1,6 +1,6 @@
 """The base class of all kinds of attention heads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,11 +11,47 @@ from torch.nn import functional as F
 from ..batch_view import BatchView
 from ..options import read_layers
 from ..part import Part
+from ..positions.positions import Order
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where some heads of one kind stand.
+
+    Attributes:
+        side: ``encoder`` or ``decoder``.
+        layer: counted from 1 at the bottom.
+        numbers: which heads of the layer they are, counted from 0.
+        total: H, how many heads the layer has.
+        head_dim: d.
+        view: the batch.
+    """
+
+    side: str
+    layer: int
+    numbers: range
+    total: int
+    head_dim: int
+    view: BatchView
+
+    @property
+    def count(self) -> int:
+        """How many heads these are."""
+        return len(self.numbers)
+
+    @property
+    def embed_dim(self) -> int:
+        """D, the width of the layer's input."""
+        return self.total * self.head_dim
 
 
 @dataclass
 class Scope:
     """What heads may see in one pass of their layer.
+
+    :meth:`attend` does all that ordinary heads do. Heads that compute scores of their own turn
+    queries and keys with ``order``, normalise the scores with :meth:`softmax`, and use
+    :meth:`average`.
 
     Attributes:
         mask: added to the scores, broadcasts to ``(B, h, rows, T)``; None for nothing.
@@ -24,6 +60,8 @@ class Scope:
         dropout: the module that drops attention probabilities.
         kept: in incremental decoding, the tensors that these heads carry from step to step, with
             the sentence as first dimension; None otherwise.
+        order: how positions enter the scores.
+        x: the layer's input, ``(rows, B, D)``; in incremental decoding only the newest token's.
     """
 
     mask: Tensor | None
@@ -31,10 +69,15 @@ class Scope:
     causal: bool
     dropout: Any
     kept: dict[str, Tensor] | None = None
+    order: Order = field(default_factory=Order)
+    x: Tensor | None = None
 
     def softmax(self, scores: Tensor) -> Tensor:
-        """Normalise ``(B, h, rows, T)`` scores over the visible columns."""
-        return masked_softmax(scores, self.padding_mask, self.causal)
+        """Normalise ``(B, h, rows, T)`` scores, of turned queries and keys, over what is visible.
+
+        What positions add to scores is added here.
+        """
+        return masked_softmax(scores, self.padding_mask, self.causal, self.order)
 
     def average(self, attention: Tensor, value: Tensor) -> Tensor:
         """Average ``(B, h, T, d)`` values by ``(B, h, rows, T)`` probabilities."""
@@ -44,9 +87,11 @@ class Scope:
     def attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
         """Attend with PyTorch's fused kernel, with ``bias`` added to the scores."""
         mask = self.mask
-        if bias is not None:
-            bias = bias.to(query.dtype)
-            mask = bias if mask is None else mask + bias
+        for addend in (self.order.bias, bias):
+            if addend is not None:
+                addend = addend.to(query.dtype)
+                mask = addend if mask is None else mask + addend
+        query, key = self.order.turn(query, key)
         p = self.dropout.p if self.dropout.training else 0.0
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=p)
 
@@ -59,12 +104,14 @@ class States:
         x: the layer's input, ``(T, B, D)``.
         queries, keys: weight ``(h d, D)`` and bias ``(h d)`` of their projections.
         head_dim: d.
+        order: how positions enter the scores.
     """
 
     x: Tensor
     queries: tuple[Tensor, Tensor]
     keys: tuple[Tensor, Tensor]
     head_dim: int
+    order: Order = field(default_factory=Order)
 
     @cached_property
     def query(self) -> Tensor:
@@ -97,10 +144,12 @@ class Heads(Part, nn.Module):
     title: ClassVar[str] = "ordinary"
     #: Which heads of the layer they are: the ``first``, the ``last`` or those in between.
     place: ClassVar[str] = "between"
-    #: The option that sets how many or where they are, for messages.
-    option: ClassVar[str]
-    #: For kinds of the encoder only: the option that lists the layers with such heads.
+    #: The option that sets how many there are, for messages; by default, where they are.
+    option: ClassVar[str] = ""
+    #: The option that lists the encoder layers with such heads; empty if there are none there.
     encoder_layers: ClassVar[str] = ""
+    #: The same for the decoder. Its value may be ``same``: those of the encoder.
+    decoder_layers: ClassVar[str] = ""
     #: The name of what they show; None for nothing. The model returns it as ``src_NAME`` and
     #: ``tgt_NAME``.
     shown: ClassVar[str | None] = None
@@ -126,9 +175,15 @@ class Heads(Part, nn.Module):
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
         """List the layers of a side, ``encoder`` or ``decoder``, that have such heads, from 1."""
-        if cls.encoder_layers and side == "encoder":
-            return read_layers(cfg, cls.encoder_layers, "encoder")
-        return []
+        option = cls.layer_option(cfg, side)
+        return read_layers(cfg, option, side) if option else []
+
+    @classmethod
+    def layer_option(cls, cfg: Any, side: str) -> str:
+        """Return the option that lists the layers of a side; empty if there is none."""
+        if side == "decoder" and getattr(cfg, cls.decoder_layers or "", None) == "same":
+            return cls.encoder_layers
+        return cls.encoder_layers if side == "encoder" else cls.decoder_layers
 
     @classmethod
     def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
@@ -142,9 +197,14 @@ class Heads(Part, nn.Module):
         return free
 
     @classmethod
-    def build(cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView) -> "Heads":
-        """Build the heads of one layer from the options."""
-        return cls(count, head_dim, view)
+    def build(cls, cfg: Any, place: Place) -> "Heads":
+        """Build the heads of one layer from the options.
+
+        Args:
+            cfg: the model's options.
+            place: where the heads stand.
+        """
+        return cls(place.count, place.head_dim, place.view)
 
     # ---- how they attend
 
@@ -160,9 +220,11 @@ class Heads(Part, nn.Module):
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """Compute the contexts of all queries, or in incremental decoding of the newest one.
 
+        In incremental decoding, rows = 1: the only query is that of the last of T tokens.
+
         Args:
-            query: ``(B, h, rows, d)``, rows = T or 1.
-            key: ``(B, h, T, d)``.
+            query: ``(B, h, rows, d)``, rows = T or 1, before positions turn it.
+            key: ``(B, h, T, d)``, before positions turn it.
             value: ``(B, h, T, d)``.
             scope: what may be seen.
 
@@ -198,8 +260,12 @@ def split_heads(projected: Tensor, head_dim: int) -> Tensor:
     return projected.unflatten(-1, (-1, head_dim)).permute(1, 2, 0, 3)
 
 
-def masked_softmax(scores: Tensor, padding_mask: Tensor | None, causal: bool) -> Tensor:
+def masked_softmax(
+    scores: Tensor, padding_mask: Tensor | None, causal: bool, order: Order
+) -> Tensor:
     """Normalise ``(B, h, T, T)`` scores over the columns that are neither padding nor future."""
+    if order.bias is not None:
+        scores = scores + order.bias
     lowest = torch.finfo(scores.dtype).min
     if causal:
         future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
 from ...data.fields import NOTHING, SourceFields, ask_for_parents
@@ -13,7 +12,7 @@ from ...functional.pascal import density_peak
 from ..batch_view import BatchView
 from ..options import check_range
 from ..registry import register_part
-from .heads import Heads, Scope
+from .heads import Heads, Place, Scope
 
 #: Whose position the density is centred on.
 PARENTS = ("parse", "shuffled", "random", "self", "constant")
@@ -22,12 +21,12 @@ SUPPLIED = PARENTS[:3]
 
 
 @dataclass
-class ParentScaledOptions(FairseqDataclass):
+class ParentScaledOptions:
     """Parent-scaled heads (PASCAL): where they are and what scales them."""
 
     pascal_layers: str = field(
         default="",
-        metadata={"help": "encoder layers with parent-scaled heads, such as 1 or 1,2 (none)"},
+        metadata={"help": "encoder layers with parent-scaled heads, such as 1,2, or all (none)"},
     )
     pascal_heads: int = field(
         default=0,
@@ -42,12 +41,13 @@ class ParentScaledOptions(FairseqDataclass):
             "the parent)"
         },
     )
-    pascal_parents: ChoiceEnum(list(PARENTS)) = field(  # type: ignore[valid-type]
+    pascal_parents: str = field(
         default="parse",
         metadata={
+            "choices": PARENTS,
             "help": "centre of the density: the parent (parse), or a control: the parents in "
             "random order (shuffled), the parent in a random tree (random), the token itself "
-            "(self), or a constant as high as the peak (constant)"
+            "(self), or a constant as high as the peak (constant)",
         },
     )
     parent_ignoring: float = field(
@@ -70,6 +70,9 @@ class ParentScaledHeads(Heads):
     ``self``     the token itself: only distance
     ``constant`` every weight is the density's peak: only temperature
     ============ ========================================================================
+
+    What positions add to scores (:mod:`..positions`) is added after scaling: the density multiplies
+    dot products only.
 
     Args:
         count, head_dim, view: as for :class:`.Heads`.
@@ -105,12 +108,10 @@ class ParentScaledHeads(Heads):
         return cfg.pascal_heads or max(1, free - 1)
 
     @classmethod
-    def build(
-        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
-    ) -> "ParentScaledHeads":
+    def build(cls, cfg: Any, place: Place) -> "ParentScaledHeads":
         """Build the heads of one layer."""
         options = (cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
-        return cls(count, head_dim, view, *options)
+        return cls(place.count, place.head_dim, place.view, *options)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -128,6 +129,7 @@ class ParentScaledHeads(Heads):
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """Attend with scaled scores."""
         wide = torch.promote_types(query.dtype, torch.float32)
+        query, key = scope.order.turn(query, key)
         scores = parent_scaled_scores(query, key, self.weigh_parents(wide).unsqueeze(1))
         return scope.average(scope.softmax(scores), value)
 

@@ -45,8 +45,9 @@ def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
         wanted = kind.count_wanted(cfg, side, free)
         if not 1 <= wanted <= free:
             others = " and ".join(f"{n} are {other.title} heads" for other, n in counts.items())
+            option = kind.option or kind.layer_option(cfg, side)
             raise DataError(
-                f"{flag(kind.option)} {getattr(cfg, kind.option)}: "
+                f"{flag(option)} {getattr(cfg, option)}: "
                 f"{side} layer {layer} has {total} heads" + (others and f", of which {others}")
             )
         counts[kind] = wanted

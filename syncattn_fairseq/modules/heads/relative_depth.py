@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor, nn
 
 from ...data.fields import NOTHING, SourceField, SourceFields
@@ -13,7 +12,7 @@ from ...functional.relative_depth import relative_depth_scores
 from ..batch_view import BatchView
 from ..options import check_range
 from ..registry import register_part
-from .heads import Heads, Scope
+from .heads import Heads, Place, Scope
 
 
 def collate_depths(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
@@ -34,14 +33,14 @@ DEPTHS = SourceField("src_depths", collate_depths)
 
 
 @dataclass
-class RelativeDepthOptions(FairseqDataclass):
+class RelativeDepthOptions:
     """Relative depth: which heads see it and how many depths they distinguish."""
 
     relative_depth_layers: str = field(
         default="",
         metadata={
             "help": "encoder layers whose heads see the depth of each word in the dependency tree "
-            "relative to their own, such as 1,2 (none)"
+            "relative to their own, such as 1,2, or all (none)"
         },
     )
     relative_depth_limit: int = field(
@@ -60,7 +59,7 @@ class RelativeDepthHeads(Heads):
 
     Options = RelativeDepthOptions
     title = "relative-depth"
-    option = encoder_layers = "relative_depth_layers"
+    encoder_layers = "relative_depth_layers"
 
     def __init__(self, count: int, head_dim: int, view: BatchView, limit: int = 8) -> None:
         super().__init__(count, head_dim, view)
@@ -68,11 +67,9 @@ class RelativeDepthHeads(Heads):
         nn.init.xavier_uniform_(self.embedding)
 
     @classmethod
-    def build(
-        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
-    ) -> "RelativeDepthHeads":
+    def build(cls, cfg: Any, place: Place) -> "RelativeDepthHeads":
         """Build the heads of one layer."""
-        return cls(count, head_dim, view, cfg.relative_depth_limit)
+        return cls(place.count, place.head_dim, place.view, cfg.relative_depth_limit)
 
     @classmethod
     def check(cls, cfg: Any) -> None:

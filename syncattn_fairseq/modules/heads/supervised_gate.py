@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ...data.fields import NOTHING, SourceField, SourceFields
@@ -14,7 +13,7 @@ from ...functional.supervised_gate import gap_heights, supervised_log_gates
 from ..batch_view import BatchView
 from ..options import check_positive
 from ..registry import register_part
-from .heads import Heads, Scope
+from .heads import Heads, Place, Scope
 
 
 def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
@@ -42,14 +41,14 @@ GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
 
 
 @dataclass
-class SupervisedGateOptions(FairseqDataclass):
+class SupervisedGateOptions:
     """Supervised gate: which heads have it and how steep it is."""
 
     supervised_gate_layers: str = field(
         default="",
         metadata={
             "help": "encoder layers whose heads are gated by the distances of the parser's trees, "
-            "such as 1,2 (none)"
+            "such as 1,2, or all (none)"
         },
     )
     supervised_gate_temperature: float = field(
@@ -71,7 +70,7 @@ class SupervisedGateHeads(Heads):
 
     Options = SupervisedGateOptions
     title = "gated (supervised)"
-    option = encoder_layers = "supervised_gate_layers"
+    encoder_layers = "supervised_gate_layers"
 
     def __init__(
         self, count: int, head_dim: int, view: BatchView, temperature: float = 10.0
@@ -80,11 +79,9 @@ class SupervisedGateHeads(Heads):
         self.temperature = temperature
 
     @classmethod
-    def build(
-        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
-    ) -> "SupervisedGateHeads":
+    def build(cls, cfg: Any, place: Place) -> "SupervisedGateHeads":
         """Build the heads of one layer."""
-        return cls(count, head_dim, view, cfg.supervised_gate_temperature)
+        return cls(place.count, place.head_dim, place.view, cfg.supervised_gate_temperature)
 
     @classmethod
     def check(cls, cfg: Any) -> None:

@@ -4,21 +4,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ..batch_view import BatchView
 from ..options import check_range
+from ..positions.positions import offsets
 from ..registry import register_part
-from .heads import Heads, Scope
+from .heads import Heads, Place, Scope
 
 
 @dataclass
-class WindowOptions(FairseqDataclass):
+class WindowOptions:
     """Local attention: which heads have it and how far they see."""
 
     local_layers: str = field(
-        default="", metadata={"help": "encoder layers whose heads see only a window (none)"}
+        default="",
+        metadata={
+            "help": "encoder layers whose heads see only a window, such as 1,2, or all (none)"
+        },
+    )
+    local_decoder_layers: str = field(
+        default="", metadata={"help": "the same for the decoder; same: those of the encoder (none)"}
     )
     local_window: int = field(
         default=2, metadata={"help": "how many subwords the window has on either side"}
@@ -27,7 +33,7 @@ class WindowOptions(FairseqDataclass):
 
 @register_part("window")
 class WindowHeads(Heads):
-    """Encoder heads that see only a token's neighbourhood.
+    """Heads that see only a token's neighbourhood; in a decoder, what is to the left of it.
 
     Args:
         count, head_dim, view: as for :class:`.Heads`.
@@ -36,18 +42,17 @@ class WindowHeads(Heads):
 
     Options = WindowOptions
     title = "window"
-    option = encoder_layers = "local_layers"
+    encoder_layers = "local_layers"
+    decoder_layers = "local_decoder_layers"
 
     def __init__(self, count: int, head_dim: int, view: BatchView, window: int = 2) -> None:
         super().__init__(count, head_dim, view)
         self.window = window
 
     @classmethod
-    def build(
-        cls, cfg: Any, side: str, count: int, head_dim: int, view: BatchView
-    ) -> "WindowHeads":
+    def build(cls, cfg: Any, place: Place) -> "WindowHeads":
         """Build the heads of one layer."""
-        return cls(count, head_dim, view, cfg.local_window)
+        return cls(place.count, place.head_dim, place.view, cfg.local_window)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -59,9 +64,7 @@ class WindowHeads(Heads):
 
         Their window may have no word. A row that sees nothing is not a number with some kernels.
         """
-        length = query.size(2)
-        band = torch.ones(length, length, dtype=torch.bool, device=query.device)
-        outside = ~band.triu(-self.window).tril(self.window)
+        outside = offsets(query.size(2), key.size(2), query.device).abs() > self.window
         if scope.padding_mask is not None:
             outside = outside & ~scope.padding_mask[:, None, :, None]
         return query.new_zeros(outside.shape).masked_fill(outside, -torch.inf)

@@ -1,0 +1,50 @@
+"""Rotary position embedding: scores see only how far apart query and key are.
+
+Su et al., *RoFormer: Enhanced Transformer with Rotary Position Embedding*, 2021 (arXiv 2104.09864).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def rotary_angles(positions: Tensor, width: int, base: float = 10000.0) -> Tensor:
+    """Return by how much each pair of numbers is turned.
+
+    .. math:: θ_{m,k} = m · base^{−2 k / d}, k = 0 … d/2 − 1
+
+    Args:
+        positions: m, ``(T,)``.
+        width: d, even.
+        base: of the geometric sequence of frequencies.
+
+    Returns:
+        ``(T, d / 2)`` in radians, float32 or the wider type of ``positions``.
+    """
+    wide = torch.promote_types(positions.dtype, torch.float32)
+    exponents = torch.arange(0, width, 2, device=positions.device, dtype=wide) / width
+    return positions.to(wide).unsqueeze(-1) * base**-exponents
+
+
+def rotate(states: Tensor, angles: Tensor) -> Tensor:
+    """Turn queries or keys by their positions (Eq. 34); neighbouring numbers form a pair.
+
+    .. math::
+        x'_{2k} = x_{2k} cos θ_k − x_{2k+1} sin θ_k
+        x'_{2k+1} = x_{2k} sin θ_k + x_{2k+1} cos θ_k
+
+    The dot product of a turned query and a turned key depends on their positions only through the
+    difference.
+
+    Args:
+        states: x, ``(..., T, d)``.
+        angles: θ, ``(T, d / 2)``, see :func:`rotary_angles`.
+
+    Returns:
+        x', ``(..., T, d)``, of the type of ``states``.
+    """
+    even, odd = states[..., ::2], states[..., 1::2]
+    cos, sin = angles.cos().to(states.dtype), angles.sin().to(states.dtype)
+    turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
+    return turned.flatten(-2)

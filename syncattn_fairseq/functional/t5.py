@@ -1,0 +1,42 @@
+"""Learnt biases for relative positions.
+
+Raffel et al., *Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer*,
+JMLR 2020, which adds `b_h[bucket(j − i)]` to the score of query i and key j.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def relative_buckets(
+    offsets: Tensor, causal: bool = False, buckets: int = 32, furthest: int = 128
+) -> Tensor:
+    """Number the buckets of relative positions.
+
+    A side has all buckets if it is the only one (causal), and half of them otherwise. Half of a
+    side's buckets hold one distance each, from 0; the others grow logarithmically up to the
+    furthest distance, and the last one holds all beyond.
+
+    Args:
+        offsets: `j − i`, integers: position of the key minus that of the query.
+        causal: keys to the right, which are never seen, share the bucket of distance 0.
+        buckets: how many there are, on both sides together.
+        furthest: the distance from which on all are in the last bucket.
+
+    Returns:
+        Integers from 0 to ``buckets − 1``, in the shape of ``offsets``.
+    """
+    if causal:
+        side, distances = torch.zeros_like(offsets), (-offsets).clamp_min(0)
+    else:
+        buckets //= 2
+        side, distances = (offsets > 0) * buckets, offsets.abs()
+    exact = buckets // 2
+    # Distances below `exact`, whose logarithm is not used, are raised to it.
+    growth = (distances.clamp_min(exact) / exact).log() / math.log(furthest / exact)
+    coarse = exact + (growth * (buckets - exact)).long()
+    return side + torch.where(distances < exact, distances, coarse.clamp_max(buckets - 1))

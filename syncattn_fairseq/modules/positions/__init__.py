@@ -1,0 +1,25 @@
+"""Ways to tell the heads of a Transformer the order of its tokens, one file each.
+
+Importing this package registers them. ``--positions`` chooses one for all layers of encoder and
+decoder, whatever the kinds of their heads. A new one is a subclass of :class:`Positions` under
+:func:`register_positions`, here or in a user's own ``--user-dir``.
+"""
+
+from .absolute import AbsolutePositions, NoPositions
+from .alibi import AlibiPositions
+from .bias import BiasPositions
+from .positions import POSITIONS, Order, Positions, offsets, register_positions
+from .rotary import RotaryPositions
+
+__all__ = [
+    "POSITIONS",
+    "AbsolutePositions",
+    "AlibiPositions",
+    "BiasPositions",
+    "NoPositions",
+    "Order",
+    "Positions",
+    "RotaryPositions",
+    "offsets",
+    "register_positions",
+]

@@ -1,0 +1,127 @@
+"""The base class of all ways to encode positions, and their registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ..batch_view import BatchView
+from ..part import Part
+
+
+class Positions(Part, nn.Module):
+    """How one self-attention layer knows the order of its tokens; here, it does not.
+
+    It holds for all heads of the layer, whatever their kind: it may add something to their scores
+    (:meth:`bias`) or turn their queries and keys (:meth:`rotate`). Both must depend only on how far
+    apart query and key are, since padding on the left moves a sentence.
+
+    Args:
+        heads: H, of the layer.
+        head_dim: d.
+        view: the batch.
+        causal: whether this is a decoder, whose queries see nothing to their right.
+    """
+
+    #: Whether fairseq adds position embeddings to the tokens.
+    embedded: ClassVar[bool] = False
+    #: Why a model with such positions cannot be exported, if it cannot: "it has ...".
+    not_plain: ClassVar[str] = ""
+
+    def __init__(self, heads: int, head_dim: int, view: BatchView, causal: bool) -> None:
+        super().__init__()
+        self.heads = heads
+        self.head_dim = head_dim
+        self.view = view
+        self.causal = causal
+
+    @classmethod
+    def build(cls, cfg: Any, heads: int, head_dim: int, view: BatchView, causal: bool) -> Positions:
+        """Build the positions of one layer from the options."""
+        return cls(heads, head_dim, view, causal)
+
+    @classmethod
+    def is_plain(cls) -> bool:
+        """Tell whether fairseq's own attention does, because scores and states do not change."""
+        return cls.bias is Positions.bias and cls.rotate is Positions.rotate
+
+    def bias(self, rows: int, columns: int, device: torch.device) -> Tensor | None:
+        """Return what is added to the scores of the last rows of a square.
+
+        Args:
+            rows: of queries; all, or in incremental decoding the last one.
+            columns: of keys.
+            device: where the scores are.
+
+        Returns:
+            ``(H, rows, columns)``, or None for nothing.
+        """
+        return None
+
+    def rotate(self, states: Tensor, first: int) -> Tensor:
+        """Turn queries or keys by their positions.
+
+        Args:
+            states: ``(B, h, n, d)``.
+            first: the position of the first; the others follow.
+
+        Returns:
+            The same shape.
+        """
+        return states
+
+
+@dataclass(frozen=True)
+class Order:
+    """How the order of the tokens enters the scores of some heads, in one pass of their layer.
+
+    Attributes:
+        positions: of the layer; None if they change neither scores nor states.
+        bias: added to the scores of these heads, ``(h, rows, T)``; None for nothing.
+    """
+
+    positions: Positions | None = None
+    bias: Tensor | None = None
+
+    def turn(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Turn queries ``(B, h, rows, d)``, the last ones, and keys ``(B, h, T, d)``."""
+        if self.positions is None:
+            return query, key
+        first = key.size(-2) - query.size(-2)
+        return self.positions.rotate(query, first), self.positions.rotate(key, 0)
+
+
+def offsets(rows: int, columns: int, device: torch.device) -> Tensor:
+    """Return by how much each key is to the right of each of the last queries.
+
+    Returns:
+        ``(rows, columns)`` integers, negative to the left.
+    """
+    numbers = torch.arange(columns, device=device)
+    return numbers - numbers[columns - rows :].unsqueeze(1)
+
+
+#: By name, as ``--positions`` has it.
+POSITIONS: dict[str, type[Positions]] = {}
+
+P = TypeVar("P", bound=type[Positions])
+
+
+def register_positions(name: str) -> Callable[[P], P]:
+    """Register a way to encode positions under a name; works in a user's ``--user-dir`` too.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+
+    def register(positions: P) -> P:
+        if name in POSITIONS:
+            raise ValueError(f"there are already positions named {name}: choose another name")
+        POSITIONS[name] = positions
+        return positions
+
+    return register

@@ -1,0 +1,39 @@
+"""Queries and keys that are turned by their positions (RoPE)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...base.errors import DataError
+from ...functional import rotary_angles, rotate
+from ..options import SIDES
+from .positions import Positions, register_positions
+
+
+@register_positions("rotary")
+class RotaryPositions(Positions):
+    """Rotary position embedding, after the projections; it has no parameters."""
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check that heads have an even number of dimensions, which are turned in pairs."""
+        for side in SIDES:
+            options = getattr(cfg, side)
+            width = options.embed_dim // options.attention_heads
+            if cfg.positions == "rotary" and width % 2:
+                raise DataError(
+                    f"--positions rotary: the {side}'s heads have {width} dimensions; it needs an "
+                    f"even number: change --{side}-embed-dim or --{side}-attention-heads"
+                )
+
+    def rotate(self, states: Tensor, first: int) -> Tensor:
+        """Turn queries or keys; the angles are the same in all layers."""
+        wide = torch.promote_types(states.dtype, torch.float32)
+        last = first + states.size(-2)
+
+        def measure() -> Tensor:
+            positions = torch.arange(first, last, device=states.device, dtype=wide)
+            return rotary_angles(positions, states.size(-1))
+
+        return rotate(states, self.view.keep(f"angles_{first}_{last}_{wide}", measure))

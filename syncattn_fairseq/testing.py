@@ -1,0 +1,208 @@
+"""Check that a kind of heads, or of positions, computes what it should in every situation.
+
+    from syncattn_fairseq.testing import check_model
+
+    check_model(outward_layers="1,2", outward_decoder_layers="1")
+
+builds a small model with these options and raises ``AssertionError`` unless
+
+* a sentence has the same scores alone, in a batch, and padded on the left or on the right;
+* decoding step by step, where the beam is reordered, gives the scores of teacher forcing;
+* scores are finite in half precision;
+* all gradients are finite, and every parameter has one.
+
+All kinds of this library pass. The options are those of the command line, with ``_`` for ``-``;
+whatever the model reads of the source's parse is made from random trees.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary, LanguagePairDataset
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from torch import Tensor
+
+from . import plugin  # noqa: F401  (registers the models)
+from .data.controls import draw_heads
+from .data.dataset import SyntaxPairDataset
+from .data.subwords import CONTINUATION
+
+#: Lengths of the sentences of source and target, without their ends.
+SOURCE_LENGTHS, TARGET_LENGTHS = (5, 2, 9), (3, 7, 4)
+TOLERANCE = 1e-5
+_WORDS, _LABELS = 20, 5
+
+
+def check_model(arch: str = "syntax_transformer_tiny", **options: Any) -> None:
+    """Run all checks on a small model.
+
+    Args:
+        arch: its architecture, of this plugin.
+        options: others than the architecture's own; for example ``positions="rotary"``.
+
+    Raises:
+        AssertionError: a check failed; the message says which.
+        DataError: the options are impossible.
+    """
+    model = build_model(arch, **options)
+    check_batches(model)
+    check_steps(model)
+    check_half_precision(model)
+    check_gradients(model)
+
+
+def build_model(arch: str = "syntax_transformer_tiny", seed: int = 0, **options: Any) -> Any:
+    """Build a model in evaluation mode and in float64.
+
+    Its parameters are disturbed, so that none that starts at 0 hides a fault.
+    """
+    words = _dictionary(_WORDS)
+    task = SimpleNamespace(
+        source_dictionary=words,
+        target_dictionary=words,
+        source_label_dictionary=_dictionary(_LABELS),
+    )
+    args = Namespace(arch=arch, **options)
+    ARCH_CONFIG_REGISTRY[arch](args)
+    torch.manual_seed(seed)
+    model = ARCH_MODEL_REGISTRY[arch].build_model(args, task)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return model.double().eval()
+
+
+def make_batch(model: Any, sentences: list[int], left_pad: bool = True) -> dict[str, Any]:
+    """Make a batch of some of the sentences, as the task would, with parses of both sides.
+
+    Args:
+        model: says what it reads.
+        sentences: indices in :data:`SOURCE_LENGTHS`.
+        left_pad: whether the source is padded on the left, as usual, or on the right.
+    """
+    words = _dictionary(_WORDS)
+    generator = np.random.default_rng(1)
+    source, target = (
+        [_draw_sentence(length, generator, words) for length in lengths]
+        for lengths in (SOURCE_LENGTHS, TARGET_LENGTHS)
+    )
+    pairs = LanguagePairDataset(
+        source,
+        [len(sentence) for sentence in source],
+        words,
+        target,
+        [len(sentence) for sentence in target],
+        words,
+        left_pad_source=left_pad,
+        shuffle=False,
+    )
+    dataset = SyntaxPairDataset(
+        pairs,
+        [_draw_marks(length, generator) for length in SOURCE_LENGTHS],
+        [_draw_marks(length, generator) for length in TARGET_LENGTHS],
+        [4 + torch.from_numpy(generator.integers(_LABELS, size=n)) for n in SOURCE_LENGTHS],
+        fields=model.source_fields,
+    )
+    return dataset.collater([dataset[index] for index in sentences])
+
+
+@torch.no_grad()
+def check_batches(model: Any) -> None:
+    """Check that a sentence has the same scores alone, and in batches padded left and right."""
+    for left_pad in (True, False):
+        batch = make_batch(model, [0, 1, 2], left_pad)
+        scores, _ = model(**batch["net_input"])
+        for row, sentence in enumerate(batch["id"].tolist()):
+            alone, _ = model(**make_batch(model, [sentence])["net_input"])
+            side = "left" if left_pad else "right"
+            _compare(
+                scores[row, : alone.size(1)],
+                alone[0],
+                f"sentence {sentence} has other scores in a batch padded on the {side} than alone",
+            )
+
+
+@torch.no_grad()
+def check_steps(model: Any) -> None:
+    """Check that decoding step by step, with a reordered beam, gives teacher forcing's scores."""
+    batch = make_batch(model, [0, 0, 0])["net_input"]
+    previous = batch.pop("prev_output_tokens").clone()
+    previous[:, 1:] = 4 + torch.arange(previous[:, 1:].numel()).view(3, -1) * 7 % _WORDS
+    whole, _ = model(**batch, prev_output_tokens=previous)
+    encoder_out = model.encoder(**batch)
+    state: dict[str, Any] = {}
+    order = torch.arange(3)
+    for step in range(previous.size(1)):
+        if step == 2:  # the first hypothesis goes on twice, the last is dropped
+            turn = torch.tensor([1, 0, 0])
+            model.decoder.reorder_incremental_state_scripting(state, turn)
+            encoder_out = model.encoder.reorder_encoder_out(encoder_out, turn)
+            order = order[turn]
+        scores, _ = model.decoder(
+            previous[order, : step + 1], encoder_out=encoder_out, incremental_state=state
+        )
+        _compare(
+            scores[:, 0],
+            whole[order, step],
+            f"step {step + 1} of incremental decoding has other scores than teacher forcing",
+        )
+
+
+@torch.no_grad()
+def check_half_precision(model: Any) -> None:
+    """Check that float16 and bfloat16 give finite scores; the model is in float64 again then."""
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    for dtype in (torch.float16, torch.bfloat16):
+        scores, _ = model.to(dtype)(**make_batch(model, [0, 1, 2])["net_input"])
+        if not scores.isfinite().all():
+            raise AssertionError(f"some scores are not finite in {dtype}")
+    model.double().load_state_dict(state)
+
+
+def check_gradients(model: Any) -> None:
+    """Check that every parameter has a gradient, and that all are finite."""
+    batch = make_batch(model, [0, 1, 2])
+    model.train().zero_grad()
+    scores, extra = model(**batch["net_input"])
+    log_probabilities = scores.log_softmax(-1)
+    loss = -log_probabilities.gather(-1, batch["target"].unsqueeze(-1)).sum()
+    for shown in extra.values():
+        for tensor in shown if isinstance(shown, list) else [shown]:
+            if isinstance(tensor, Tensor) and tensor.requires_grad:
+                loss = loss + tensor.square().sum()
+    loss.backward()
+    model.eval()
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and parameter.grad is None:
+            raise AssertionError(f"{name} has no gradient")
+        if parameter.grad is not None and not parameter.grad.isfinite().all():
+            raise AssertionError(f"the gradient of {name} is not finite")
+
+
+def _dictionary(words: int) -> Dictionary:
+    made = Dictionary()
+    for number in range(words):
+        made.add_symbol(f"w{number}")
+    return made
+
+
+def _draw_sentence(length: int, generator: np.random.Generator, words: Dictionary) -> Tensor:
+    drawn = generator.integers(words.nspecial, len(words), size=length)
+    return torch.tensor([*drawn, words.eos()])
+
+
+def _draw_marks(length: int, generator: np.random.Generator) -> Tensor:
+    """Draw a tree over the words of a sentence, of which every third subword continues one."""
+    continues = torch.arange(length) % 3 == 2
+    return draw_heads(torch.zeros(length).long().masked_fill(continues, CONTINUATION), generator)
+
+
+def _compare(found: Tensor, wanted: Tensor, message: str) -> None:
+    torch.testing.assert_close(
+        found, wanted, atol=TOLERANCE, rtol=TOLERANCE, msg=lambda text: f"{message}: {text}"
+    )

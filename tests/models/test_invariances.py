@@ -1,0 +1,191 @@
+"""Every kind of heads with every kind of positions passes the checks that we offer to users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from syncattn_fairseq import testing
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.modules.heads import ForgetGateHeads, WindowHeads
+from syncattn_fairseq.modules.positions import (
+    POSITIONS,
+    AlibiPositions,
+    RotaryPositions,
+    offsets,
+)
+
+KINDS: dict[str, dict[str, Any]] = {
+    "lpsi": {"arch": "transformer_lpsi_tiny", "distance_look_back": 2},
+    "pascal": {"arch": "transformer_pascal_tiny"},
+    "dbsa": {"arch": "transformer_dbsa_tiny", "dependency_key_bias": True},
+    "window": {"local_layers": "all", "local_decoder_layers": "same", "local_window": 1},
+    "distance": {"distance_bias_layers": "all", "distance_bias_decoder_layers": "1"},
+}
+OTHERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "lisa": {"arch": "transformer_lisa_tiny"},
+    "labels": {"arch": "transformer_sh_tiny"},
+    "constant gate": {"constant_gate_layers": "1"},
+    "shuffled gate": {"shuffled_gate_layers": "all"},
+    "forget gate": {"forget_gate_layers": "all"},
+    "supervised gate": {"supervised_gate_layers": "1,2"},
+    "relative depth": {"relative_depth_layers": "2"},
+    "tree window": {"cross_attention_tree_window": 2},
+    "tree distance": {
+        "distance_bias_layers": "all",
+        "distance_bias_distance": "tree",
+        "distance_bias_form": "slopes",
+    },
+    "random tree": {"distance_bias_layers": "1", "distance_bias_distance": "random"},
+    "shuffled tree": {"distance_bias_layers": "2", "distance_bias_distance": "shuffled"},
+    "in one side only": {"distance_layers": "none", "distance_decoder_layers": "2"},
+}
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_with_any_positions(kind: str, positions: str) -> None:
+    testing.check_model(positions=positions, **KINDS[kind])
+
+
+@pytest.mark.parametrize("positions", ["absolute", "rotary"])
+@pytest.mark.parametrize("kind", OTHERS)
+def test_another_kind(kind: str, positions: str) -> None:
+    testing.check_model(positions=positions, **OTHERS[kind])
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_the_order_of_words_counts_only_with_positions(positions: str) -> None:
+    model = testing.build_model(positions=positions)
+    tokens = torch.tensor([[4, 5, 6, 7, 2], [5, 7, 4, 6, 2]])
+    lengths = torch.tensor([5, 5])
+    one, other = model.encoder(tokens, lengths)["encoder_out"][0].unbind(1)
+    same = torch.allclose(one[0], other[2])  # the states of token 4
+    assert same == (positions == "none")
+
+
+def test_a_bias_by_column_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def from_column_0(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
+        # Not linear: a softmax ignores a constant.
+        return 0.1 * torch.arange(key.size(2)).double().square().expand(query.size(2), -1)
+
+    monkeypatch.setattr(WindowHeads, "bias", from_column_0)
+    with pytest.raises(AssertionError, match="in a batch padded on the left than alone"):
+        testing.check_batches(testing.build_model(local_layers="1"))
+
+
+def test_the_bias_of_another_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first_rows(self: Any, rows: int, columns: int, device: torch.device) -> Tensor:
+        biases = -offsets(columns, columns, device)[:rows].abs().double()
+        return biases.expand(self.heads, -1, -1)
+
+    monkeypatch.setattr(AlibiPositions, "bias", first_rows)
+    with pytest.raises(AssertionError, match="step 2 of incremental decoding has other scores"):
+        testing.check_steps(testing.build_model(positions="alibi"))
+
+
+def test_queries_turned_by_another_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = RotaryPositions.rotate
+    monkeypatch.setattr(RotaryPositions, "rotate", lambda self, x, first: right(self, x, 0))
+    with pytest.raises(AssertionError, match="step 2 of incremental decoding"):
+        testing.check_steps(testing.build_model(positions="rotary"))
+
+
+def test_what_is_kept_for_another_hypothesis_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = ForgetGateHeads.bias
+
+    def forgetful(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
+        if scope.kept:
+            scope.kept["total"] = scope.kept["total"].flip(0)
+        return right(self, query, key, scope)
+
+    monkeypatch.setattr(ForgetGateHeads, "bias", forgetful)
+    with pytest.raises(AssertionError, match="incremental decoding has other scores"):
+        testing.check_steps(testing.build_model(forget_gate_layers="1"))
+
+
+def test_an_unused_parameter_is_noticed() -> None:
+    model = testing.build_model()
+    model.unused = torch.nn.Parameter(torch.ones(1))
+    with pytest.raises(AssertionError, match="unused has no gradient"):
+        testing.check_gradients(model)
+
+
+def test_a_gradient_that_is_not_finite_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def root(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
+        return (query[..., :1] * 0).abs().sqrt()
+
+    monkeypatch.setattr(WindowHeads, "bias", root)
+    with pytest.raises(AssertionError, match="the gradient of .* is not finite"):
+        testing.check_gradients(testing.build_model(local_layers="1"))
+
+
+def test_an_overflow_in_half_precision_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def large(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
+        return torch.full_like(query[..., :1], 1e3) * 1e3
+
+    monkeypatch.setattr(WindowHeads, "bias", large)
+    with pytest.raises(AssertionError, match="not finite in torch.float16"):
+        testing.check_half_precision(testing.build_model(local_layers="1"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"arch": "transformer_pascal_tiny", "pascal_heads": 2},
+        {"arch": "transformer_lisa_tiny", "dependency_heads": 2},
+    ],
+    ids=["pascal", "lisa"],
+)
+def test_heads_with_scores_of_their_own_turn_queries_and_keys(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    model = testing.build_model(positions="rotary", encoder_layers=1, **options)
+    batch = testing.make_batch(model, [2])["net_input"]
+    del batch["prev_output_tokens"]
+    [turned] = model.encoder(**batch)["encoder_out"]
+    monkeypatch.setattr(RotaryPositions, "rotate", lambda self, states, first: states)
+    [unturned] = model.encoder(**batch)["encoder_out"]
+    assert not torch.allclose(turned, unturned)
+
+
+@pytest.mark.parametrize("positions", ["alibi", "rotary"])
+@pytest.mark.parametrize("options", [KINDS["dbsa"], OTHERS["lisa"]], ids=["dbsa", "lisa"])
+def test_what_dependency_heads_show_is_where_they_attend(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], positions: str
+) -> None:
+    model = testing.build_model(positions=positions, dependency_heads=2, **options)
+    batch = testing.make_batch(model, [2])["net_input"]
+    _, extra = model(**batch)
+    attention = model.encoder.layers[0].self_attn
+    seen: list[Tensor] = []
+
+    def one_hot(x: Tensor) -> Tensor:
+        """Return values that tell the columns apart, so that contexts are attention."""
+        values = torch.eye(len(x), 32).double()  # (T, d)
+        return values.unsqueeze(1).repeat(1, 1, 2)
+
+    monkeypatch.setattr(attention.v_proj, "forward", one_hot)
+    monkeypatch.setattr(attention.out_proj, "forward", lambda x: seen.append(x) or x)
+    model.encoder(**{name: value for name, value in batch.items() if name.startswith("src_")})
+    contexts = seen[0].unflatten(-1, (2, 32))[:, 0, :, : seen[0].size(0)].transpose(0, 1)
+    torch.testing.assert_close(extra["src_dependency"][0][0], contexts, atol=1e-6, rtol=1e-5)
+
+
+def test_positions_are_checked() -> None:
+    with pytest.raises(DataError, match="--positions sinus: choose one of absolute, none, alibi"):
+        testing.build_model(positions="sinus")
+    with pytest.raises(DataError, match="--positions rotary: the encoder's heads have 3 dimens"):
+        testing.build_model(positions="rotary", encoder_embed_dim=6)
+    with pytest.raises(DataError, match="--alibi-scale 0: must be above 0"):
+        testing.build_model(positions="alibi", alibi_scale=0)
+    with pytest.raises(DataError, match="--distance-bias-decoder-layers same: the decoder has no"):
+        testing.build_model(
+            distance_bias_layers="1",
+            distance_bias_decoder_layers="same",
+            distance_bias_distance="tree",
+        )
