@@ -8,7 +8,7 @@ One file per paper, its equations in the paper's order and symbols:
 * :mod:`.pascal` -- parent-scaled self-attention (Bugliarello and Okazaki, ACL 2020);
 * :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018);
 * :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018);
-* :mod:`.supervised_gate` -- LPSI's gates, set by a parser (Hou et al., Findings of EMNLP 2022);
+* :mod:`.supervised_gate` -- gates set by a parser (Hou et al., Findings of EMNLP 2022);
 * :mod:`.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019).
 
 Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
