@@ -27,7 +27,7 @@ from .lpsi import (
     syntactic_distances,
 )
 from .pascal import parent_gaussian, parent_scaled_scores
-from .relative_depth import relative_depth_scores
+from .relative_depth import relative_depth_scores, tree_depths
 from .sdatt import (
     additive_scores,
     distances_from,
@@ -67,5 +67,6 @@ __all__ = [
     "syntactic_distances",
     "syntax_directed_attention",
     "syntax_directed_scores",
+    "tree_depths",
     "tree_distances",
 ]
