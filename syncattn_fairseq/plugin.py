@@ -5,7 +5,7 @@ with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
 from . import checkpoints, whole_checkpoints
-from .base import compatibility, finite_losses, one_line
+from .base import compatibility, finite_losses, one_line, safety_saves
 
 one_line.fail_in_one_line()
 compatibility.require_fairseq()
@@ -14,6 +14,7 @@ compatibility.avoid_cudnn_attention()
 compatibility.mend_ngram_blocking()
 checkpoints.allow_checkpoint_classes()
 whole_checkpoints.keep_checkpoints_whole()
+safety_saves.save_between_validations()
 finite_losses.stop_at_infinite_losses()
 
 from . import criterions, models, tasks  # noqa: E402  (check first that fairseq works)

@@ -35,7 +35,7 @@ def make_config() -> type[FairseqDataclass]:
 
 @register_criterion(NAME, dataclass=make_config())
 class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
-    """The objective of every system (SyncAttn Eq. 10).
+    """The objective of every system (SyncAttn Eq. 6).
 
     .. math:: L = L_t + λ_dep L_dep + λ_sync L_sync
 

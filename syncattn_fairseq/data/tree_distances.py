@@ -13,7 +13,9 @@ def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
     """Turn the marks of a batch into trees over its columns.
 
     The end of a sentence hangs from the root, as a full stop does. Padding, subwords that do not
-    begin a word, and words without a parent hang from nothing: they are their own parents.
+    begin a word, and words without a parent hang from nothing: they are their own parents. So are
+    words whose heads were cut off with the end of a long sentence; if the root was, too, the end
+    of the sentence hangs from the first of them.
 
     Args:
         marks: ``(B, S)``, see :mod:`.subwords`.
@@ -27,7 +29,8 @@ def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
     parents = find_parents(marks, "first")
     parents = torch.where((parents < 0) | continues, columns, parents)
     roots = (parents == columns) & (marks != NO_TOKEN) & ~continues
-    parents = torch.where(ends, roots.long().argmax(dim=1, keepdim=True), parents)
+    root = (roots.long() + (marks == 0)).argmax(dim=1, keepdim=True)
+    parents = torch.where(ends, root, parents)
     return parents, columns.masked_fill(continues, 0).cummax(dim=1).values
 
 

@@ -8,7 +8,7 @@ One file per paper, its equations in the paper's order and symbols:
 * :mod:`.pascal` -- parent-scaled self-attention (Bugliarello and Okazaki, ACL 2020);
 * :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018);
 * :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018);
-* :mod:`.supervised_gate` -- LPSI's gates, set by a parser (Hou et al., Findings of EMNLP 2022);
+* :mod:`.supervised_gate` -- gates set by a parser (Hou et al., Findings of EMNLP 2022);
 * :mod:`.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019).
 
 Controls, which know the order of words but no syntax:
@@ -37,7 +37,7 @@ from .lpsi import (
     syntactic_distances,
 )
 from .pascal import parent_gaussian, parent_scaled_scores
-from .relative_depth import relative_depth_scores
+from .relative_depth import relative_depth_scores, tree_depths
 from .rotary import rotary_angles, rotate
 from .sdatt import (
     additive_scores,
@@ -86,5 +86,6 @@ __all__ = [
     "syntactic_distances",
     "syntax_directed_attention",
     "syntax_directed_scores",
+    "tree_depths",
     "tree_distances",
 ]

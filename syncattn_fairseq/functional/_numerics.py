@@ -14,8 +14,14 @@ def widen(x: Tensor) -> Tensor:
 
 
 def multiply(left: Tensor, right: Tensor) -> Tensor:
-    """Return the matrix product of two tensors, in float32 or wider, also under autocast."""
+    """Return the matrix product of two tensors, in float32 or wider, also under autocast.
+
+    If their types differ, the wider one holds: a model in float64 still returns its cross-attention
+    in float32.
+    """
     left, right = widen(left), widen(right)
+    wider = torch.promote_types(left.dtype, right.dtype)
+    left, right = left.to(wider), right.to(wider)
     if not torch.is_autocast_enabled(left.device.type):
         return left @ right
     with torch.autocast(left.device.type, enabled=False):

@@ -1,8 +1,8 @@
 """Latent phrase structure: syntactic distances that gate attention, and their synchronisation.
 
 Harada and Watanabe, *Neural Machine Translation with Synchronous Latent Phrase Structure*,
-ACL-IJCNLP SRW 2021. `d_i` is the syntactic distance between word i and the word before it,
-which is large between constituents; `e` is the same on the source side.
+ACL-IJCNLP SRW 2021. `d_i` is the syntactic distance between the words i − 1 and i, which is large
+between constituents; `e` is the same on the source side.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHUT = -1e4
 
 
 def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Measure the distance of each word to the one before it (LPSI Eq. 4).
+    """Measure the distance between each word and the word before it (LPSI Eq. 4).
 
     .. math:: d_i = tanh(W [k_{i−M} … k_i] + b)
 
@@ -60,9 +60,10 @@ def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = F
         α_{j,t} = (hardtanh(τ (d_t − d_j)) + 1) / 2
         g_{t,i} = Π_{j=i+1}^{t−1} α_{j,t}
 
-    for i < t, t being the query. This is all that the decoder needs, and all that the paper says;
-    for keys to the right we mirror it, `g_{t,i} = Π_{j=t+1}^{i−1} α_{j,t}`. A word itself and its
-    neighbours have gate 1.
+    for i < t, t being the query. This is all that the decoder needs, and all that the paper says.
+    For keys to the right we do as its authors' code does: `g_{t,i} = Π_{j=t+1}^{i−1} α_{j,t}`, with
+    the same pivot `d_t`. That is not the mirror image of the left side, whose pivot would be
+    `d_{t+1}`: see :func:`.supervised_gates`. A word itself and its neighbours have gate 1.
 
     Args:
         distances: d, ``(..., T)``.
@@ -119,14 +120,25 @@ def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
     Returns:
         log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
     """
-    # To the left of the pivot, multiply all factors between the column and the pivot.
-    left = log_factors.tril(-1).flip(-1).cumsum(-1).flip(-1)
-    gates = F.pad(left[..., 1:], (0, 1))
+    gates = sum_left(log_factors)
     if causal:
         future = torch.ones(gates.shape[-2:], dtype=torch.bool, device=gates.device).triu(1)
         return gates.masked_fill(future, SHUT)
     right = log_factors.triu(1).cumsum(-1)
     return gates + F.pad(right[..., :-1], (1, 0))
+
+
+def sum_left(log_factors: Tensor) -> Tensor:
+    """Multiply the factors of the words between query and key, as logarithms, for keys on the left.
+
+    Args:
+        log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
+
+    Returns:
+        log g, ``(..., T, T)``, row = query; 0 for other keys.
+    """
+    left = log_factors.tril(-1).flip(-1).cumsum(-1).flip(-1)
+    return F.pad(left[..., 1:], (0, 1))
 
 
 def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:

@@ -9,6 +9,22 @@ from __future__ import annotations
 from torch import Tensor
 
 from ._numerics import dot_products
+from ._trees import find_ancestors
+
+
+def tree_depths(parents: Tensor) -> Tensor:
+    """Count the words above each word of a dependency tree.
+
+    Args:
+        parents: ``(..., T)`` integer columns; a root is its own parent.
+
+    Returns:
+        ``(..., T)`` int64; 0 at each root, if there are several trees.
+
+    Raises:
+        ValueError: the parents form a cycle, see :func:`._trees.find_ancestors`.
+    """
+    return find_ancestors(parents).sum(-1).long() - 1
 
 
 def relative_depth_scores(query: Tensor, depths: Tensor, embedding: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Syntax-guided localized self-attention: gates like LPSI's, set by a parser.
+"""Syntax-guided localized self-attention: gates like those of LPSI, but set by a parser.
 
 Hou et al., *Syntax-guided Localized Self-attention by Constituency Syntactic Distance*, Findings of
-EMNLP 2022. The distance `d_i` between word i and the word before it comes from a tree: it is the
-height of the smallest subtree that holds both.
+EMNLP 2022. The distance `d_i` between the words i − 1 and i comes from a tree: it is the height of
+the smallest subtree that holds both.
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ from torch.nn import functional as F
 
 from ._numerics import widen
 from ._trees import find_ancestors
-from .lpsi import sum_between
+from .lpsi import sum_left
 
 
 def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
     """Compute the gates between words, which higher boundaries between the words shut.
 
     .. math::
-        α_{j,t} = (1 + tanh((d_t − d_j) / τ)) / 2
-        g_{t,i} = Π_j α_{j,t}
+        α(p, d) = (1 + tanh((p − d) / τ)) / 2
+        g_{t,i} = Π_{j=i+1}^{t−1} α(d_t, d_j)
+        g_{t,i} = Π_{j=t+2}^{i} α(d_{t+1}, d_j)
 
-    over the words j between i and t, t being the query: LPSI Eq. 5 with another squashing function.
-    A word itself and its neighbours have gate 1.
+    for keys i on the left and on the right of the query t. The pivot is the boundary next to the
+    query on the key's side, and the factors are those of all other boundaries up to the key. So a
+    mirrored sentence has the mirrored gates. A word itself and its neighbours have gate 1.
 
     Args:
-        distances: d, ``(..., T)``; NaN = unknown, which shuts no gate.
+        distances: d, ``(..., T)``, between each word and the word before it; the first is not
+            read. NaN = unknown, which shuts no gate.
         temperature: τ.
 
     Returns:
@@ -39,9 +42,15 @@ def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
 def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
     """Compute the logarithm of :func:`supervised_gates`, to add to the scores."""
     distances = widen(distances)
+    mirrored = distances.flip(-1).roll(1, -1)
+    left, right = (_left_log_gates(d, temperature) for d in (distances, mirrored))
+    return left + right.flip(-1, -2)
+
+
+def _left_log_gates(distances: Tensor, temperature: float) -> Tensor:
     differences = distances.unsqueeze(-1) - distances.unsqueeze(-2)
     factors = F.logsigmoid(2 * differences / temperature)  # (1 + tanh x) / 2 = sigmoid(2 x)
-    return sum_between(factors.masked_fill(differences.isnan(), 0.0))
+    return sum_left(factors.masked_fill(differences.isnan(), 0.0))
 
 
 def gap_heights(parents: Tensor, words: Tensor) -> Tensor:
@@ -56,8 +65,8 @@ def gap_heights(parents: Tensor, words: Tensor) -> Tensor:
 
     Returns:
         ``(..., T)`` int64: at the first token of a word, the height of the smallest subtree that
-        holds this word and the word before it, or of the highest tree if there is no such subtree,
-        as at the first word; 0 at other tokens of a word.
+        holds this word and the word before it, or of the highest tree if there is no such subtree;
+        0 at other tokens of a word and in the first column.
 
     Raises:
         ValueError: the parents form a cycle, see :func:`._trees.find_ancestors`.
@@ -72,5 +81,4 @@ def gap_heights(parents: Tensor, words: Tensor) -> Tensor:
     common = rows * above.gather(-2, before.unsqueeze(-1).expand_as(above))
     highest = height.amax(-1, keepdim=True)
     heights = height.unsqueeze(-2).where(common > 0, highest.unsqueeze(-1)).amin(-1)
-    heights = heights.where(columns > 0, highest).masked_fill(words != columns, 0)
-    return heights.long()
+    return heights.masked_fill((words != columns) | (columns == 0), 0).long()

@@ -19,6 +19,8 @@ from .systems import load_system
 SMALLEST_BATCH = 256
 #: Updates between two checkpoints: a preempted training loses only minutes.
 SAVED_EVERY = 1000
+#: The task that can save without validating.
+TASK = "translation_with_syntax"
 #: Keep glibc from returning memory to the system and requesting it again at every update, which
 #: would take an eighth of the time of a small model's training on a CPU.
 KEEP_MEMORY = {
@@ -109,13 +111,10 @@ def training(path: Path, plugin: Path, machines: Machines, overrides: Mapping[st
         overrides: the user's values by ``SECTION.OPTION``.
     """
     config = load_system(path, overrides)
-    saving = {"save_interval_updates": SAVED_EVERY, "keep_interval_updates": 1}
-    settings: dict[str, Any] = {
-        f"checkpoint.{name}": value
-        for name, value in saving.items()
-        if "save_interval_updates" not in config["checkpoint"]
-    }
-    settings |= overrides
+    settings = dict(overrides)
+    if config["task"]["_name"] == TASK:
+        every = config["task"].get("safety_save_updates", SAVED_EVERY)
+        settings["task.safety_save_updates"] = every
     settings |= {"common.user_dir": str(plugin)}
     settings |= batch(config, machines.processes * machines.nodes)
     if machines.cpu:

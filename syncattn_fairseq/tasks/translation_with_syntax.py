@@ -35,6 +35,13 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     upsample_primary: int = field(
         default=1, metadata={"help": "how often to repeat train if there are train1, train2, ..."}
     )
+    safety_save_updates: int = field(
+        default=0,
+        metadata={
+            "help": "also save checkpoint_last.pt every so many updates, without validating (0 = "
+            "never); --save-interval-updates validates, which counts towards --patience"
+        },
+    )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = field(  # type: ignore[valid-type]
         default="stop",
         metadata={

@@ -101,6 +101,22 @@ OBJECTIVES = {
 }
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=list(OBJECTIVES))
+def test_a_model_in_float64_has_the_same_objective(objective: dict[str, Any]) -> None:
+    """fairseq's cross-attention stays in float32 even then."""
+    arch = (
+        "transformer_lpsi_tiny" if "sync_mse_weight" in objective else "transformer_syncattn_tiny"
+    )
+    options = {**SYNC, **(TIED if "lpsi" in arch else {})}
+    sample, compute = batch(), criterion(**objective)
+    single, double = (build.model(arch, noise=0.1, **options) for _ in range(2))
+    loss, _, _ = compute(double.double(), sample)
+    assert loss.dtype == torch.float64
+    assert loss.item() == pytest.approx(compute(single, sample)[0].item(), rel=1e-5)
+    loss.backward()
+    assert all(p.grad.isfinite().all() for p in double.parameters() if p.grad is not None)
+
+
 def micro_batches(sample: dict[str, Any]) -> list[dict[str, Any]]:
     """Split a batch of two sentences; padding stays, which changes nothing."""
     parts = []

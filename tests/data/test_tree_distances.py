@@ -45,6 +45,7 @@ def test_without_a_parse_nothing_is_near() -> None:
 
 
 def test_a_word_whose_head_was_cut_off_is_a_tree_of_its_own() -> None:
-    marks = torch.tensor([[9, 0, 2, NO_TOKEN]])
+    marks = torch.tensor([[9, 0, 2, NO_TOKEN], [9, 1, 9, NO_TOKEN]])
     found = measure_tree_distances(marks, marks == NO_TOKEN)
-    assert found[0, 1].tolist() == [2, 0, 1, 3]  # the end hangs from the first root
+    assert found[0, 1].tolist() == [2, 0, 1, 1]  # the end hangs from the root
+    assert found[1, 0].tolist() == [0, 1, 2, 1]  # or else from the first word without a head

@@ -99,6 +99,17 @@ def test_resumed_in_a_later_epoch_is_the_same_as_straight(data: Path, tmp_path: 
         assert losses(output) == straight[done:]
 
 
+def test_a_safety_save_is_all_that_a_killed_training_needs(data: Path, tmp_path: Path) -> None:
+    never = ("--save-interval=9", "--validate-interval=9", "--max-epoch=1")
+    arguments = (data, tmp_path, "transformer_tiny", *never, "--safety-save-updates=3")
+    straight = train(*arguments)  # without a save at its end, as if it had been killed there
+    assert [path.name for path in tmp_path.glob("*.pt")] == ["checkpoint_last.pt"]
+    assert not logged(straight, "valid")
+    saved = torch.load(tmp_path / "checkpoint_last.pt")["optimizer_history"][-1]["num_updates"]
+    assert 0 < saved < len(losses(straight)) and saved % 3 == 0
+    assert losses(train(*arguments)) == losses(straight)[saved:]
+
+
 def test_two_processes_are_one_with_twice_the_update_frequency(data: Path, tmp_path: Path) -> None:
     # Without dropout, whose random numbers the two setups draw in another order.
     arguments = ("transformer_syncattn", *STRAIGHT, "--dropout=0", "--save-interval-updates=2")

@@ -29,6 +29,7 @@ from syncattn_fairseq.functional import (
     sync_rank_loss,
     syntactic_distances,
     syntax_directed_attention,
+    tree_depths,
     tree_distances,
 )
 from syncattn_fairseq.functional.dbsa import label_surprisals, labels_in_view
@@ -103,6 +104,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[[], list[Tensor]]]] =
     "position": (predicted_position, lambda: [numbers(T), numbers()]),
     "local": (local_attention, lambda: [numbers(S), numbers()]),
     "flexible": (flexible_attention, lambda: [numbers(S), numbers(), numbers()]),
+    "tree depths": (tree_depths, lambda: [trees()]),
     "tree distances": (tree_distances, lambda: [trees()]),
     "distances from": (distances_from, lambda: [S * numbers(T), numbers(S, S)]),
     "expected distances": (expected_distances, lambda: [numbers(T, S), numbers(S, S)]),

@@ -12,12 +12,18 @@ from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
 
 
 def slow_gates(distances: list[float], temperature: float) -> Tensor:
+    """``distances[j]`` is that of word j to the word before it."""
     length = len(distances)
     gates = torch.ones(length, length).double()
     for t in range(length):
         for i in range(length):
-            for j in range(min(i, t) + 1, max(i, t)):
-                gates[t, i] *= (1 + math.tanh((distances[t] - distances[j]) / temperature)) / 2
+            if i < t:  # the boundary before the query, and those from the key up to it
+                pivot, others = t, range(i + 1, t)
+            else:  # the boundary after the query, and those from it up to the key
+                pivot, others = t + 1, range(t + 2, i + 1)
+            for j in others:
+                difference = distances[pivot] - distances[j]
+                gates[t, i] *= (1 + math.tanh(difference / temperature)) / 2
     return gates
 
 
@@ -38,7 +44,7 @@ def height(parents: list[int], top: int) -> int:
 def slow_heights(parents: list[int]) -> list[int]:
     """Of one tree of whole words."""
     heights = [height(parents, i) for i in range(len(parents))]
-    gaps = [max(heights)]
+    gaps = [0]  # before the first word there is none
     for i in range(1, len(parents)):
         holders = [w for w in range(len(parents)) if {i - 1, i} <= subtree(parents, w)]
         gaps.append(min(heights[w] for w in holders))
@@ -57,10 +63,51 @@ def trees(draw: st.DrawFn) -> list[int]:
     return parents
 
 
-@given(st.lists(st.floats(-3, 3), min_size=1, max_size=8), st.sampled_from([0.5, 10.0]))
+lists = st.lists(st.floats(-3, 3), min_size=1, max_size=8)
+temperatures = st.sampled_from([0.5, 10.0])
+
+
+@given(lists, temperatures)
 def test_gates_equal_the_loop(distances: list[float], temperature: float) -> None:
     gates = supervised_gates(torch.tensor([distances], dtype=torch.float64), temperature)
     torch.testing.assert_close(gates[0], slow_gates(distances, temperature))
+
+
+def test_gates_of_a_tree_by_hand() -> None:
+    """((a b) (c d)): from a, both words of the other phrase are out of sight; from b, none is."""
+    gates = supervised_gates(torch.tensor([9.0, 1.0, 2.0, 1.0]), 0.2)
+    expected = torch.tensor([[1.0, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 1, 1]])
+    torch.testing.assert_close(gates, expected, atol=1e-4, rtol=0)
+
+
+@given(lists, temperatures)
+def test_the_gap_before_the_first_word_is_not_read(gaps: list[float], temperature: float) -> None:
+    distances = torch.tensor(gaps).double()
+    others = distances.index_fill(0, torch.tensor([0]), float("nan"))
+    assert torch.equal(*(supervised_gates(d, temperature) for d in (distances, others)))
+
+
+def words_as_columns(heads: list[int], lengths: list[int]) -> tuple[Tensor, Tensor]:
+    """Return the parents and the words of subwords, for :func:`gap_heights`."""
+    first = [sum(lengths[:word]) for word in range(len(heads))]
+    words = [first[word] for word, count in enumerate(lengths) for _ in range(count)]
+    parents = list(range(len(words)))
+    for word, head in enumerate(heads):
+        parents[first[word]] = first[head]
+    return torch.tensor(parents), torch.tensor(words)
+
+
+@given(st.data(), temperatures)
+def test_a_mirrored_sentence_has_mirrored_gates(data: st.DataObject, temperature: float) -> None:
+    heads = data.draw(trees())
+    size = len(heads)
+    lengths = data.draw(st.lists(st.integers(1, 3), min_size=size, max_size=size))
+    mirrored = [size - 1 - head for head in reversed(heads)]
+    gates, others = (
+        supervised_gates(gap_heights(*words_as_columns(*sentence)).double(), temperature)
+        for sentence in ((heads, lengths), (mirrored, lengths[::-1]))
+    )
+    torch.testing.assert_close(gates, others.flip(-1, -2))
 
 
 def test_their_gradient_is_right_and_finite() -> None:
@@ -74,7 +121,8 @@ def test_what_is_not_known_shuts_nothing() -> None:
     distances = torch.tensor([[1.0, float("nan"), 4.0, 2.0], [float("nan")] * 4])
     gates = supervised_gates(distances)
     assert gates[1].eq(1).all()
-    assert gates[0].isfinite().all() and gates[0, 0, 2] == 1 and gates[0, 0, 3] < 0.5
+    assert gates[0].isfinite().all() and gates[0, 0].eq(1).all(), "its pivot is not known"
+    assert gates[0, 1, 3] > 0.5 and gates[0, 3, 0] < 0.5
 
 
 @given(trees())
@@ -86,9 +134,9 @@ def test_heights_equal_the_loop(parents: list[int]) -> None:
 def test_a_tree_by_hand() -> None:
     """The man | who slept | laughed: relative clause inside the subject."""
     parents = torch.tensor([1, 4, 3, 1, 4])
-    assert gap_heights(parents, torch.arange(5)).tolist() == [3, 2, 2, 1, 3]
+    assert gap_heights(parents, torch.arange(5)).tolist() == [0, 2, 2, 1, 3]
 
 
 def test_subwords_of_a_word_are_not_separated() -> None:
     parents, words = torch.tensor([2, 1, 2, 3]), torch.tensor([0, 0, 2, 2])
-    assert gap_heights(parents, words).tolist() == [1, 0, 1, 0]
+    assert gap_heights(parents, words).tolist() == [0, 0, 1, 0]

@@ -51,7 +51,8 @@ def test_gap_heights_are_those_of_the_words(left: bool) -> None:
         root = heads.index(0)
         heights = slow_heights([*parents, root])  # the end of the sentence hangs from the root
         inside = found[b][tokens[b] != PAD].tolist()
-        assert inside == [*spread(heights[:-1], lengths, rest=0), heights[-1]]
+        # Before the first token there is no gap, and what stands there is not read.
+        assert inside[1:] == [*spread(heights[:-1], lengths, rest=0)[1:], heights[-1]]
         assert found[b][tokens[b] == PAD].isnan().all()
     assert found[2].isnan().all()
 
@@ -64,3 +65,12 @@ def test_depths_are_those_of_the_words(left: bool) -> None:
         inside = found[b][tokens[b] != PAD].tolist()
         assert inside == [*spread(depths, LENGTHS[b], rest=None), 1]
     assert found[1].eq(0).all()
+
+
+@pytest.mark.parametrize("pads", [0, 1, 3])
+def test_depths_without_the_root_count_from_the_highest_words_left(pads: int) -> None:
+    """3 3 5 5 0, cut after four words: words 3 and 4 have lost their head."""
+    marks = torch.tensor([[NO_TOKEN] * pads + [3, 3, 5, N, 5, NO_TOKEN]])
+    tokens = torch.tensor([[PAD] * pads + [5, 5, 5, 5, 5, EOS]])
+    depths = collate_depths(marks, tokens, dictionary())
+    assert depths[0, pads:].tolist() == [1, 1, 0, 0, 0, 1]

@@ -71,10 +71,13 @@ def test_one_process_is_fairseqs_own_command() -> None:
 
 
 def test_a_preempted_training_loses_minutes() -> None:
-    assert "++checkpoint.save_interval_updates=1000" in words(Machines())
-    own = words(Machines(), checkpoint__save_interval_updates=50)
-    assert "++checkpoint.save_interval_updates=50" in own
-    assert not any("keep_interval_updates" in word for word in own)
+    assert "++task.safety_save_updates=1000" in words(Machines())
+    own = words(Machines(), task__safety_save_updates=50)
+    assert [word for word in own if "save_updates" in word] == ["++task.safety_save_updates=50"]
+
+
+def test_only_our_task_can_save_without_validating() -> None:
+    assert not any("save" in word for word in words(Machines(), task___name="translation"))
 
 
 def test_several_are_torchruns() -> None:

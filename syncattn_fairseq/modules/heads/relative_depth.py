@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from ...data.fields import NOTHING, SourceField, SourceFields
-from ...data.tree_distances import measure_tree_distances
-from ...functional.relative_depth import relative_depth_scores
+from ...data.subwords import NO_HEAD
+from ...data.tree_distances import lay_out_trees
+from ...functional.relative_depth import relative_depth_scores, tree_depths
 from ..batch_view import BatchView
 from ..options import check_range
 from ..registry import register_part
@@ -16,16 +17,18 @@ from .heads import Heads, Place, Scope
 
 
 def collate_depths(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
-    """Count the edges between each token's word and the root.
+    """Count the words above each token's word.
 
-    The end of a sentence is attached to the root.
+    The end of a sentence hangs from the root, as a full stop does. Where truncation has cut off the
+    head of a word, the word counts as a root.
 
     Returns:
-        ``(B, S)`` int16; all 0 in a sentence without a parse, arbitrary for padding.
+        ``(B, S)`` int16; all 0 in a sentence without a parse, and for padding.
     """
-    distances = measure_tree_distances(marks, tokens.eq(dictionary.eos()))
-    root = marks.eq(0).long().argmax(dim=1)
-    return distances[torch.arange(len(marks)), root]
+    parents, words = lay_out_trees(marks, tokens.eq(dictionary.eos()))
+    depths = tree_depths(parents).gather(1, words)
+    unparsed = (marks == NO_HEAD).any(dim=1, keepdim=True)
+    return depths.masked_fill(unparsed, 0).short()
 
 
 #: ``src_depths``: ``(B, S)``, see :func:`collate_depths`.

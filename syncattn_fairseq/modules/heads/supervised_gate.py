@@ -22,18 +22,14 @@ def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tenso
     The end of a sentence is attached to the root, like a full stop.
 
     Returns:
-        ``(B, S)`` in float64, NaN for padding and in sentences without a parse.
+        ``(B, S)`` in float64, NaN for padding and in sentences without a parse; arbitrary at the
+        first token of a sentence, before which there is no gap.
     """
     ends = tokens.eq(dictionary.eos())
     parents, words = lay_out_trees(marks, ends)
-    columns = torch.arange(marks.size(1))
-    inside = (marks != NO_TOKEN) | ends
-    # A left-padded sentence begins at its own first column.
-    first = inside.long().argmax(dim=1, keepdim=True)
-    heights = gap_heights(parents, words).double()
-    heights = torch.where(columns == first, heights.amax(1, keepdim=True), heights)
+    outside = (marks == NO_TOKEN) & ~ends
     unparsed = (marks == NO_HEAD).any(dim=1, keepdim=True)
-    return heights.masked_fill(~inside | unparsed, float("nan"))
+    return gap_heights(parents, words).double().masked_fill(outside | unparsed, float("nan"))
 
 
 #: ``src_gap_heights``: ``(B, S)``, see :func:`collate_gap_heights`.
@@ -58,7 +54,7 @@ class SupervisedGateOptions:
 
 @register_part("supervised_gate")
 class SupervisedGateHeads(Heads):
-    """LPSI's gates with a parser's distances: a supervised control without parameters.
+    """Gates set by a parser's distances, for LPSI's to be compared with; they have no parameters.
 
     The distances come from the dependency tree, the only tree that is binarised with the text. In a
     sentence without a parse all gates are open.
