@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO, NamedTuple
 
-from ..base.errors import DataError
+from ..base.errors import DataError, printable
 from ..base.files import naming_full_disk
 
 #: Separates an archive from its member in the name of a place.
@@ -228,7 +228,7 @@ def _inside(entry: _Entry, archive: Path) -> _Entry:
 
 def _show(text: str) -> str:
     """Return a name or reason as printable text on one line, not too long."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:_LENGTH])
+    return printable(text[:_LENGTH])
 
 
 def _tar_entry(info: tarfile.TarInfo) -> _Entry:
