@@ -10,6 +10,11 @@ class DataError(ValueError):
     """Input that cannot be used; ``str(error)`` is the one line that a command prints."""
 
 
+def printable(text: str) -> str:
+    """Return a text on one line: what does not print, such as a line end, is shown escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 class BadParse(DataError):
     """The parse of one sentence is not a dependency tree over the sentence's words.
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from .errors import DataError
+from .errors import DataError, printable
 
 
 def fail_in_one_line() -> None:
@@ -24,7 +24,7 @@ def fail_in_one_line() -> None:
         if line is None:
             other(kind, error, trace)
         else:
-            print(f"error: {line}", file=sys.stderr)
+            print(f"error: {printable(line)}", file=sys.stderr)
 
     sys.excepthook = hook
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__
-from ..base.errors import DataError
+from ..base.errors import DataError, printable
 from ..base.files import replacing
 from ..base.numbers import read_decimal, read_whole
 from ..data.words import SCHEMES
@@ -50,7 +50,7 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
             print("error: interrupted", file=sys.stderr)
             return 130
         except (DataError, OSError) as error:
-            print(f"error: {_describe(error)}", file=sys.stderr)
+            print(f"error: {printable(_describe(error))}", file=sys.stderr)
             return 1
         return 0
 

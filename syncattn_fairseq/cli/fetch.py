@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.files import hash_file
-from ..recipes.fetch import MIRRORS, SUMS, fetch, licensed
+from ..recipes.fetch import MIRRORS, fetch, licensed
+from ..recipes.sums import SUMS
 from .common import command, new_parser, positive
 
 
@@ -18,8 +19,10 @@ def _parser() -> argparse.ArgumentParser:
         "syncattn-fetch",
         "Download a file unless it is there already. An interrupted download continues where it "
         f"stopped. Mirrors, base URLs in the environment variable {MIRRORS}, are tried first, at "
-        "BASE/HOST/PATH. If no checksum is given, that of the first download is "
-        f"recorded in DIR/{SUMS}, and later downloads are compared with it.",
+        "BASE/HOST/PATH. If no checksum is given, the server has to say how long the file is; the "
+        f"checksum of the first download is recorded in DIR/{SUMS}, and later downloads are "
+        "compared with it. A download may take five minutes, and longer as long as it has 10 kB "
+        "per second on average.",
         example="syncattn-fetch https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
     parser.add_argument("source", metavar="URL", help="the file's URL (with --licence: its name)")

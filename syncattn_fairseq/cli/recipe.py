@@ -14,6 +14,7 @@ import syncattn_fairseq
 from ..base.errors import DataError
 from ..recipes.corpus import Corpus, load_corpus
 from .common import command, new_parser, positive
+from .own_commands import check_calls
 
 if TYPE_CHECKING:
     from ..recipes.launch import Machines
@@ -50,7 +51,7 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     from ..recipes.experiment import Cell, Experiment
     from ..recipes.forks import Forks
     from ..recipes.launch import KEEP_MEMORY
-    from ..recipes.needs import needs_of, needs_of_all
+    from ..recipes.needs import needs_of
     from ..recipes.prepare import preparation
     from ..recipes.processes import Processes
     from ..recipes.run import Runner, check, locked, select
@@ -61,14 +62,16 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     experiment = Experiment(corpus, PLUGIN, machines, overrides, args.valid_bleu)
     seeds = [*dict.fromkeys(args.seeds or [None])]
     cells = [Cell(experiment, system, seed) for seed in seeds for system in args.systems]
-    needs = set().union(*(needs_of(cell.config) for cell in cells))
+    prepared = cells or [Cell(experiment, system) for system in corpus.members("@all")]
+    needs = set().union(*(needs_of(cell.config) for cell in prepared))
     cores = len(os.sched_getaffinity(0))
     parsing = machines.parsing(min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores)
-    preparing = preparation(corpus, cores, parsing, needs if cells else needs_of_all(corpus))
+    preparing = preparation(corpus, cores, parsing, needs)
     training = {cell: cell.stages() for cell in cells}
     chosen = select(
         [*preparing, *(s for made in training.values() for s in made)], args.first, args.last
     )
+    check_calls(chosen, corpus.folder / "_data.yaml")
     first = [stage for stage in preparing if stage in chosen]
     rest = {cell: [stage for stage in made if stage in chosen] for cell, made in training.items()}
     if args.dry_run:

@@ -7,8 +7,8 @@ import errno
 import gzip
 import os
 import posixpath
-import shutil
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -19,20 +19,34 @@ from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO, NamedTuple
 
-from ..base.errors import DataError
+from ..base.errors import DataError, printable
 from ..base.files import naming_full_disk
 
 #: Separates an archive from its member in the name of a place.
 SEPARATOR = "!"
 
-#: Kinds of tar, and tarfile's names for their compression.
-TARS = {".tar": "", ".tar.gz": "gz", ".tgz": "gz", ".tar.bz2": "bz2"}
+#: Kinds of tar, and the suffix of their compression.
+TARS = {".tar": "", ".tar.gz": ".gz", ".tgz": ".gz", ".tar.bz2": ".bz2"}
 ARCHIVES = (*TARS, ".zip")
-_COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open}
+_COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
-_BLOCK = 1 << 18
+#: The most bytes that are unpacked: 100 times the archive's size, or this if that is less.
+LEAST = 1 << 27
+RATIO = 100
+
+#: Bytes that are read at a time; no name or header of a member is longer.
+_BLOCK = 1 << 16
+#: Compression of zip that is unpacked in small steps, whatever the content.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_LONGEST_PATH = 4096
+#: Names that a missing one is compared with, and their length.
+_NAMES, _LENGTH = 1000, 200
+
 #: What the libraries raise for a damaged archive.
-_DAMAGE = (EOFError, OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (
+    *(EOFError, OSError, RuntimeError, ValueError, OverflowError, LookupError, struct.error),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error),
+)
 #: An OSError of theirs has no number, or that of a place before the start of a file. Others are the
 #: system's: a full disk, a missing permission.
 _DAMAGE_NUMBERS = (None, errno.EINVAL)
@@ -42,7 +56,8 @@ _DAMAGE_NUMBERS = (None, errno.EINVAL)
 def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
     """Open a file that may be in an archive.
 
-    It is unpacked into a temporary file first, so that nothing is read from a damaged archive.
+    It is unpacked into a temporary file first, so that nothing is read from a damaged archive, nor
+    from one that unpacks to far more than any text does.
 
     Args:
         directory: folder of the archive or file.
@@ -69,16 +84,58 @@ def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
     with naming_full_disk(Path(gettempdir())), TemporaryFile() as content:
         try:
             with ExitStack() as stack:
-                shutil.copyfileobj(_open(stack, path, member), content, _BLOCK)
+                source = _Limited(_open(stack, path, member), path)
+                while block := source.read(_BLOCK):
+                    content.write(block)
         except _DAMAGE as error:
-            if isinstance(error, OSError) and error.errno not in _DAMAGE_NUMBERS:
+            own = isinstance(error, OSError) and error.errno not in _DAMAGE_NUMBERS
+            if own or isinstance(error, DataError):
                 raise
-            reason = str(error).partition("\n")[0]
             raise DataError(
-                f"{path}: is truncated or damaged ({reason}); remove it and fetch it again"
+                f"{path}: is truncated or damaged ({_show(str(error) or repr(error))}); remove it "
+                "and fetch it again"
             ) from error
         content.seek(0)
         yield content
+
+
+class _Limited:
+    """A stream that no archive keeps us reading for ever.
+
+    Args:
+        file: unpacked bytes.
+        path: the archive.
+    """
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self._file, self._path = file, path
+        self._most = max(LEAST, RATIO * path.stat().st_size)
+        self._place = 0
+
+    def read(self, size: int) -> bytes:
+        """Read up to so many bytes."""
+        if not 0 <= size <= _BLOCK:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        block = self._file.read(size)
+        self._reach(self._place + len(block))
+        return block
+
+    def seek(self, place: int) -> None:
+        """Move to a place."""
+        self._reach(place)
+        self._file.seek(place)
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._place
+
+    def _reach(self, place: int) -> None:
+        if place > self._most:
+            raise DataError(
+                f"{self._path}: unpacks to more than {self._most} bytes, over {RATIO} times its "
+                "size; the archive is damaged or malicious: remove it and fetch it again"
+            )
+        self._place = place
 
 
 class _Entry(NamedTuple):
@@ -86,42 +143,70 @@ class _Entry(NamedTuple):
 
     Attributes:
         name: its name in the archive.
-        link: what it links to, from the top of the archive; None: it is not a link.
-        is_file: whether it has content.
         info: the library's object for it.
+        link: what it links to, from the top of the archive; None: it is not a link.
+        is_folder, is_file: what it is; neither: a link, a pipe, a device.
     """
 
     name: str
-    link: str | None
-    is_file: bool
     info: Any
+    link: str | None
+    is_folder: bool
+    is_file: bool
+
+    @property
+    def kind(self) -> str:
+        """What it is, in words."""
+        if self.link is not None:
+            return f"a link to {_show(self.link)}"
+        return "a folder" if self.is_folder else "neither a file nor a folder"
+
+
+class _Member(tarfile.TarInfo):
+    """A member of a tar; the map of a sparse file would be read whole, whatever its length."""
+
+    def _proc_gnusparse_10(self, *_: Any) -> None:
+        raise tarfile.ReadError("a sparse file")
 
 
 def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:
-    if not member:
-        opener: Any = _COMPRESSED.get(path.suffix, open)
-        return stack.enter_context(opener(path, "rb"))
-    if path.name.endswith(".zip"):
+    if path.name.endswith(".zip") and member:
         archive: Any = stack.enter_context(zipfile.ZipFile(path))
         entries = iter([_inside(_zip_entry(archive, info), path) for info in archive.infolist()])
-        return stack.enter_context(archive.open(_find(entries, path, member).info))
-    mode: Any = next(f"r:{mode}" for suffix, mode in TARS.items() if path.name.endswith(suffix))
-    archive = stack.enter_context(tarfile.TarFile.open(path, mode))
-    entries = (_inside(_tar_entry(info), path) for info in archive)
+        return stack.enter_context(_open_zipped(archive, _find(entries, path, member).info))
+    kind = next((kind for suffix, kind in TARS.items() if path.name.endswith(suffix)), path.suffix)
+    file: IO[bytes] = stack.enter_context(_COMPRESSED.get(kind, open)(path, "rb"))
+    if not member:
+        return file
+    limited: Any = _Limited(file, path)
+    archive = stack.enter_context(tarfile.TarFile(fileobj=limited, tarinfo=_Member))
+    entries = (_inside(_tar_entry(info), path) for info in _tar_members(archive))
     return stack.enter_context(archive.extractfile(_find(entries, path, member).info))
+
+
+def _tar_members(archive: Any) -> Iterator[tarfile.TarInfo]:
+    while (info := archive.next()) is not None:
+        archive.members.clear()  # else they would fill the memory
+        yield info
+
+
+def _open_zipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
+    if info.compress_type not in _METHODS:
+        raise zipfile.BadZipFile(f"{_show(info.filename)} is neither stored nor deflated")
+    return archive.open(info)
 
 
 def _find(entries: Iterator[_Entry], archive: Path, member: str) -> _Entry:
     """Return the member with this name."""
-    names = []
+    names: list[str] = []
     for entry in entries:
         name = posixpath.normpath(entry.name)
         if name == posixpath.normpath(member):
             if not entry.is_file:
-                what = "a folder" if entry.link is None else f"a link to {_show(entry.link)}"
-                raise DataError(f"{archive}: {member} is {what}; name a file")
+                raise DataError(f"{archive}: {member} is {entry.kind}; name a file")
             return entry
-        names.append(name)
+        if len(names) < _NAMES:
+            names.append(name[:_LENGTH])
     near = ", ".join(map(_show, get_close_matches(member, names, cutoff=0))) or "nothing"
     raise DataError(f"{archive}: has no {member}; most similar: {near}")
 
@@ -141,9 +226,9 @@ def _inside(entry: _Entry, archive: Path) -> _Entry:
     return entry
 
 
-def _show(name: str) -> str:
-    """Return a member's name as printable text on one line."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+def _show(text: str) -> str:
+    """Return a name or reason as printable text on one line, not too long."""
+    return printable(text[:_LENGTH])
 
 
 def _tar_entry(info: tarfile.TarInfo) -> _Entry:
@@ -152,12 +237,16 @@ def _tar_entry(info: tarfile.TarInfo) -> _Entry:
         link = info.linkname
     elif info.issym():
         link = posixpath.join(posixpath.dirname(info.name), info.linkname)
-    return _Entry(info.name, link, info.isreg(), info)
+    return _Entry(info.name, info, link, info.isdir(), info.isreg())
 
 
 def _zip_entry(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Entry:
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    is_folder = info.is_dir() or kind == stat.S_IFDIR
     link = None
-    if stat.S_ISLNK(info.external_attr >> 16):
-        link = posixpath.join(posixpath.dirname(info.filename), os.fsdecode(file.read(info)))
-    is_file = link is None and not info.filename.endswith("/")
-    return _Entry(info.filename, link, is_file, info)
+    if kind == stat.S_IFLNK:
+        with _open_zipped(file, info) as content:
+            place = content.read(_LONGEST_PATH)
+        link = posixpath.join(posixpath.dirname(info.filename), os.fsdecode(place))
+    is_file = link is None and not is_folder and kind in (0, stat.S_IFREG)
+    return _Entry(info.filename, info, link, is_folder, is_file)

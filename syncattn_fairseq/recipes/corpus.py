@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from .systems import load_system, read_config
+from .config_file import read_config
+from .systems import check_language, load_system
 
 #: Prefix of the environment variables that choose another parser for a language.
 PARSER = "PARSER_"
@@ -215,8 +216,20 @@ def load_corpus(folder: Path) -> Corpus:
         facts[split] = _texts(path, split, facts.get(split, []))
     task = load_system(folder / "_corpus.yaml").get("task", {})
     _need(folder / "_corpus.yaml", task, ("source_lang", "target_lang"))
+    for name in ("source_lang", "target_lang"):
+        check_language(task[name], folder / "_corpus.yaml")
     languages = {"source": task["source_lang"], "target": task["target_lang"]}
-    return _make(Corpus, path, {"folder": folder, **languages, **facts})
+    corpus: Corpus = _make(Corpus, path, {"folder": folder, **languages, **facts})
+    _check(corpus, path)
+    return corpus
+
+
+def _check(corpus: Corpus, path: Path) -> None:
+    """Check what the types of a corpus's facts do not say."""
+    if not corpus.generated:
+        _need(path, corpus.words, corpus.languages)
+    if corpus.gold_alignments is not None and corpus.gold_alignments.count("!") != 1:
+        raise DataError(f"{path}: gold_alignments: give ARCHIVE!MEMBER")
 
 
 def _texts(path: Path, split: str, entries: Any) -> list[str]:
@@ -244,6 +257,8 @@ def _make(kind: type[Any], path: Path, values: Any) -> Any:
         if name in values and not _fits(values[name], hint):
             wanted = known[name].type
             raise DataError(f"{path}: {name}: {values[name]!r} is not of type {wanted}")
+        if type(values.get(name)) is int and values[name] < 1:
+            raise DataError(f"{path}: {name}: {values[name]}: give a whole number, at least 1")
     return kind(**values)
 
 

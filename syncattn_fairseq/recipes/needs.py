@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .corpus import Corpus
-from .systems import load_system
-
 #: Translations mixed with parses of the source.
 MULTI_TASK = "multitask"
 #: Architectures with dependency heads in the encoder, and in the decoder as well.
@@ -48,8 +45,3 @@ def needs_of(config: dict[str, Any]) -> set[str]:
     if arch.startswith("transformer_sh") or model.get("source_label_dim", 0) > 0:
         needs.add(f"labels.{task['source_lang']}")
     return needs
-
-
-def needs_of_all(corpus: Corpus) -> set[str]:
-    """Return what all systems of a corpus need together."""
-    return set().union(*(needs_of(load_system(path)) for path in corpus.folder.glob("[!_]*.yaml")))

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
-from yaml.error import MarkedYAMLError
 
 from ..base.errors import DataError
+from .config_file import one_line, read_config, read_value
 from .stages import options
 
 #: The option for the ``_name`` of a section if it is not called like the section.
@@ -31,29 +30,9 @@ _TEXTS = (
     *("model._name", "checkpoint.save_dir"),
 )
 _NUMBERS = {"dataset.max_tokens": 1, "common.seed": 0}
+#: Names of files and languages.
+_NAME = re.compile(r"\w[\w.@+-]*")
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*=.*", re.DOTALL)
-
-
-def read_config(path: Path) -> Any:
-    """Read a file of settings, with numbers as hydra reads them.
-
-    Raises:
-        DataError: the file is missing, or is not YAML with names and values.
-    """
-    try:
-        found = OmegaConf.load(path)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: not UTF-8; convert the file to UTF-8") from None
-    except MarkedYAMLError as error:
-        place = f"{path}:{error.problem_mark.line + 1}" if error.problem_mark else str(path)
-        raise DataError(f"{place}: not YAML: {error.problem or error.context}") from None
-    except (YAMLError, OmegaConfBaseException, OSError, ValueError) as error:
-        raise DataError(f"{path}: not YAML: {_one_line(error)}") from None
-    if not isinstance(found, DictConfig) or not found:
-        raise DataError(f"{path}: not a list of names and values; write NAME: VALUE")
-    return found
 
 
 def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
@@ -70,12 +49,7 @@ def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
         section = name.partition(".")[0]
         if section not in (*SECTIONS, *IGNORED):
             raise DataError(f"{text}: no section {section!r}; choose from {', '.join(SECTIONS)}")
-        try:
-            found[name] = OmegaConf.select(OmegaConf.from_dotlist([text]), name)
-        except (YAMLError, OmegaConfBaseException, ValueError) as error:
-            raise DataError(f"{text}: not a value: {_one_line(error)}") from None
-        if OmegaConf.is_config(found[name]):
-            found[name] = OmegaConf.to_container(found[name])
+        found[name] = read_value(text)
     return found
 
 
@@ -89,29 +63,47 @@ def load_system(path: Path, overrides: Mapping[str, Any] | None = None) -> dict[
     Raises:
         DataError: a file cannot be read.
     """
-    config = _load(path)
+    config = _load(path, {path})
     for name, value in (overrides or {}).items():
         try:
             OmegaConf.update(config, name, value)
         except OmegaConfBaseException as error:
-            raise DataError(f"{path}: {name}={value}: {_one_line(error)}") from None
-    try:
-        merged: Any = OmegaConf.to_container(config, resolve=True)
-    except OmegaConfBaseException as error:
-        raise DataError(f"{path}: {_one_line(error)}") from None
+            raise DataError(f"{path}: {name}={value}: {one_line(error)}") from None
+    merged: Any = OmegaConf.to_container(config)
     return merged
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path, files: set[Path]) -> Any:
+    """Read a file and those it builds on, unless they are among ``files``, which hydra refuses."""
     own = read_config(path)
-    names = own.get("defaults", ["_self_"])
-    if not OmegaConf.is_list(names) and not isinstance(names, list):
-        raise DataError(f"{path}: defaults: give a list, such as [_self_, _corpus]")
-    parts = [own if name == "_self_" else _load(path.with_name(f"{name}.yaml")) for name in names]
+    values: Any = OmegaConf.to_container(own)
+    _check_interpolations(values, path)
+    names = values.get("defaults", ["_self_"])
+    if not isinstance(names, list) or not all(_NAME.fullmatch(str(name)) for name in names):
+        raise DataError(f"{path}: defaults: give a list of files here, such as [_self_, _corpus]")
+    if len({*names}) < len(names):
+        raise DataError(f"{path}: defaults: name each file once")
+    parts = []
+    for name in names:
+        part = path.with_name(f"{name}.yaml")
+        if part in files:
+            raise DataError(f"{path}: defaults: {name} builds on itself, or was named before")
+        if name != "_self_":
+            files.add(part)
+        parts.append(own if name == "_self_" else _load(part, files))
     try:
         return OmegaConf.merge(*parts)
     except OmegaConfBaseException as error:
-        raise DataError(f"{path}: {_one_line(error)}") from None
+        raise DataError(f"{path}: {one_line(error)}") from None
+
+
+def _check_interpolations(values: Any, path: Path) -> None:
+    """Refuse ``${OPTION}``, which could stand for any number of values."""
+    if isinstance(values, str) and "${" in values:
+        raise DataError(f"{path}: {values[:60]}: write the value in place of ${{...}}")
+    if isinstance(values, dict | list):
+        for inner in values.values() if isinstance(values, dict) else values:
+            _check_interpolations(inner, path)
 
 
 def check_system(config: Mapping[str, Any], path: Path) -> None:
@@ -137,8 +129,14 @@ def check_system(config: Mapping[str, Any], path: Path) -> None:
         return config[section][option]
 
     for name in _TEXTS:
-        if not isinstance(value_of(name), str) or not value_of(name):
-            raise DataError(f"{path}: {name}={value_of(name)}: give a name")
+        value = value_of(name)
+        if not isinstance(value, str) or not value.isprintable() or not value:
+            raise DataError(f"{path}: {name}={value!r}: give a name")
+    for name in ("task.source_lang", "task.target_lang"):
+        check_language(value_of(name), path)
+    folder = Path(value_of("checkpoint.save_dir"))
+    if not folder.name or ".." in folder.parts:
+        raise DataError(f"{path}: checkpoint.save_dir={folder}: give a folder of its own")
     for name, least in _NUMBERS.items():
         if type(value_of(name)) is not int or value_of(name) < least:
             raise DataError(
@@ -150,6 +148,16 @@ def check_system(config: Mapping[str, Any], path: Path) -> None:
             f"{path}: optimization.update_freq={steps}: give a list of one whole number, at "
             "least 1, such as [4]"
         )
+
+
+def check_language(name: Any, path: Path) -> None:
+    """Check that a language can be part of the names of files.
+
+    Raises:
+        DataError: it cannot.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise DataError(f"{path}: {name!r} is not the name of a language, such as en")
 
 
 def training_options(config: dict[str, Any]) -> Iterator[str]:
@@ -165,7 +173,3 @@ def training_options(config: dict[str, Any]) -> Iterator[str]:
 def generation_options(config: dict[str, Any]) -> Iterator[str]:
     """Yield the options of ``fairseq-generate``."""
     yield from options(config.get("generation", {}))
-
-
-def _one_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

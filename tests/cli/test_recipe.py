@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -8,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.recipes.corpus import load_corpus
 from syncattn_fairseq.recipes.launch import Machines
@@ -382,6 +385,15 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["optimization.update_freq=3"], "optimization.update_freq=3: give a list"),
         (["optimization.update_freq=[0]"], "optimization.update_freq=[0]: give a list"),
         (["checkpoint.save_dir="], "checkpoint.save_dir=None: give a name"),
+        (["checkpoint.save_dir=.."], "checkpoint.save_dir=..: give a folder of its own"),
+        (["checkpoint.save_dir=a/../.."], "checkpoint.save_dir=a/../..: give a folder of its own"),
+        (["checkpoint.save_dir=."], "checkpoint.save_dir=.: give a folder of its own"),
+        (["checkpoint.save_dir=/"], "checkpoint.save_dir=/: give a folder of its own"),
+        (['checkpoint.save_dir="a\\nb"'], "checkpoint.save_dir='a\\nb': give a name"),
+        (["task.source_lang=../en"], "'../en' is not the name of a language"),
+        (["model.x=" + "[" * 3000], "lists of more than 20 levels"),
+        (["model.x=[&a 1,*a]"], "model.x=[&a 1,*a]:1: *a is an alias"),
+        (["model.x=9" + "9" * 18], "a number of more than 18 digits"),
         (["model.x=[1,"], "model.x=[1,: not a value: "),
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
         (["a.b.c=3"], "a.b.c=3: write settings as"),
@@ -460,6 +472,8 @@ def test_an_unknown_option_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         b"null",
         b"a: [",
     ]
+    + [b"a: &a [1]\nb: *a", b"a: " + b"[" * 3000, b"#" * 100_001, b"x: '\\uD800'", b'a: "\\0"']
+    + [b"no: 1", b"a: !!binary aGVsbG8=", b"a: " + b"9" * 19]
     + [b"task: 3", b"task: {_name: x}", b"archives: 3", b"words: 3", b"train: [3]", b"a: ${b}"],
 )
 def test_files_that_are_wrong(
@@ -468,6 +482,89 @@ def test_files_that_are_wrong(
     shutil.copytree(CONFIGS / "multi30k_en_de", tmp_path / "x")
     (tmp_path / "x" / name).write_bytes(text)
     assert str(tmp_path / "x") in fails(capsys, "x", "transformer", f"--configs={tmp_path}")
+
+
+def bomb(levels: int) -> str:
+    """Return YAML of which each level has nine times the values of the one before."""
+    lines = ["a0: &a0 [x, x]"]
+    for n in range(levels):
+        lines.append(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", ["_data.yaml", "_corpus.yaml", "transformer.yaml"])
+def test_aliases_are_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(CONFIGS / "multi30k_en_de", tmp_path / "x")
+    (tmp_path / "x" / name).write_text(bomb(30))
+    error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
+    assert f"{name}:2: *a0 is an alias; write its value again" in error
+
+
+@pytest.mark.parametrize("name", ["_corpus.yaml", "transformer.yaml"])
+def test_interpolations_are_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They multiply as aliases do."""
+    shutil.copytree(CONFIGS / "multi30k_en_de", tmp_path / "x")
+    path = tmp_path / "x" / name
+    path.write_text(path.read_text() + 'common_eval: {results_path: ["a${x}${x}"]}\n')
+    error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
+    assert f"{path}: a${{x}}${{x}}: write the value in place of ${{...}}" in error
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        ({"a": "[_self_, a]"}, "a.yaml: defaults: a builds on itself, or was named before"),
+        ({"a": "[b, _self_]", "b": "[a]"}, "b.yaml: defaults: a builds on itself"),
+        ({"a": "[b, c]", "b": "[_self_, d]", "c": "[d]", "d": "[_self_]"}, "defaults: d builds on"),
+        ({"a": "[_self_, _self_]"}, "a.yaml: defaults: name each file once"),
+        ({"a": "[../x/b]"}, "a.yaml: defaults: give a list of files here"),
+        ({"a": "[{b: c}]"}, "a.yaml: defaults: give a list of files here"),
+        ({"a": "b"}, "a.yaml: defaults: give a list of files here"),
+        ({"a": "[b]"}, "b.yaml: no such file"),
+    ],
+)
+def test_what_a_system_builds_on(tmp_path: Path, files: dict[str, str], fault: str) -> None:
+    for name, defaults in files.items():
+        (tmp_path / f"{name}.yaml").write_text(f"defaults: {defaults}\nmodel: {{{name}: 1}}\n")
+    with pytest.raises(DataError, match=re.escape(fault)):
+        load_system(tmp_path / "a.yaml")
+
+
+def test_a_system_may_build_on_what_builds_on_others(tmp_path: Path) -> None:
+    for name, defaults in {"a": "[b, _self_]", "b": "[_self_, c]", "c": "[_self_]"}.items():
+        text = f"defaults: {defaults}\nmodel: {{x: {name}, {name}: 1}}\n"
+        (tmp_path / f"{name}.yaml").write_text(text)
+    assert load_system(tmp_path / "a.yaml")["model"] == {"x": "a", "a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "facts", "fault"),
+    [
+        ("builtin_en_de", "generated: {train: -5}", "generate: syncattn-corpus: argument --train"),
+        ("builtin_en_de", "generated: {trains: 5}", "unrecognized arguments: --trains 5"),
+        ("builtin_en_de", "generated: {help: true}", "syncattn-corpus: wrong options"),
+        ("builtin_en_de", "score: {references: words, tokenize: x}", "score: syncattn-score: "),
+        ("multi30k_en_de", "clean: {max_words: 0}", "clean: syncattn-clean: argument --max-words"),
+        ("multi30k_en_de", "checkpoint: -3", "checkpoint: -3: give a whole number, at least 1"),
+        ("multi30k_en_de", "first: 0", "first: 0: give a whole number, at least 1"),
+        ("multi30k_en_de", "subwords: {size: -1, joint: true}", "size: -1: give a whole number"),
+        ("multi30k_en_de", "words: {en: cat}", "the key 'de' is missing"),
+        ("multi30k_en_de", "words: {en: cat, de: syncattn-x}", "syncattn-x: there is no such"),
+        ("multi30k_en_de", "words: {en: cat, de: syncattn-common}", "there is no such command"),
+        ("multi30k_en_de", "gold_alignments: x", "gold_alignments: give ARCHIVE!MEMBER"),
+    ],
+)
+def test_facts_that_are_wrong(
+    corpus: str, facts: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(CONFIGS / corpus, tmp_path / "x")
+    path = tmp_path / "x" / "_data.yaml"
+    changed = yaml.safe_load(path.read_text(encoding="utf-8")) | yaml.safe_load(facts)
+    path.write_text(yaml.safe_dump(changed), encoding="utf-8")
+    error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
+    assert error.startswith(f"error: {path}: ") and fault in error
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

@@ -75,11 +75,15 @@ MANIFEST = {
 }
 
 
-def fuzzed(check: Callable[[int], None]) -> Callable[[], None]:
-    """Call a check with the seeds of its mutations."""
+def fuzzed(check: Callable[[int], None], share: float = 1) -> Callable[[], None]:
+    """Call a check with the seeds of its mutations.
+
+    Args:
+        share: of the cases, less than 1 for a slow check.
+    """
     given_seeds = given(st.integers(0, 2**64))
     limits = settings(
-        max_examples=CASES,
+        max_examples=max(1, int(CASES * share)),
         suppress_health_check=list(HealthCheck),
         database=None,
         phases=[Phase.generate],  # a smaller seed is no smaller file

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +37,10 @@ class Server:
         content_type: of all answers.
         lengths: whether answers say how long they are.
         ranges: whether a part of a file can be asked for; ``"always"``: even of another version.
+        status: of answers with a whole file.
+        headers: more headers of all answers.
+        raw: the bytes of all answers, from the status line on; None: those of a file.
+        pause: seconds before each byte of these.
     """
 
     def __init__(self, folder: Path, url: str) -> None:
@@ -48,6 +53,10 @@ class Server:
         self.content_type = "application/octet-stream"
         self.lengths = True
         self.ranges: bool | str = True
+        self.status = 200
+        self.headers: dict[str, str] = {}
+        self.raw: bytes | None = None
+        self.pause = 0.0
 
     def paths(self) -> list[str]:
         """Return the paths of all requests so far."""
@@ -77,6 +86,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         files: Server = self.server.files  # type: ignore[attr-defined]
         path = urlsplit(self.path).path
+        if files.raw is not None:
+            files.requests.append(Seen(path, 0, 0, len(files.raw)))
+            return self.send_raw(files.raw, files.pause)
         file = files.folder / unquote(path).lstrip("/")
         if not file.is_file():
             files.requests.append(Seen(path, 0, 404, 0))
@@ -93,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         if begin and begin >= len(content):
             files.requests.append(Seen(path, begin, 416, 0))
             return self.send_error(416)
-        status, rest = (206 if begin else 200), content[begin:]
+        status, rest = (206 if begin else files.status), content[begin:]
         cut = files.cuts.pop(0) if files.cuts else len(rest)
         # Before the bytes, so that it is there when the client has them.
         files.requests.append(Seen(path, begin, status, len(rest[:cut])))
@@ -108,7 +120,16 @@ class _Handler(BaseHTTPRequestHandler):
         if begin:
             total = f"{begin}-{len(content) - 1}/{len(content)}"
             self.send_header("Content-Range", f"bytes {total}")
+        for name, value in files.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(rest[:cut])
         if cut < len(rest) and files.hangs:
             self.rfile.read(1)  # until the client gives up
+
+    def send_raw(self, answer: bytes, pause: float) -> None:
+        with suppress(OSError):  # the client has left
+            for begin in range(0, len(answer), 1 if pause else len(answer)):
+                time.sleep(pause)
+                self.wfile.write(answer[begin:] if not pause else answer[begin : begin + 1])
+                self.wfile.flush()

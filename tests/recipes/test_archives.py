@@ -7,6 +7,7 @@ import gzip
 import io
 import stat
 import tarfile
+import tracemalloc
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.recipes import archives
 from syncattn_fairseq.recipes.archives import open_member
 
 TEXT = "der alte Mann\nsah ihn — à Paris\n".encode()
@@ -43,15 +45,19 @@ def special(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
     return info
 
 
-def zipped(members: dict[str, bytes], *links: str) -> bytes:
-    """Return a zip with these files; some of them say where a symbolic link points to."""
+def zipped(members: dict[str, bytes], *links: str, kind: int = stat.S_IFLNK) -> bytes:
+    """Return a zip with these files; some of them say where a symbolic link points to.
+
+    Args:
+        kind: what these are instead.
+    """
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             info = zipfile.ZipInfo(name)
             if name in links:
-                info.external_attr = (stat.S_IFLNK | 0o777) << 16
-            archive.writestr(info, content)
+                info.external_attr = (kind | 0o777) << 16
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
     return file.getvalue()
 
 
@@ -171,13 +177,16 @@ def test_a_member_outside_refuses_the_zip(tmp_path: Path, name: str, link: bytes
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *INSIDE))
     (tmp_path / "x.zip").write_bytes(zipped({"dir/": b"", "dir/link": b"../a"}, "dir/link"))
+    (tmp_path / "y.zip").write_bytes(zipped({"pipe": TEXT}, "pipe", kind=stat.S_IFIFO))
     (tmp_path / "x.txt").write_bytes(TEXT)
     for place, what in {
         "x.tgz!a": "a is a folder; name a file",
+        "x.tgz!a/pipe": "a/pipe is neither a file nor a folder; name a file",
         "x.tgz!a/link": "a/link is a link to a/../training/b.de; name a file",
         "x.tgz!a/hard": "a/hard is a link to training/b.de; name a file",
         "x.zip!dir": "dir is a folder; name a file",
         "x.zip!dir/link": "dir/link is a link to dir/../a; name a file",
+        "y.zip!pipe": "pipe is neither a file nor a folder; name a file",
         "x.tgz": "is an archive; name a member: ",
         "x.txt!a": "x.txt: not the name of an archive (.tar, .tar.gz, ",
         "y.tgz!a": "y.tgz: missing; fetch it first",
@@ -201,6 +210,93 @@ def test_a_missing_member_names_those_near_to_it(tmp_path: Path, outer: str) -> 
     assert f"{outer}: has no b.de; most similar: training/b.de, training/a.de" in message
     (tmp_path / outer).write_bytes(packed(outer, {}))
     assert "most similar: nothing" in refused(tmp_path, f"{outer}!b.de")
+
+
+# ---- bombs
+
+
+NOTHING = bytes(1 << 20)
+
+
+@pytest.fixture
+def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for archives, of which at most 64 kB is unpacked, or twice their size."""
+    monkeypatch.setattr(archives, "LEAST", 1 << 16)
+    monkeypatch.setattr(archives, "RATIO", 2)
+    return tmp_path
+
+
+@pytest.mark.parametrize("outer", [kind for kind in KINDS if kind != "x.tar"])
+@pytest.mark.parametrize("sought", ["bomb", "last"])
+def test_what_unpacks_to_far_more_is_refused(limited: Path, outer: str, sought: str) -> None:
+    (limited / outer).write_bytes(packed(outer, {"bomb": NOTHING, "last": TEXT}))
+    if outer == "x.zip" and sought == "last":  # nothing before it is unpacked
+        assert content(limited, "x.zip!last") == TEXT
+        return
+    message = refused(limited, f"{outer}!{sought}")
+    assert "unpacks to more than 65536 bytes, over 2 times its size; the archive is " in message
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"), [("a.gz", gzip.compress(NOTHING)), ("a.bz2", bz2.compress(NOTHING))]
+)
+def test_a_compressed_file_that_is_a_bomb(limited: Path, name: str, packed: bytes) -> None:
+    (limited / name).write_bytes(packed)
+    assert "unpacks to more than 65536 bytes" in refused(limited, name)
+
+
+def test_large_files_that_are_no_bombs(limited: Path) -> None:
+    for outer in KINDS:
+        (limited / outer).write_bytes(packed(outer, MEMBERS))
+        assert content(limited, f"{outer}!noise") == NOISE
+
+
+def test_a_sparse_file_is_as_large_as_it_says(limited: Path) -> None:
+    info = special("bomb", tarfile.GNUTYPE_SPARSE)
+    raw = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    raw[386:410] = b"%011o\0%011o\0" % (0, 0)  # a hole, with nothing in front
+    raw[483:495] = b"%011o\0" % (1 << 32)  # its real size
+    raw[148:156] = b"%06o\0 " % (sum(raw[:148]) + 8 * 32 + sum(raw[156:]))
+    (limited / "x.tar").write_bytes(bytes(raw) + bytes(1024))
+    assert "unpacks to more than 65536 bytes" in refused(limited, "x.tar!bomb")
+    modern = tarfile.TarInfo("bomb")
+    modern.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+    modern.size = len(NOTHING)
+    raw_map = b"1000000\n" + b"0\n" * (len(NOTHING) // 2)
+    held = modern.tobuf(tarfile.PAX_FORMAT) + raw_map[: len(NOTHING)]
+    (limited / "x.tar").write_bytes(held)
+    assert "is truncated or damaged (a sparse file)" in refused(limited, "x.tar!bomb")
+
+
+def test_a_name_fills_no_memory(tmp_path: Path) -> None:
+    """Headers of tar are read whole, and so is what a link in a zip says."""
+    long = special("x", tarfile.GNUTYPE_LONGNAME)
+    long.size = len(NOTHING)
+    (tmp_path / "x.tgz").write_bytes(gzip.compress(long.tobuf() + NOTHING))
+    assert "damaged (a header of 1048576 bytes)" in refused(tmp_path, "x.tgz!x")
+    (tmp_path / "x.zip").write_bytes(zipped({"link": b"a" * (1 << 25), "b": TEXT}, "link"))
+    tracemalloc.start()
+    assert content(tmp_path, "x.zip!b") == TEXT
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
+
+
+def test_what_bzip2_and_lzma_pack_into_a_zip_is_not_unpacked(tmp_path: Path) -> None:
+    """Python would unpack each block whole, into any amount of memory."""
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
+            archive.writestr("a", TEXT)
+        message = refused(tmp_path, "x.zip!a")
+        assert "truncated or damaged (a is neither stored nor deflated)" in message
+
+
+def test_many_members_are_not_kept(tmp_path: Path) -> None:
+    infos = [special(f"{'x' * 90}{n}", tarfile.DIRTYPE) for n in range(1000)]
+    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *infos))
+    tracemalloc.start()
+    assert content(tmp_path, "x.tgz!training/b.de") == TEXT
+    assert tracemalloc.get_traced_memory()[1] < 1 << 19
+    tracemalloc.stop()
 
 
 # ---- damage

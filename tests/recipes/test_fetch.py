@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import re
 import resource
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -16,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.recipes import fetch as module
+from syncattn_fairseq.recipes import download, incoming
 from syncattn_fairseq.recipes.fetch import fetch, licensed
 from tests.recipes.server import Server, serve
 
@@ -26,7 +28,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(download, "PAUSES", (0.0, 0.0, 0.0))
     monkeypatch.delenv("SYNCATTN_MIRROR", raising=False)
 
 
@@ -49,7 +51,7 @@ def here(tmp_path: Path) -> Path:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
 def stop_after(server: Server, url: str, here: Path, size: int) -> None:
@@ -84,16 +86,22 @@ def test_a_server_need_not_tell_length_or_version(
 
 
 def test_the_name_is_the_last_part_of_the_path(server: Server, here: Path) -> None:
-    (server.folder / "a b.txt").write_bytes(b"")
+    (server.folder / "a b.txt").write_bytes(b"x")
     assert fetch(f"{server.url}/a%20b.txt?download=1", here) == here / "a b.txt"
     assert fetch(f"{server.url}/a%20b.txt", here, name="c") == here / "c"
     assert names(here) == ["SHA256SUMS", "a b.txt", "c"]
 
 
-@pytest.mark.parametrize("path", ["", "/", "/data/", "/..", "/data/%2e%2e", "/a%00b"])
+@pytest.mark.parametrize(
+    "path",
+    ["", "/", "/data/", "/..", "/data/%2e%2e", "/a%00b", "/SHA256SUMS"]
+    + ["/a%0Ab", "/a%0Db", "/a%E2%80%A8b", "/a%C2%85b"],  # each a line end to some programs
+)
 def test_a_url_without_a_name_is_refused(here: Path, path: str) -> None:
-    with pytest.raises(DataError, match="is not a file name; give one"):
+    with pytest.raises(DataError, match="is not a name for a download; give another") as caught:
         fetch(f"http://127.0.0.1{path}", here)
+    assert len(str(caught.value).splitlines()) == 1
+    assert names(here) == []
 
 
 def test_files_of_this_machine_are_copied(server: Server, here: Path) -> None:
@@ -145,7 +153,7 @@ def test_a_run_goes_on_as_long_as_bytes_come(
 def test_a_silent_connection_is_broken(
     server: Server, url: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SILENCE", 0.2)
+    monkeypatch.setattr(incoming, "SILENCE", 0.2)
     server.cuts, server.hangs = [70_000], True
     assert fetch(url, here, sha256=SHA256).read_bytes() == CONTENT
     assert [seen.begin for seen in server.requests] == [0, 70_000]
@@ -167,10 +175,41 @@ def test_a_part_of_another_version_is_not_joined(
     stop_after(server, url, here, 70_000)
     server.ranges = "always"
     (server.folder / "data" / "file.tgz").write_bytes(CONTENT[::-1][:size])
-    with pytest.raises(DataError, match="416" if size < 70_000 else "another part of the file"):
+    with pytest.raises(
+        DataError, match="416" if size < 70_000 else "a part of another file than before"
+    ):
         fetch(url, here)
     assert names(here) == []
     assert fetch(url, here).read_bytes() == CONTENT[::-1][:size]
+
+
+@pytest.mark.parametrize("version", ["tag", "date", "weak"])
+def test_halves_of_two_versions_are_not_joined(
+    server: Server, url: str, here: Path, version: str
+) -> None:
+    """The server ignores which version was asked for, and both versions have the same size."""
+    server.version = version
+    stop_after(server, url, here, 70_000)
+    file = server.folder / "data" / "file.tgz"
+    file.write_bytes(CONTENT[::-1])
+    os.utime(file, (0, 0))
+    server.ranges = "always"
+    with pytest.raises(DataError, match="a part of another file than before"):
+        fetch(url, here)
+    assert names(here) == []
+    assert fetch(url, here).read_bytes() == CONTENT[::-1]
+
+
+def test_nothing_is_left_where_nothing_came(server: Server, url: str, here: Path) -> None:
+    server.cuts = [0]
+    with pytest.raises(DataError, match="broke after 0 of 200000 bytes"):
+        fetch(url, here)
+    assert not here.exists() and not here.parent.exists()
+    here.mkdir(parents=True)
+    server.cuts = [0]
+    with pytest.raises(DataError, match="broke after 0 of 200000 bytes"):
+        fetch(url, here)
+    assert names(here) == []
 
 
 def test_a_server_without_ranges_starts_again(server: Server, url: str, here: Path) -> None:
@@ -235,9 +274,114 @@ def test_a_wrong_size_leaves_nothing(
     server: Server, url: str, here: Path, lengths: bool, sent: int
 ) -> None:
     server.lengths, server.cuts = lengths, [sent]  # a length that is told is enough to know
-    with pytest.raises(DataError, match="size 200000, expected 199999; has it changed there"):
+    with pytest.raises(
+        DataError, match=r"(size 200000, expected|more than) 199999.*; has it changed there"
+    ):
         fetch(url, here, size=199_999)
     assert names(here) == []
+
+
+@pytest.mark.parametrize("status", [201, 203, 204, 205, 226])
+def test_a_status_that_is_not_of_a_file(server: Server, url: str, here: Path, status: int) -> None:
+    server.status = status
+    with pytest.raises(DataError, match=f"status {status} in place of the file"):
+        fetch(url, here, sha256=SHA256)
+    assert names(here) == []
+
+
+def test_what_cannot_be_checked_is_not_trusted(server: Server, url: str, here: Path) -> None:
+    """With a checksum it is; see also the test of servers that do not tell lengths."""
+    server.headers = {"Content-Encoding": "gzip"}
+    with pytest.raises(DataError, match=r"in another coding \(gzip\), which only a checksum could"):
+        fetch(url, here)
+    assert names(here) == []
+    assert fetch(url, here, sha256=SHA256).read_bytes() == CONTENT
+    (here / "file.tgz").unlink()
+
+    server.headers, server.lengths, server.cuts = {}, False, [70_000]
+    with pytest.raises(DataError, match="without its length, so that a part of it would pass"):
+        fetch(url, here)
+    assert names(here) == []
+    assert fetch(url, here, size=len(CONTENT)).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("lengths", [True, False])
+def test_an_empty_file_is_no_download(server: Server, url: str, here: Path, lengths: bool) -> None:
+    (server.folder / "data" / "file.tgz").write_bytes(b"")
+    server.lengths = lengths
+    with pytest.raises(DataError, match="sent an empty file|sent without its length"):
+        fetch(url, here)
+    assert names(here) == []
+    empty = hashlib.sha256(b"").hexdigest()
+    assert fetch(url, here, sha256=empty).read_bytes() == b""
+    assert names(here) == ["file.tgz"]
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("length", [b"", b"Content-Length: 1\r\n"])
+def test_a_chunked_answer_has_an_end_of_its_own(
+    server: Server, url: str, here: Path, length: bytes
+) -> None:
+    server.raw = CHUNKED.replace(b"\r\n\r\n", b"\r\n" + length + b"\r\n") + b"3\r\nabc\r\n"
+    with pytest.raises(DataError, match="IncompleteRead"):
+        fetch(url, here)
+    assert names(here) == []
+    server.raw += b"2\r\nde\r\n0\r\n\r\n"
+    assert fetch(url, here).read_bytes() == b"abcde"
+
+
+@pytest.mark.parametrize(
+    ("before", "slow"),
+    [
+        (b"", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 99),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"a" * 999),
+        (CHUNKED, b"3\r\nabc\r\n0\r\n" + b"trailer: more\r\n" * 99),
+    ],
+    ids=["headers", "bytes", "trailers"],
+)
+def test_a_byte_now_and_then_is_not_enough(
+    server: Server,
+    url: str,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: bytes,
+    slow: bytes,
+) -> None:
+    monkeypatch.setattr(incoming, "PATIENCE", 0.1)
+    monkeypatch.setattr(incoming, "SLOWEST", 1_000)
+    server.raw, server.pause = before + slow, 0.005
+    begin = time.monotonic()
+    with pytest.raises(DataError, match="too slow: fewer than 1000 bytes per second"):
+        fetch(url, here)
+    assert time.monotonic() - begin < 3  # all of it would take five seconds
+    server.raw = b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n" + b"a" * 30
+    monkeypatch.setattr(incoming, "PATIENCE", 9)
+    assert fetch(url, here / "again").read_bytes() == b"a" * 30
+
+
+def test_a_file_has_its_largest_size(
+    server: Server, url: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "MOST", len(CONTENT) - 1)
+    with pytest.raises(DataError, match="200000 bytes; give its size if that is right"):
+        fetch(url, here)
+    server.raw = CHUNKED + b"30000\r\n" + b"a" * 0x30000 + b"\r\n" + b"9000\r\n"
+    with pytest.raises(DataError, match="more than 199999 bytes"):
+        server.raw += b"a" * 0x9000 + b"\r\n0\r\n\r\n"
+        fetch(url, here)
+    assert names(here) == []
+    server.raw = None
+    assert fetch(url, here, size=len(CONTENT)).read_bytes() == CONTENT
+
+
+def test_what_a_server_says_is_one_line(server: Server, url: str, here: Path) -> None:
+    server.raw = b"HTTP/1.1 404 \x1b[31mNot\x85 found" + b" x" * 9000 + b"\r\n\r\n"
+    with pytest.raises(DataError) as caught:
+        fetch(url, here)
+    message = str(caught.value)
+    assert message.isprintable() and "404 [31mNot found x" in message and len(message) < 700
 
 
 def test_a_web_page_is_not_an_archive(server: Server, url: str, here: Path) -> None:
@@ -386,6 +530,23 @@ def test_the_first_download_is_trusted_and_no_other(
         fetch(url, here)
     assert (here / "SHA256SUMS").read_text() == f"{SHA256}  file.tgz\n"
     assert names(here) == ["SHA256SUMS"]
+
+
+@pytest.mark.parametrize("line", ["x", "0" * 63 + "  file.tgz", "é" * 64 + "  file.tgz", "0" * 64])
+def test_damaged_checksums_are_not_passed_over(url: str, here: Path, line: str) -> None:
+    here.mkdir(parents=True)
+    (here / "SHA256SUMS").write_text(f"{SHA256}  file.tgz\n{line}\n", encoding="utf-8")
+    with pytest.raises(DataError, match="SHA256SUMS:2: not a SHA-256 and a name"):
+        fetch(url, here)
+    (here / "SHA256SUMS").write_text(f"{SHA256.upper()} *file.tgz\n{'0' * 64}  file.tgz\n")
+    assert fetch(url, here).read_bytes() == CONTENT  # the first line counts
+
+
+def test_a_pipe_is_not_waited_for(url: str, here: Path) -> None:
+    here.mkdir(parents=True)
+    os.mkfifo(here / "file.tgz")
+    with pytest.raises(DataError, match="not a file; move it away"):
+        fetch(url, here)
 
 
 def test_a_planted_link_is_not_followed(url: str, here: Path, tmp_path: Path) -> None:

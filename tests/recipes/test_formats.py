@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import MAX_LINE
 from syncattn_fairseq.recipes.formats import PAIRS, TEXTS
 from syncattn_fairseq.recipes.formats.lines import one_line
 
@@ -149,12 +150,27 @@ def test_segments_are_read_whether_escaped_or_not(sentences: list[tuple[str, boo
         ("<seg>a</seg>\n<seg id='2'>b\n<seg>c</seg>", "f:2: \"<seg id='2'>\" has no partner"),
         ("<p>\na</seg>", "f:2: '</seg>' has no partner"),
         ("<p>\n\n<seg>a", "f:3: '<seg>' has no partner"),
+        ("<seg <seg>a", "f:1: '<seg>' has no partner"),  # else each <seg is sought a > to the end
+        (f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no partner"),
     ],
 )
 def test_segments_without_end_or_beginning(document: str, message: str) -> None:
     with pytest.raises(DataError) as caught:
         texts("sgm", document)
     assert str(caught.value).startswith(message)
+
+
+def test_numbers_of_characters_that_are_none() -> None:
+    numbers = ("&#65;", "&#x41;", "&#99999999;", f"&#{'9' * 5000};", "&#xD800;")
+    found = [texts("sgm", f"<seg>{number}</seg>")[0] for number in numbers]
+    assert found == ["A", "A", *numbers[2:4], "\ufffd"]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_line_without_end_is_no_text(name: str) -> None:
+    long = b"<seg>" + b"a" * MAX_LINE
+    with pytest.raises(DataError, match="^f:2: a line of more than 16,777,216 bytes; is it text"):
+        texts(name, b"\n" + long)
 
 
 def test_ted_talks_keep_titles_and_descriptions() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.recipes.corpus import load_corpus
-from syncattn_fairseq.recipes.needs import needs_of_all
+from syncattn_fairseq.recipes.needs import needs_of
 from syncattn_fairseq.recipes.prepare import preparation, read_by
+from syncattn_fairseq.recipes.systems import load_system
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -18,10 +19,13 @@ def stages_of(
 ) -> dict[str, tuple[set[str], dict[str, object]]]:
     """Return what each stage reads, and its settings, by name."""
     loaded = load_corpus(CONFIGS / corpus)
-    wanted = needs_of_all(loaded) if needs is None else needs
+    systems = map(loaded.system, loaded.members("@all"))
+    every = set().union(*(needs_of(load_system(path)) for path in systems))
     return {
         stage.log.name: ({log.name for log in stage.after}, dict(stage.settings or {}))
-        for stage in preparation(loaded, cores, ["--workers", str(cores)], wanted)
+        for stage in preparation(
+            loaded, cores, ["--workers", str(cores)], every if needs is None else needs
+        )
     }
 
 

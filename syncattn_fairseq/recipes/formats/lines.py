@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import BinaryIO
 
 from ...base.errors import DataError
+from ...base.files import MAX_LINE
 
 # The control characters that str.split does not treat as spaces.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
@@ -25,9 +27,11 @@ def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterato
     r"""Yield lines, which end only at ``\n``, as `wc -l` and the authors of corpora count them.
 
     Raises:
-        DataError: a line is not in this encoding.
+        DataError: a line is not in this encoding, or longer than `MAX_LINE`.
     """
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
+        if len(line) > MAX_LINE:
+            raise DataError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes; is it text?")
         try:
             text = line.decode(encoding)
         except UnicodeDecodeError:

@@ -13,8 +13,8 @@ from typing import BinaryIO
 from ...base.errors import DataError
 from .lines import decoded_lines, one_line
 
-_TAG = re.compile(r"<seg\b[^>]*>|</seg\s*>", re.IGNORECASE)
-_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d+|#[xX][\da-fA-F]+);")
+_TAG = re.compile(r"<seg\b[^<>]*>|</seg\s*>", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
 
 
 def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
@@ -43,4 +43,4 @@ def _character(entity: re.Match[str]) -> str:
 
 def _unpaired(name: str, text: str, tag: re.Match[str]) -> DataError:
     line = text.count("\n", 0, tag.start()) + 1
-    return DataError(f"{name}:{line}: {tag[0]!r} has no partner; give each <seg> its </seg>")
+    return DataError(f"{name}:{line}: {tag[0][:60]!r} has no partner; give each <seg> its </seg>")

@@ -1,0 +1,117 @@
+"""Any settings are either accepted or refused in one line, before anything runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import yaml
+
+from syncattn_fairseq.cli.recipe import main
+from syncattn_fairseq.recipes.config_file import read_config
+from tests.fuzz.mutation import HOSTILE, mutate
+from tests.fuzz.test_readers import fuzzed
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+CORPORA = {
+    "builtin_en_de": "dbsa",
+    "wmt14_en_de_words": "rnn_syntax_directed",
+    "europarl_de_en_align": "lpsi",
+    "multi30k_tiny_en_de": "sh",
+}
+VALUES: list[Any] = [
+    *(None, True, False, 0, -1, 3, 10**30, 0.5, float("inf"), float("nan")),
+    *("", "x", "..", "../x", "/", "a b", "a\nb", "\0", "\u2028", "é", "-x", "--help", "$X", "${x}"),
+    *("'", "|", "a | | b", "{language}", "plain=x", "x" * 5000, "@all", "!", "a!b!c", "http://["),
+    *([], {}, [[]], [None], ["x"], {"x": 1}, {"": ""}, {"help": True}, {"x": [1, {"y": "z"}]}),
+]
+NAMES = ["x", "", "_self_", "_name", "help", "every", "en", "3", "a b", "../x", "\0", "-x"]
+
+
+def places(node: Any) -> list[tuple[Any, Any]]:
+    """Return each container of a document with each of its keys."""
+    if not isinstance(node, dict | list):
+        return []
+    keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+    return [(node, key) for key in keys] + [at for key in keys for at in places(node[key])]
+
+
+def damage(document: Any, random: Random) -> None:
+    """Change, remove or add a value somewhere."""
+    container, key = random.choice(places(document))
+    match random.randint(0, 3):
+        case 0:
+            del container[key]
+        case 1 if isinstance(container, dict):
+            container[random.choice(NAMES)] = container.pop(key)
+        case 2 if isinstance(container, dict):
+            container[random.choice(NAMES)] = random.choice(VALUES)
+        case _:
+            container[key] = random.choice(VALUES)
+
+
+def damaged_values(content: bytes, random: Random) -> bytes:
+    document = yaml.safe_load(content)
+    for _ in range(random.randint(1, 2)):
+        if places(document):
+            damage(document, random)
+    return yaml.safe_dump(document, allow_unicode=True).encode()
+
+
+@pytest.fixture(autouse=True)
+def variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MULTI30K_TINY", "PARSER_EN", "PARSER_DE", "PARSE_OPTIONS", "STANZA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("change", [damaged_values, mutate])
+def test_settings_are_accepted_or_refused_in_one_line(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[bytes, Random], bytes],
+) -> None:
+    for corpus in CORPORA:
+        shutil.copytree(CONFIGS / corpus, tmp_path / "configs" / corpus)
+
+    def check(seed: int) -> None:
+        random = Random(seed)
+        corpus, system = random.choice([*CORPORA.items()])
+        path = random.choice(sorted((CONFIGS / corpus).glob("_*.yaml")))
+        path = random.choice([path, CONFIGS / corpus / f"{system}.yaml"])
+        changed = tmp_path / "configs" / corpus / path.name
+        changed.write_bytes(change(path.read_bytes(), random))
+        options = [f"--configs={tmp_path / 'configs'}", f"--work={tmp_path / 'work'}"]
+        systems = random.choice([[], [system], ["@all"]])
+        status = main([corpus, *systems, *options, "--dry-run"])
+        err = capsys.readouterr().err
+        assert (status, err) == (0, "") or (status, len(err.splitlines())) == (1, 1), err
+        assert not (tmp_path / "work").exists()
+        shutil.copy(path, changed)
+
+    fuzzed(check, 0.1)()
+
+
+def test_hostile_bytes_anywhere(tmp_path: Path) -> None:
+    """Bytes that a mutation seldom puts where YAML makes something of them."""
+    path = tmp_path / "x.yaml"
+    for value in HOSTILE:
+        for text in (
+            b"%s",
+            b"%s: 1",
+            b"a: %s",
+            b"a: '%s'",
+            b'a: "%s"',
+            b"a: [%s]",
+            b"- %s",
+            b"&a %s",
+        ):
+            path.write_bytes(text % value)
+            try:
+                read_config(path)
+            except ValueError as error:
+                assert type(error).__name__ == "DataError" and str(path) in str(error), text % value
+                assert len(str(error).splitlines()) == 1 and len(str(error)) < 1000
