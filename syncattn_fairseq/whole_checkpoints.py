@@ -191,22 +191,23 @@ def _naming_resumed(path: Path | str) -> Iterator[None]:
     """Turn fairseq's errors about the checkpoint of another training into one line.
 
     Args:
-        path: the checkpoint, unless fairseq's error names another.
+        path: the checkpoint; some of fairseq's errors name it themselves.
     """
     try:
         yield
     except Exception as error:
-        text, reason = str(error), None
+        text = str(error)
+        if found := re.match("Cannot load model parameters from checkpoint (.*); please", text):
+            remedy = "; choose another --save-dir" if Path(found[1]).name == LAST else ""
+            raise DataError(f"{found[1]}: {explain(error.__context__ or error)}{remedy}") from error
         if "parameter group" in text:  # PyTorch's words for another optimizer state
-            reason = "was saved by the training of another model"
-        elif found := re.match("(Criterion|Optimizer) does not match; .*--reset-optimizer", text):
-            reason = f"was saved with another {found[1].lower()} (see --reset-optimizer)"
-        elif found := re.match("Cannot load model parameters from checkpoint (.*); please", text):
-            path, reason = found[1], explain(error.__context__ or error)
-        if reason is None:
+            reason = "by the training of another model"
+        elif found := re.match("(Criterion|Optimizer) does not match", text):
+            reason = f"with another {found[1].lower()}"
+        else:
             raise
         raise DataError(
-            f"{path}: {reason}; choose another --save-dir, or start from that model with "
+            f"{path}: was saved {reason}; choose another --save-dir, or start from that model with "
             "--finetune-from-model"
         ) from error
 
