@@ -30,7 +30,7 @@ from ..tasks.translation_with_syntax import (
 )
 from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .model import Model
-from .subwords import Cutter, is_language
+from .subwords import Cutter, is_plain_name
 from .trial import try_model
 
 T = TypeVar("T")
@@ -356,8 +356,8 @@ def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
     found = _section(path, state, "task")
     sound: dict[str, Callable[[Any], bool]] = {
         "data": lambda value: isinstance(value, str),
-        "source_lang": is_language,
-        "target_lang": is_language,
+        "source_lang": is_plain_name,
+        "target_lang": is_plain_name,
         "left_pad_source": lambda value: isinstance(value, bool),
         "left_pad_target": lambda value: isinstance(value, bool),
     }

@@ -15,7 +15,7 @@ from ..base.files import hash_file
 from ..data.schemes import stored_schemes
 from .analysis import Alignment, Sentence, Translation
 from .model import Model
-from .subwords import Cutter, is_language, open_cutters
+from .subwords import Cutter, is_plain_name, open_cutters
 
 #: Separates a subword from its dependency label.
 FACTOR = "￨"
@@ -81,11 +81,11 @@ class About:
         numbers, names = (self.alignment_layer, self.longest_source), (self.source, self.target)
         return (
             isinstance(self.format, str)
-            and all(map(is_language, names))
+            and all(map(is_plain_name, names))
             and type(self.labels) is bool
             and all(type(number) is int and number > 0 for number in numbers)
             and isinstance(self.files, dict)
-            and all(Path(name).name == name for name in self.files)
+            and all(map(is_plain_name, self.files))
         )
 
 

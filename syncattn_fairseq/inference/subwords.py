@@ -85,18 +85,20 @@ class Codes(Cutter):
             raise DataError(
                 f"{path}: these codes need subword-nmt; pip install 'syncattn-fairseq[subword-nmt]'"
             ) from None
-        # subword-nmt ends the program if a line is wrong.
         lines = [*read_lines(path)]
+        while lines and not lines[-1]:
+            lines.pop()
         version = bool(lines) and lines[0].startswith("#version:")
-        for number, line in enumerate(lines[version:], 1 + version):
-            if len(line.strip("\r\n ").split(" ")) != 2:
-                raise DataError(f"{path}:{number}: expected two subwords to join; {_REMEDY}")
         if len(lines) == version:
             raise DataError(f"{path}: no subwords to join; {_REMEDY}")
+        for number, line in enumerate(lines[version:], 1 + version):
+            if len(line.strip("\r ").split(" ")) != 2:  # subword-nmt would end the program
+                raise DataError(f"{path}:{number}: expected two subwords to join; {_REMEDY}")
         try:
-            self.bpe = BPE(io.StringIO("\n".join(lines) + "\n"))
-        except ValueError:
-            raise DataError(f"{path}:1: not a version of subword-nmt; {_REMEDY}") from None
+            self.bpe = BPE(io.StringIO("\n".join(lines)))
+            self.cut(["word"])
+        except (ValueError, NotImplementedError):
+            raise DataError(f"{path}:1: no version that subword-nmt knows; {_REMEDY}") from None
 
     def cut(self, words: Sequence[str]) -> list[str]:
         """Return the subwords."""
@@ -115,8 +117,8 @@ def open_cutter(path: Path) -> Cutter:
         return Pieces(path) if file.read(1) == b"\n" else Codes(path)
 
 
-def is_language(name: object) -> bool:
-    """Return whether a language that a file names can be a part of a file's name."""
+def is_plain_name(name: object) -> bool:
+    """Return whether what a file names, such as a language, can be a part of a file's name."""
     return isinstance(name, str) and re.fullmatch(r"[\w.+-]+", name) is not None
 
 
