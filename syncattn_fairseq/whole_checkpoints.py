@@ -14,13 +14,17 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from .base.errors import DataError
+from .base.errors import DataError, naming
 from .base.files import replacing
+from .building import explain
+from .checkpoint_options import check_options
 
 LAST = "checkpoint_last.pt"
 _NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
@@ -30,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
-    """Load a fairseq checkpoint, and check that every byte is as it was written.
+    """Load a fairseq checkpoint; check that its bytes are as written, and its options harmless.
 
     Args:
         path: the file.
@@ -40,23 +44,35 @@ def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]
         DataError: the file is damaged, or not a checkpoint.
         OSError: the file cannot be read.
     """
-    try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                damaged = archive.testzip()  # PyTorch compares no checksums
-            if damaged is not None:
-                raise DataError(f"{path}: damaged at {damaged}; use another checkpoint")
-        state = read()
-    except (DataError, OSError, MemoryError):
-        raise
-    except Exception as error:  # garbage can raise anything
-        raise DataError(
-            f"{path}: PyTorch cannot load it ({type(error).__name__}); it is damaged, or not a "
-            "checkpoint; give a fairseq checkpoint"
-        ) from error
-    if not _has_history(state):
-        raise DataError(f"{path}: holds no model with its history; give a fairseq checkpoint")
+    with naming(path):
+        try:
+            if zipfile.is_zipfile(path):
+                with zipfile.ZipFile(path) as archive:
+                    damaged = archive.testzip()  # PyTorch compares no checksums
+                if damaged is not None:
+                    raise DataError(f"damaged at {damaged}; use another checkpoint")
+            state: dict[str, Any] = read()
+            _check(state)
+        except (DataError, OSError, MemoryError):
+            raise
+        except Exception as error:  # garbage can raise anything
+            raise DataError(
+                f"PyTorch cannot load it ({type(error).__name__}); it is damaged, or not a "
+                "checkpoint; give a fairseq checkpoint"
+            ) from error
     return state
+
+
+def _check(state: Any) -> None:
+    """Raise `DataError` if this is no checkpoint, or one that cannot be used."""
+    if not _has_history(state):
+        raise DataError("holds no model with its history; give a fairseq checkpoint")
+    check_options(state)
+    for name, tensor in state["model"].items():
+        if not isinstance(tensor, Tensor):
+            raise DataError(f"{name} is {type(tensor).__name__}, not numbers; use another one")
+        if tensor.is_floating_point() and tensor.isnan().any():
+            raise DataError(f"{name} holds numbers that are NaN; use another checkpoint")
 
 
 def _has_history(state: Any) -> bool:
@@ -150,19 +166,14 @@ def keep_checkpoints_whole() -> None:
     @functools.wraps(resume)
     def resume_whole(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
         if cfg.restore_file != LAST or trainer.checkpoint_suffix:
-            return resume(cfg, trainer, **kwargs)
+            with _naming_resumed(cfg.restore_file):
+                return resume(cfg, trainer, **kwargs)
         if trainer.data_parallel_rank == 0:
             _remove_leftovers(Path(cfg.save_dir))
         checkpoint_utils.load_checkpoint_to_cpu = load_newest
         try:
-            found = resume(cfg, trainer, **kwargs)
-        except ValueError as error:
-            if "parameter group" not in str(error):  # PyTorch's words for another optimizer state
-                raise
-            raise DataError(
-                f"{Path(cfg.save_dir) / LAST}: was saved by the training of another model; choose "
-                "another --save-dir, or start from that model with --finetune-from-model"
-            ) from error
+            with _naming_resumed(Path(cfg.save_dir) / LAST):
+                found = resume(cfg, trainer, **kwargs)
         finally:
             checkpoint_utils.load_checkpoint_to_cpu = load_whole
         _restore_patience(None if cfg.reset_optimizer or cfg.reset_meters else found[0])
@@ -173,6 +184,32 @@ def keep_checkpoints_whole() -> None:
     checkpoint_utils.torch_persistent_save = persist_whole
     checkpoint_utils.load_checkpoint_to_cpu = load_whole
     checkpoint_utils.load_checkpoint = resume_whole
+
+
+@contextmanager
+def _naming_resumed(path: Path | str) -> Iterator[None]:
+    """Turn fairseq's errors about the checkpoint of another training into one line.
+
+    Args:
+        path: the checkpoint; some of fairseq's errors name it themselves.
+    """
+    try:
+        yield
+    except Exception as error:
+        text = str(error)
+        if found := re.match("Cannot load model parameters from checkpoint (.*); please", text):
+            remedy = "; choose another --save-dir" if Path(found[1]).name == LAST else ""
+            raise DataError(f"{found[1]}: {explain(error.__context__ or error)}{remedy}") from error
+        if "parameter group" in text:  # PyTorch's words for another optimizer state
+            reason = "by the training of another model"
+        elif found := re.match("(Criterion|Optimizer) does not match", text):
+            reason = f"with another {found[1].lower()}"
+        else:
+            raise
+        raise DataError(
+            f"{path}: was saved {reason}; choose another --save-dir, or start from that model with "
+            "--finetune-from-model"
+        ) from error
 
 
 def _store_patience(state: Any) -> None:

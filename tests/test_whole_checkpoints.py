@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 import syncattn_fairseq.plugin  # noqa: F401  (fairseq's functions are replaced)
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.checkpoints import average_checkpoints
 from syncattn_fairseq.whole_checkpoints import newest_intact
 
 
@@ -65,6 +66,23 @@ def test_every_error_of_loading_names_the_file(tmp_path: Path, damage: str) -> N
     assert "\n" not in str(error.value)
     with pytest.raises(DataError, match=r"model\.pt: "):  # as fairseq-generate does
         checkpoint_utils.load_model_ensemble([str(path)])
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (torch.tensor([1, float("nan")]), "weight holds numbers that are NaN"),
+        (torch.tensor([1, float("nan")], dtype=torch.float16), "weight holds numbers that are NaN"),
+        ([1.0], "weight is list, not numbers"),
+    ],
+)
+def test_weights_are_numbers(tmp_path: Path, weight: Any, message: str) -> None:
+    path = save(tmp_path / "model.pt", 1, model={"weight": weight})
+    with pytest.raises(DataError, match=f"^{path}: {message}; use another"):
+        checkpoint_utils.load_checkpoint_to_cpu(str(path))
+    with pytest.raises(DataError, match=f"^{path}: {message}; use another"):
+        average_checkpoints([path], tmp_path / "mean.pt")
+    assert [*tmp_path.iterdir()] == [path]
 
 
 class Malice:
@@ -269,3 +287,46 @@ def test_a_checkpoint_is_written_whole_and_the_same_every_time(tmp_path: Path) -
     assert len(list(tmp_path.iterdir())) == 2
     with pytest.raises((DataError, OSError), match="/dev/full"):
         checkpoint_utils.torch_persistent_save({"weight": torch.ones(99999)}, "/dev/full")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (AssertionError("Criterion does not match; please reset"), "saved with another criterion"),
+        (AssertionError("Optimizer does not match; please reset"), "saved with another optimizer"),
+    ],
+)
+def test_another_training_is_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    path = save(tmp_path / "checkpoint_last.pt", 1)
+
+    def load(*args: Any, **kwargs: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Trainer, "load_checkpoint", load)
+    for restored in ("checkpoint_last.pt", str(path)):
+        with pytest.raises(DataError, match=f"^{path}: was {message}; choose another --save-dir"):
+            resume(tmp_path, restore_file=restored)
+
+
+@pytest.mark.parametrize("name", ["checkpoint_last.pt", "other.pt"])
+def test_weights_of_another_model_are_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = save(tmp_path / name, 1)
+
+    def load(*args: Any, **kwargs: Any) -> None:
+        try:
+            torch.nn.Linear(3, 4).load_state_dict(torch.nn.Linear(2, 4).state_dict())
+        except RuntimeError:
+            raise Exception(  # noqa: B904, TRY002  (as fairseq does)
+                f"Cannot load model parameters from checkpoint {path}; please ensure that the "
+                "architectures match."
+            )
+
+    monkeypatch.setattr(Trainer, "load_checkpoint", load)
+    with pytest.raises(DataError, match=f"^{path}: is another model: weight is ") as error:
+        resume(tmp_path, restore_file=name)
+    last = name == "checkpoint_last.pt"
+    assert str(error.value).endswith("; choose another --save-dir" if last else "here")

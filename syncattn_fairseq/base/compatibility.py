@@ -8,6 +8,8 @@ import logging
 import sys
 from typing import Any
 
+from .literals import evaluate
+
 FAIRSEQ = "fairseq-fixed==0.12.3.1"
 
 
@@ -29,6 +31,16 @@ def require_fairseq() -> None:
             f"the installed fairseq does not work on Python {version} "
             f"({type(error).__name__}: {error}); install {FAIRSEQ} instead"
         ) from error
+
+
+def run_no_options() -> None:
+    """Let fairseq evaluate its options as literals; it would run any code in them.
+
+    Some options are read with ``eval``, and they may come from a checkpoint.
+    """
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] == "fairseq":
+            vars(module)["eval"] = evaluate
 
 
 def avoid_encoder_kernel() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -32,13 +33,15 @@ def _no_search(model: Any) -> None:
 def stop_at_infinite_losses() -> None:
     """Make fairseq stop when losses or gradients are not finite.
 
-    It then saves only its ``crash.pt``, which holds the parameters from before the update.
+    It then saves only its ``crash.pt``, which holds the parameters from before the update. After an
+    error in the input, it saves nothing.
     """
     from fairseq import checkpoint_utils, trainer
     from fairseq.logging import metrics
 
     step = trainer.Trainer.train_step
     save = checkpoint_utils.save_checkpoint
+    save_crash = trainer.Trainer.save_checkpoint
 
     @functools.wraps(step)
     def train_step(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -52,6 +55,11 @@ def stop_at_infinite_losses() -> None:
             raise DataError(_diagnosis(logs, update, cause)) from None
         finally:
             hook.remove()
+
+    @functools.wraps(save_crash)
+    def save_unless_refused(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(sys.exc_info()[1], DataError):  # the one that ends the training
+            return save_crash(self, *args, **kwargs)
 
     @functools.wraps(save)
     def save_finite(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: float | None) -> Any:
@@ -67,6 +75,7 @@ def stop_at_infinite_losses() -> None:
 
     trainer.NanDetector = _no_search
     trainer.Trainer.train_step = train_step
+    trainer.Trainer.save_checkpoint = save_unless_refused
     checkpoint_utils.save_checkpoint = save_finite
 
 

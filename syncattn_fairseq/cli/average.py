@@ -18,7 +18,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("name the checkpoints, or give --last N and --dir")
     if bool(args.last) != bool(args.dir):
         parser.error("--last and --dir go together")
-    from ..checkpoints import (  # imports torch, which takes seconds
+    from .. import plugin  # noqa: F401  (knows the models' options; imports torch, which is slow)
+    from ..checkpoints import (
         average_checkpoints,
         find_last_checkpoints,
     )

@@ -23,6 +23,9 @@ from ..base.files import replacing
 from ..base.numbers import read_decimal, read_whole
 from ..data.words import SCHEMES
 
+#: Why a command that loads models has ``--user-dir``.
+OF_MODEL = "import it, since the model was trained with it; what only the model names is not"
+
 #: Modules that are not ours.
 OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
 
@@ -185,6 +188,18 @@ def add_subword_marks(parser: Any, default: str = "detected in the text") -> Non
         choices=SCHEMES,
         help="how subwords are marked: by a final @@, by an initial U+2581, or not at all "
         f"(default: {default})",
+    )
+
+
+def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the argument that names a plugin to import.
+
+    Args:
+        parser: of the command.
+        what: says why.
+    """
+    parser.add_argument(
+        "--user-dir", type=Path, metavar="DIR", help=f"a plugin of your own: {what}"
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
-from .common import command, new_parser, positive
+from .common import OF_MODEL, add_user_dir, command, new_parser, positive
 
 if TYPE_CHECKING:
     from ..inference.model import Model
@@ -88,7 +88,9 @@ def load_model(args: argparse.Namespace) -> Model:
 
     if not args.path:
         raise DataError("give the model, --path CHECKPOINT")
-    return syncattn_fairseq.load(args.path, args.data_bin, args.subwords, args.source_parser)
+    return syncattn_fairseq.load(
+        args.path, args.data_bin, args.subwords, args.source_parser, user_dir=args.user_dir
+    )
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -111,6 +113,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="parser for models that read parses, such as stanza:en",
     )
+    add_user_dir(parser, OF_MODEL)
 
 
 def _parser() -> argparse.ArgumentParser:

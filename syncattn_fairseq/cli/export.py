@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .common import command, new_parser
+from .common import OF_MODEL, add_user_dir, command, new_parser
 
 
 @command
@@ -17,7 +17,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..export import export
 
     said = export(
-        args.path, args.data_bin, args.format, args.output, args.quantization, args.subwords
+        args.path,
+        args.data_bin,
+        args.format,
+        args.output,
+        args.quantization,
+        args.subwords,
+        args.user_dir,
     )
     print(f"{args.output}: {said}; its README.md says how to use it")
 
@@ -56,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the subword model, of sentencepiece or subword-nmt, to copy as well; two if source "
         "and target have their own",
     )
+    add_user_dir(parser, OF_MODEL)
     return parser
 
 

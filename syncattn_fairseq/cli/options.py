@@ -6,10 +6,9 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from ..base.user_dir import import_user_dir
-from .common import command, new_parser
+from .common import add_user_dir, command, new_parser
 
 
 @command
@@ -37,12 +36,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ARCH",
         help="show the options and defaults of this architecture (default: list them all)",
     )
-    parser.add_argument(
-        "--user-dir",
-        type=Path,
-        metavar="DIR",
-        help="a plugin of your own: show its kinds of heads and losses, too",
-    )
+    add_user_dir(parser, "show its kinds of heads and losses, too")
     return parser
 
 

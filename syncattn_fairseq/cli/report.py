@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from .common import command, new_parser, positive
+from .common import OF_MODEL, add_user_dir, command, new_parser, positive
 from .score import add_arguments, measures, quieten, read_input
 
 if TYPE_CHECKING:
@@ -78,7 +78,11 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
         if name not in systems:
             raise DataError(f"--attention {name}: no --system has that name")
         models[systems.index(name)] = syncattn_fairseq.load(
-            path, args.data_bin, args.subword_model, args.source_parser
+            path,
+            args.data_bin,
+            args.subword_model,
+            args.source_parser,
+            user_dir=args.user_dir,
         )
     return models
 
@@ -129,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="parser for models that read parses, such as stanza:en",
     )
+    add_user_dir(parser, OF_MODEL)
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE.html", help="the page to write"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from .common import command, new_parser, number, positive
+from .common import OF_MODEL, add_user_dir, command, new_parser, number, positive
 
 if TYPE_CHECKING:
     from ..inference import Model
@@ -29,7 +29,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..base.files import read_lines
     from ..inference import load
 
-    model = load(args.path, args.data_bin, args.subwords, args.source_parser, args.device)
+    model = load(
+        args.path, args.data_bin, args.subwords, args.source_parser, args.device, args.user_dir
+    )
     model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     lines = iter(tqdm(read_lines(args.input), unit=" sentences", disable=None))
@@ -104,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         help="as in fairseq-generate: above 1, longer translations are preferred (1)",
     )
     parser.add_argument("--device", help="cpu or cuda (a GPU if there is one)")
+    add_user_dir(parser, OF_MODEL)
     more = parser.add_mutually_exclusive_group()
     more.add_argument(
         "--parses",

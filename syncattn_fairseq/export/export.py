@@ -12,6 +12,7 @@ from ..data.schemes import store_schemes
 from ..inference.exported import About
 from ..inference.subwords import languages_file
 from .check import compare, load_sample, scores
+from .check_subwords import check_subwords
 from .ctranslate2_format import CTranslate2Format
 from .fairseq_format import FairseqFormat
 from .format import Format
@@ -32,6 +33,7 @@ def export(
     output: str | Path,
     quantization: str | None = None,
     subwords: Sequence[str | Path] | None = None,
+    user_dir: str | Path | None = None,
 ) -> str:
     """Write a model for another program, and check that it gives sentences the same scores.
 
@@ -42,6 +44,7 @@ def export(
         output: folder to make; it appears when everything is done and checked.
         quantization: type of the stored weights; None: float32.
         subwords: the subword model, which is copied too; two if source and target have their own.
+        user_dir: the folder of your own plugin, if the model was trained with one.
 
     Returns:
         The result of the check, in words.
@@ -57,9 +60,10 @@ def export(
     if quantization is not None and quantization not in kind.quantizations:
         known = ", ".join(kind.quantizations) or "none"
         raise DataError(f"--quantization {quantization}: --format {format} has {known}")
-    plain = load_plain(path, data, subwords)
+    plain = load_plain(path, data, subwords, user_dir)
     kind.refuse(plain)
     sample = load_sample(plain.task, plain.model.max_positions())
+    check_subwords(plain, sample)
     with making(output) as folder:
         kind.write(plain, folder, quantization)
         expected = scores(plain.original, sample.net_input, sample.target)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..inference.checkpoint import Ensemble
-from ..inference.subwords import find_subwords, subword_paths
+from ..inference.subwords import Cutter, find_subwords, open_cutters, subword_paths
 from .fold import alignment_layer, fold, plain_options, refuse
 
 
@@ -33,6 +33,7 @@ class Plain:
             dimensions of the source embedding; None if the model reads no labels.
         alignment_layer: decoder layer, from 1, whose cross-attention aligns.
         subwords: the subword models of source and target; None if there are none.
+        cutters: these, opened.
         history: the training's history, as fairseq keeps it.
     """
 
@@ -46,6 +47,7 @@ class Plain:
     labels: Tensor | None
     alignment_layer: int
     subwords: tuple[Path, Path] | None
+    cutters: tuple[Cutter, Cutter] | None
     history: list[dict[str, Any]]
 
     @property
@@ -75,18 +77,25 @@ class Plain:
         raise DataError(f"{self.name}: cannot be exported: {reason}")
 
 
-def load_plain(path: str | Path, data: str | Path, subwords: Sequence[str | Path] | None) -> Plain:
+def load_plain(
+    path: str | Path,
+    data: str | Path,
+    subwords: Sequence[str | Path] | None,
+    user_dir: str | Path | None = None,
+) -> Plain:
     """Load a checkpoint and fold it.
 
     Args:
         path: the checkpoint.
         data: folder of the binarised corpus, with its dictionaries.
         subwords: as for :func:`..inference.load`.
+        user_dir: as for :func:`..inference.load`.
 
     Raises:
-        DataError: the file is not a checkpoint, or no plain Transformer computes what it does.
+        DataError: the file is not a checkpoint, no plain Transformer computes what it does, or the
+            subword model is none, or marks subwords in another way.
     """
-    ensemble = Ensemble(str(path), data)
+    ensemble = Ensemble(str(path), data, user_dir=user_dir)
     if len(ensemble.models) > 1:
         raise DataError(
             f"{path}: this is an ensemble; export its models one by one, or their average"
@@ -108,5 +117,13 @@ def load_plain(path: str | Path, data: str | Path, subwords: Sequence[str | Path
         labels=None if embedding is None else embedding.weight.detach().float(),
         alignment_layer=alignment_layer(model),
         subwords=found,
+        cutters=None if found is None else _open(ensemble, found),
         history=ensemble.history,
     )
+
+
+def _open(ensemble: Ensemble, subwords: tuple[Path, Path]) -> tuple[Cutter, Cutter]:
+    task = ensemble.task
+    vocabularies = task.source_dictionary.symbols, task.target_dictionary.symbols
+    languages = ensemble.source, ensemble.target
+    return open_cutters(subwords, (), languages, vocabularies, task.schemes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -15,11 +14,14 @@ import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.data import LanguagePairDataset, data_utils
 from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models import FairseqEncoderDecoderModel
 from omegaconf import OmegaConf
 from torch import Tensor
 
 from ..base.errors import DataError
 from ..base.user_dir import import_user_dir
+from ..building import build, naming_checkpoint
+from ..checkpoint_options import list_options
 from ..data.dataset import SyntaxPairDataset
 from ..tasks.forced import Forced
 from ..tasks.translation_with_syntax import (
@@ -28,7 +30,8 @@ from ..tasks.translation_with_syntax import (
 )
 from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .model import Model
-from .subwords import Cutter
+from .subwords import Cutter, is_plain_name
+from .trial import try_model
 
 T = TypeVar("T")
 
@@ -238,22 +241,30 @@ class Ensemble:
         data: folder with the dictionaries; None: the checkpoint's folder, or the one used in
             training.
         source_parser: the source's parser, see :func:`..parsing.registry.open_parser`.
+        user_dir: folder of the plugin that they were trained with; nothing else is imported.
 
     Raises:
         DataError: a file is not a translation model's checkpoint, or the dictionaries are missing.
     """
 
     def __init__(
-        self, paths: str, data: str | Path | None = None, source_parser: str | None = None
+        self,
+        paths: str,
+        data: str | Path | None = None,
+        source_parser: str | None = None,
+        user_dir: str | Path | None = None,
     ) -> None:
+        if user_dir is not None:
+            import_user_dir(Path(user_dir))
         for room in ("tasks", "data"):  # they log the size of everything they load
             logging.getLogger(f"fairseq.{room}").setLevel(logging.WARNING)
         self.name = paths
         self.paths = [Path(path) for path in utils.split_paths(paths)]
         states = [_load(path) for path in self.paths]
-        for path, state in zip(self.paths, states, strict=True):
-            _import_plugin(path, _options(state["cfg"]["common"]).get("user_dir"))
-        trained = _options(states[0]["cfg"]["task"])
+        if user_dir is None:
+            for path, state in zip(self.paths, states, strict=True):
+                _require_plugin(path, _section(path, state, "common").get("user_dir"))
+        trained = _task_options(self.paths[0], states[0])
         self.data = self._find_data(data, trained)
         self.task = self._make_task(trained)
         self.models = [
@@ -265,7 +276,7 @@ class Ensemble:
             self.task.cfg.source_parser = source_parser
             self.task.input_parses  # noqa: B018  (opens the parser, or fails at once)
         #: The first model's training options.
-        self.options = states[0]["cfg"]["model"]
+        self.options = _model_options(self.paths[0], states[0])
         #: That training's history, as fairseq keeps it.
         self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
 
@@ -290,7 +301,7 @@ class Ensemble:
         cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
         cfg.data, cfg.source_lang, cfg.target_lang = str(self.data), self.source, self.target
         for option in ("left_pad_source", "left_pad_target"):
-            if option in trained:
+            if trained.get(option) is not None:
                 cfg[option] = trained[option]
         cfg.missing_parses = "ignore"  # the parser may fail on some sentences
         # fairseq would otherwise take these from the command's other options.
@@ -299,17 +310,14 @@ class Ensemble:
         return TranslationWithSyntaxTask.setup_task(cfg)
 
     def _make_model(self, path: Path, state: dict[str, Any]) -> Any:
-        options = _with_parsers(state["cfg"]["model"])
-        try:
-            model = self.task.build_model(options)
-            model.load_state_dict(state["model"], strict=True, model_cfg=options)
-        except RuntimeError as error:
-            raise DataError(
-                f"{path}: does not fit the dictionaries in {self.data}, or is from another version "
-                f"({str(error).splitlines()[-1].strip()})"
-            ) from None
-        except ValueError as error:
-            raise DataError(f"{path}: {error}") from None
+        options = _with_parsers(_model_options(path, state))
+        for side in ("encoder", "decoder"):  # the checkpoint has the embeddings
+            setattr(options, f"{side}_embed_path", None)
+        with naming_checkpoint(path):
+            model = build(self.task, options, state["model"])
+            if not isinstance(model, FairseqEncoderDecoderModel):
+                raise DataError("is no translation model")
+            try_model(self.task, model)
         return model
 
 
@@ -331,39 +339,54 @@ def find_device(name: str | None) -> torch.device:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    try:
-        state: dict[str, Any] = checkpoint_utils.load_checkpoint_to_cpu(str(path))
-    except (pickle.UnpicklingError, RuntimeError, KeyError, AttributeError, EOFError) as error:
-        raise DataError(
-            f"{path}: fairseq cannot load it ({type(error).__name__}); give a fairseq checkpoint"
-        ) from error
-    if not (isinstance(state, dict) and "model" in state and state.get("cfg")):
+    state: dict[str, Any] = checkpoint_utils.load_checkpoint_to_cpu(str(path))
+    if not state.get("cfg"):
         raise DataError(f"{path}: contains no fairseq model")
     return state
 
 
-def _import_plugin(path: Path, user_dir: str | None) -> None:
-    """Import the user's own plugin that a checkpoint was trained with, unless it is imported.
+def _section(path: Path, state: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return one group of a checkpoint's options."""
+    with naming_checkpoint(path):
+        return list_options(list_options(state["cfg"]).get(name))
 
-    Without it, its options would be ignored, and the model would lack its heads.
+
+def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
+    """Return what training said about its data."""
+    found = _section(path, state, "task")
+    sound: dict[str, Callable[[Any], bool]] = {
+        "data": lambda value: isinstance(value, str),
+        "source_lang": is_plain_name,
+        "target_lang": is_plain_name,
+        "left_pad_source": lambda value: isinstance(value, bool),
+        "left_pad_target": lambda value: isinstance(value, bool),
+    }
+    for option, is_sound in sound.items():
+        value = found.get(option)
+        if value is not None and not is_sound(value):
+            raise DataError(f"{path}: its option {option} is {str(value)[:60]!r}")
+    return found
+
+
+def _model_options(path: Path, state: dict[str, Any]) -> Namespace:
+    found = _section(path, state, "model")
+    return Namespace(**{"_name": found.get("arch"), **found})
+
+
+def _require_plugin(path: Path, user_dir: Any) -> None:
+    """Check that the user's own plugin that a checkpoint was trained with is imported.
+
+    It is not imported here: the file may come from anyone, and names what it likes. Without the
+    plugin, its options would be ignored, and the model would lack its heads.
     """
-    if not user_dir or Path(user_dir).name in sys.modules:  # as this package itself
-        return
-    try:
-        import_user_dir(Path(user_dir))
-    except DataError as error:
+    if user_dir and Path(str(user_dir)).name not in sys.modules:  # as this package itself
         raise DataError(
-            f"{path}: was trained with a plugin that cannot be imported ({error}); run this in the "
-            "folder of the training, or import the plugin first"
-        ) from None
+            f"{path}: was trained with the plugin {str(user_dir)[:200]!r}, which is imported only "
+            "if you name it: --user-dir FOLDER (in Python: user_dir=FOLDER)"
+        )
 
 
-def _options(cfg: Any) -> dict[str, Any]:
-    """Return options by name; fairseq stores some as a namespace, some as a config."""
-    return dict(cfg) if OmegaConf.is_config(cfg) or isinstance(cfg, dict) else vars(cfg)
-
-
-def _with_parsers(options: Any) -> Any:
+def _with_parsers(options: Namespace) -> Namespace:
     """Restore the parser heads of an exported model.
 
     Exports name these heads in their options, which fairseq's own Transformer ignores.
@@ -372,13 +395,13 @@ def _with_parsers(options: Any) -> Any:
         options: a checkpoint's options.
 
     Returns:
-        For an export, the options of a syntax Transformer with ordinary heads; else ``options``.
+        For an export, the options of a syntax Transformer with ordinary heads; else the same.
     """
-    found = _options(options)
-    if found.get("arch") != "transformer" or "alignment_layer" not in found:
-        return options
-    found |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
-    return Namespace(**found | {"encoder_parser": "dot", "decoder_parser": "dot"})
+    found = dict(vars(options))
+    if found.get("arch") == "transformer" and "alignment_layer" in found:
+        found |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
+        found |= {"encoder_parser": "dot", "decoder_parser": "dot"}
+    return Namespace(**found)
 
 
 def _unread(

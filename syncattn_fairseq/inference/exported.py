@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import DataError
+from ..base.files import hash_file
 from ..data.schemes import stored_schemes
 from .analysis import Alignment, Sentence, Translation
 from .model import Model
-from .subwords import Cutter, open_cutters
+from .subwords import Cutter, is_plain_name, open_cutters
 
 #: Separates a subword from its dependency label.
 FACTOR = "￨"
 
-_ABOUT = "syncattn.json"
+ABOUT = "syncattn.json"
 _LONGEST_TARGET = 200  # as fairseq's --max-len-b
 
 
@@ -34,6 +35,7 @@ class About:
         labels: whether the source carries dependency labels.
         alignment_layer: decoder layer, from 1, whose attention aligns.
         longest_source: the most subwords that a source may have.
+        files: the SHA-256 of each file; empty in exports of earlier versions.
     """
 
     format: str
@@ -42,24 +44,49 @@ class About:
     labels: bool
     alignment_layer: int
     longest_source: int
+    files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write the description into a folder."""
-        (folder / _ABOUT).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        """Write the description into a folder that has all its other files."""
+        files = {path.name: hash_file(path) for path in sorted(folder.iterdir())}
+        text = json.dumps(asdict(replace(self, files=files)), indent=2)
+        (folder / ABOUT).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> About:
-        """Read the description from a folder.
+        """Read the description from a folder, and check that the files are those described.
 
         Raises:
-            DataError: the folder was not made by ``syncattn-export``.
+            DataError: the folder was not made by ``syncattn-export``, or is damaged.
         """
+        path = folder / ABOUT
         try:
-            return cls(**json.loads((folder / _ABOUT).read_text(encoding="utf-8")))
-        except (FileNotFoundError, ValueError, TypeError):
+            found = json.loads(path.read_text(encoding="utf-8"))
+            about = cls(**found)
+        except FileNotFoundError:
             raise DataError(
-                f"{folder}: no {_ABOUT}; export the model with syncattn-export"
+                f"{folder}: no {ABOUT}; export the model with syncattn-export"
             ) from None
+        except (ValueError, TypeError, RecursionError):
+            about = None
+        if about is None or not about._is_sound():
+            raise DataError(f"{path}: damaged; export the model again")
+        for name, digest in about.files.items():
+            if not (folder / name).is_file() or hash_file(folder / name) != digest:
+                raise DataError(f"{folder / name}: damaged or missing; export the model again")
+        return about
+
+    def _is_sound(self) -> bool:
+        """Return whether everything has its type, and no name leads elsewhere."""
+        numbers, names = (self.alignment_layer, self.longest_source), (self.source, self.target)
+        return (
+            isinstance(self.format, str)
+            and all(map(is_plain_name, names))
+            and type(self.labels) is bool
+            and all(type(number) is int and number > 0 for number in numbers)
+            and isinstance(self.files, dict)
+            and all(map(is_plain_name, self.files))
+        )
 
 
 class CTranslate2Model(Model):
@@ -101,8 +128,9 @@ class CTranslate2Model(Model):
         try:
             self.translator = load_ctranslate2().Translator(str(folder), device=device)
         except (ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
             raise DataError(
-                f"{folder}: CTranslate2 cannot run it on {device} ({error}); "
+                f"{folder}: CTranslate2 cannot run it on {device} ({reason}); "
                 "give cpu, or cuda for a GPU"
             ) from None
 
@@ -221,11 +249,16 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
     """Read the vocabulary that CTranslate2 keeps with a model, without dependency labels.
 
     Raises:
-        DataError: the file is missing.
+        DataError: the file is missing or damaged.
     """
     for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
         if (folder / name).is_file():
-            words: list[str] = json.loads((folder / name).read_text(encoding="utf-8"))
+            try:
+                words = json.loads((folder / name).read_text(encoding="utf-8"))
+            except (ValueError, RecursionError):
+                words = None
+            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+                raise DataError(f"{folder / name}: damaged; export the model again")
             return words
     raise DataError(f"{folder}: no {side} vocabulary; export the model again")
 

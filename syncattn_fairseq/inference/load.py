@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
+from .exported import ABOUT, About, load_exported
 from .model import Model
 from .subwords import open_cutters
 
@@ -16,6 +17,7 @@ def load(
     subwords: str | Path | Sequence[str | Path] | None = None,
     source_parser: str | None = None,
     device: str | None = None,
+    user_dir: str | Path | None = None,
 ) -> Model:
     """Load a model for use from Python.
 
@@ -39,6 +41,8 @@ def load(
         source_parser: the source's parser, such as ``stanza:en``, for models that read its parse;
             see :func:`..parsing.registry.open_parser`.
         device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.
+        user_dir: the folder of your own plugin, if the model was trained with one. It is imported;
+            nothing that only the checkpoint names is.
 
     Raises:
         DataError: something is missing or wrong.
@@ -46,19 +50,19 @@ def load(
     """
     where = Path(path)
     if (where / "model.bin").is_file():
-        from .exported import load_exported
-
         return load_exported(where, subwords, source_parser, device)
     if where.is_dir():
         if not (where / "model.pt").is_file():
             raise DataError(f"{where}: not a model; give a checkpoint or the folder of an export")
         path = where / "model.pt"
+        if (where / ABOUT).is_file():
+            About.read(where)  # checks the files
 
     from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)
     from .checkpoint import CheckpointModel, Ensemble, find_device
 
     found = find_device(device)
-    ensemble = Ensemble(str(path), data, source_parser)
+    ensemble = Ensemble(str(path), data, source_parser, user_dir)
     cutters = open_cutters(
         subwords,
         [ensemble.paths[0].parent, ensemble.data],

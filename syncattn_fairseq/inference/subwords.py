@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
+from ..base.files import read_lines
 from ..data.pieces import apply_pieces, open_pieces
 from ..data.words import detect_scheme
+
+_REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
 
 
 class Cutter(ABC):
@@ -68,7 +73,7 @@ class Codes(Cutter):
         path: the codes.
 
     Raises:
-        DataError: subword-nmt is not installed.
+        DataError: subword-nmt is not installed, or these are not its codes.
     """
 
     scheme = "subword_nmt"
@@ -80,8 +85,20 @@ class Codes(Cutter):
             raise DataError(
                 f"{path}: these codes need subword-nmt; pip install 'syncattn-fairseq[subword-nmt]'"
             ) from None
-        with path.open(encoding="utf-8") as file:
-            self.bpe = BPE(file)
+        lines = [*read_lines(path)]
+        while lines and not lines[-1]:
+            lines.pop()
+        version = bool(lines) and lines[0].startswith("#version:")
+        if len(lines) == version:
+            raise DataError(f"{path}: no subwords to join; {_REMEDY}")
+        for number, line in enumerate(lines[version:], 1 + version):
+            if len(line.strip("\r ").split(" ")) != 2:  # subword-nmt would end the program
+                raise DataError(f"{path}:{number}: expected two subwords to join; {_REMEDY}")
+        try:
+            self.bpe = BPE(io.StringIO("\n".join(lines)))
+            self.cut(["word"])
+        except (ValueError, NotImplementedError):
+            raise DataError(f"{path}:1: no version that subword-nmt knows; {_REMEDY}") from None
 
     def cut(self, words: Sequence[str]) -> list[str]:
         """Return the subwords."""
@@ -98,6 +115,11 @@ def open_cutter(path: Path) -> Cutter:
     with path.open("rb") as file:
         # Protocol buffers begin with a line feed, the tag of their first field; codes are text.
         return Pieces(path) if file.read(1) == b"\n" else Codes(path)
+
+
+def is_plain_name(name: object) -> bool:
+    """Return whether what a file names, such as a language, can be a part of a file's name."""
+    return isinstance(name, str) and re.fullmatch(r"[\w.+-]+", name) is not None
 
 
 def languages_file(language: str) -> str:

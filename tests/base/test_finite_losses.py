@@ -30,6 +30,9 @@ class Trainer:
     def get_num_updates(self) -> int:
         return 7
 
+    def save_checkpoint(self, filename: str) -> None:
+        self.saved = filename
+
     def train_step(self, samples: list[dict[str, Any]], fails: str = "") -> int:
         for sample in samples:
             self.criterion(sample)
@@ -48,6 +51,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     found: list[Any] = []
     monkeypatch.setattr(fairseq_trainer, "Trainer", Trainer)
     monkeypatch.setattr(Trainer, "train_step", Trainer.train_step)
+    monkeypatch.setattr(Trainer, "save_checkpoint", Trainer.save_checkpoint)
     monkeypatch.setattr(fairseq_trainer, "NanDetector", None)
     monkeypatch.setattr(checkpoint_utils, "save_checkpoint", lambda *args: found.append(args[-1]))
     stop_at_infinite_losses()
@@ -116,3 +120,16 @@ def test_without_validation_the_training_loss_counts(saved: list[Any]) -> None:
     metrics.log_scalar("loss", INF)
     with pytest.raises(DataError, match="train loss is inf after update 7: "):
         checkpoint_utils.save_checkpoint(cfg, Trainer(), None, None)
+
+
+@pytest.mark.usefixtures("saved")
+@pytest.mark.parametrize(("error", "saves"), [(DataError, False), (ValueError, True)])
+def test_an_error_in_the_input_leaves_no_crash_behind(error: type[Exception], saves: bool) -> None:
+    trainer = Trainer()
+    try:
+        raise error("the batches hold no parses")
+    except error:
+        trainer.save_checkpoint("crash.pt")  # as fairseq does
+    assert hasattr(trainer, "saved") == saves
+    trainer.save_checkpoint("checkpoint_last.pt")
+    assert trainer.saved == "checkpoint_last.pt"

@@ -102,10 +102,15 @@ def training(data: Path | str, save_dir: Path, arch: str, *options: object) -> l
 
 
 def train(
-    data: Path | str, save_dir: Path, arch: str, *options: object, fails: bool = False
+    data: Path | str,
+    save_dir: Path,
+    arch: str,
+    *options: object,
+    fails: bool = False,
+    cwd: Path | None = None,
 ) -> str:
     """Run ``fairseq-train``."""
-    return run("fairseq-train", *training(data, save_dir, arch, *options), fails=fails)
+    return run("fairseq-train", *training(data, save_dir, arch, *options), fails=fails, cwd=cwd)
 
 
 def logged(output: str, kind: str = "train_inner") -> list[dict[str, float]]:
@@ -118,7 +123,13 @@ def logged(output: str, kind: str = "train_inner") -> list[dict[str, float]]:
     ]
 
 
-def generate(data: Path, checkpoint: Path | str, *options: object, fails: bool = False) -> str:
+def generate(
+    data: Path,
+    checkpoint: Path | str,
+    *options: object,
+    fails: bool = False,
+    cwd: Path | None = None,
+) -> str:
     """Run ``fairseq-generate``."""
     return run(
         "fairseq-generate",
@@ -131,11 +142,17 @@ def generate(data: Path, checkpoint: Path | str, *options: object, fails: bool =
         "--max-len-b=20",
         *options,
         fails=fails,
+        cwd=cwd,
     )
 
 
 def interactive(
-    data: Path, checkpoint: Path | str, source: str, *options: object, fails: bool = False
+    data: Path,
+    checkpoint: Path | str,
+    source: str,
+    *options: object,
+    fails: bool = False,
+    cwd: Path | None = None,
 ) -> str:
     """Run ``fairseq-interactive`` on the lines of a text."""
     return run(
@@ -154,6 +171,7 @@ def interactive(
         *options,
         stdin=source,
         fails=fails,
+        cwd=cwd,
     )
 
 

@@ -18,6 +18,7 @@ import torch
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.folders import making
+from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.export import check, export
 from tests.checkpoints import Corpus, make_checkpoint
 
@@ -172,6 +173,102 @@ def test_a_device_that_is_not_there_is_refused(
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot run it on gpu "):
         syncattn_fairseq.load(folder, device="gpu")
+
+
+@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
+def test_every_file_of_an_export_has_a_checksum(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, format: str
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", format)
+    names = {path.name for path in folder.iterdir()} - {"README.md", "syncattn.json"}
+    model = "model.bin" if format == "ctranslate2" else "model.pt"
+    assert {model, "subwords.en", "subwords.de"} <= names
+    for name in names:
+        content = (folder / name).read_bytes()
+        flipped = bytearray(content)
+        flipped[len(content) // 2] ^= 1
+        (folder / name).write_bytes(flipped)
+        with pytest.raises(DataError, match=f"^{folder / name}: damaged or missing; export"):
+            syncattn_fairseq.load(folder, device="cpu")
+        (folder / name).unlink()
+        with pytest.raises(DataError):
+            syncattn_fairseq.load(folder, device="cpu")
+        (folder / name).write_bytes(content)
+    syncattn_fairseq.load(folder, device="cpu")
+
+
+def test_exports_of_earlier_versions_are_loaded(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    change(folder, files=None)
+    syncattn_fairseq.load(folder, device="cpu")
+
+
+def change(folder: Path, **values: Any) -> None:
+    """Change the description of an export; None: remove a value."""
+    about = json.loads((folder / "syncattn.json").read_text()) | values
+    about = {name: value for name, value in about.items() if value is not None}
+    (folder / "syncattn.json").write_text(json.dumps(about))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *({"source": source} for source in ("../en", 7, ["en"])),
+        *({"labels": 1}, {"alignment_layer": "1"}, {"alignment_layer": 0}),
+        *({"longest_source": 1.5}, {"format": 7}, {"target": None}, {"unknown": 1}),
+        *({"files": files} for files in (["x"], {"../x": "0"}, {"": "0"}, {"a\nb": "0"}, "x")),
+    ],
+)
+def test_a_damaged_description_is_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, values: dict[str, Any]
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
+    change(folder, **values)
+    with pytest.raises(DataError, match=f"^{folder / 'syncattn.json'}: damaged; export") as error:
+        syncattn_fairseq.load(folder, device="cpu")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 99999, b"[]", b"null", b"\xff", b'{"a": 1}'])
+def test_damaged_json_is_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, content: bytes
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    change(folder, files=None)  # or the checksums would tell
+    for name in ("shared_vocabulary.json", "syncattn.json"):
+        (folder / name).write_bytes(content)
+        if (name, content) == ("shared_vocabulary.json", b"[]"):
+            continue  # a list of words
+        with pytest.raises(DataError, match=f"^{folder / name}: damaged; export"):
+            syncattn_fairseq.load(folder, device="cpu")
+
+
+def test_another_subword_model_is_not_exported(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    other = tmp_path / "other"
+    text = small_corpus.folder / "words" / "train.en"
+    assert bpe.main(["learn", "--vocab-size=60", f"--model={other}", "--input", str(text)]) == 0
+    wrong = {
+        other.with_suffix(".model"): "splits 11 of 11 sentences of .* in another way",
+        _file(tmp_path / "bytes", bytes(range(255, 0, -1))): "not UTF-8",
+        _file(tmp_path / "piece", b"\n\x01\x02"): "not a sentencepiece model",
+        _file(tmp_path / "codes", b"h e\n"): "marks subwords as subword_nmt",
+        _file(tmp_path / "empty", b""): "no subwords to join",
+    }
+    for path, reason in wrong.items():
+        for subwords in ([path], [small_corpus.subwords, path]):
+            with pytest.raises(DataError, match=f"^{path}:.*{reason}") as error:
+                export(trained, small_corpus.data, "fairseq", tmp_path / "out", subwords=subwords)
+            assert "\n" not in str(error.value)
+            assert not (tmp_path / "out").exists()
+
+
+def _file(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
 
 
 def read_code(folder: Path) -> str:

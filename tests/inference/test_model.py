@@ -149,19 +149,52 @@ def test_impossible_sizes_are_refused(model: Any, name: str, value: Any) -> None
         setattr(model, name, before)
 
 
-def test_the_plugin_of_the_training_is_imported(
-    small_corpus: Corpus, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def own_plugin(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a plugin, where we are, and ``model.pt``, which was trained with it."""
     state = torch.load(path, weights_only=False)
     state["cfg"]["common"]["user_dir"] = "own_plugin_of_a_test"
     torch.save(state, tmp_path / "model.pt")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"model.pt: was trained with a plugin .* no such folder"):
-        syncattn_fairseq.load("model.pt", small_corpus.data, subwords=small_corpus.subwords)
     (tmp_path / "own_plugin_of_a_test").mkdir()
     (tmp_path / "own_plugin_of_a_test" / "__init__.py").touch()
-    syncattn_fairseq.load("model.pt", small_corpus.data, subwords=small_corpus.subwords)
-    assert "own_plugin_of_a_test" in sys.modules
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_plugin_is_imported_if_the_caller_names_it(
+    small_corpus: Corpus, own_plugin: Path
+) -> None:
+    options: dict[str, Any] = {"subwords": small_corpus.subwords, "device": "cpu"}
+    with pytest.raises(DataError, match=r"model.pt: .* plugin 'own_plugin_of_a_test', which"):
+        syncattn_fairseq.load("model.pt", small_corpus.data, **options)
+    assert "own_plugin_of_a_test" not in sys.modules
+    for missing in ("nowhere", Path("model.pt")):
+        with pytest.raises(DataError, match=f"^--user-dir {missing}: "):
+            syncattn_fairseq.load("model.pt", small_corpus.data, user_dir=missing, **options)
+    (own_plugin / "own_plugin_of_a_test").rename(own_plugin / "moved_plugin_of_a_test")
+    named = own_plugin / "moved_plugin_of_a_test"
+    syncattn_fairseq.load("model.pt", small_corpus.data, user_dir=named, **options)
+    assert "moved_plugin_of_a_test" in sys.modules
+    sys.modules["own_plugin_of_a_test"] = sys.modules.pop("moved_plugin_of_a_test")
+    try:  # as if a program had imported it itself
+        syncattn_fairseq.load("model.pt", small_corpus.data, **options)
+    finally:
+        del sys.modules["own_plugin_of_a_test"]
+
+
+def test_this_package_is_no_foreign_plugin(
+    small_corpus: Corpus, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = torch.load(path, weights_only=False)
+    state["cfg"]["common"]["user_dir"] = "nowhere/syncattn_fairseq"
+    torch.save(state, tmp_path / "model.pt")
+    other = tmp_path / "nowhere" / "syncattn_fairseq"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.chdir(tmp_path)
+    syncattn_fairseq.load(
+        "model.pt", small_corpus.data, subwords=small_corpus.subwords, device="cpu"
+    )
 
 
 def test_an_ensemble_agrees_with_itself(small_corpus: Corpus, path: Path, model: Any) -> None:

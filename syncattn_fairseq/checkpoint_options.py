@@ -1,0 +1,130 @@
+"""Check the options that a checkpoint brings along, before a model is built from them."""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from .base.errors import DataError
+from .base.literals import evaluate
+
+#: fairseq evaluates these options if they are strings.
+# fmt: off
+EVALUATED = {
+    "adafactor_eps", "adam_betas", "adamax_betas", "adaptive_input_cutoff",
+    "adaptive_softmax_cutoff", "character_filters", "conv_aggregator_layers", "conv_feature_layers",
+    "decoder_attention", "decoder_layers", "decoder_xformers_att_config", "downsample",
+    "encoder_attention", "encoder_layers", "encoder_xformers_att_config", "gated_attention",
+    "lamb_betas", "left_pad_source", "left_pad_target", "pipeline_balance",
+    "pipeline_decoder_balance", "pipeline_decoder_devices", "pipeline_devices",
+    "pipeline_encoder_balance", "pipeline_encoder_devices", "pretrained", "project_input",
+    "self_attention", "wer_args", "xformers_att_config",
+}
+# fmt: on
+
+_TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+}
+
+
+def list_options(options: Any) -> dict[str, Any]:
+    """Return options by name; fairseq stores some as a namespace, some as a config.
+
+    Raises:
+        DataError: they are neither.
+    """
+    options = _plain(options)
+    if not isinstance(options, dict):
+        raise DataError(f"its options are damaged, {type(options).__name__} in place of a table")
+    return options
+
+
+def check_options(state: Mapping[str, Any]) -> None:
+    """Check the options of a checkpoint: none is code, and those of the model have their types.
+
+    Raises:
+        DataError: an option is wrong.
+    """
+    for name in ("cfg", "args"):
+        for option, value in _walk(state.get(name), {}):
+            if option in EVALUATED and isinstance(value, str):
+                _check_literal(option, value)
+    if state.get("cfg"):
+        model = list_options(state["cfg"]).get("model")
+        if model is not None:
+            _check_types(list_options(model))
+
+
+def require_architecture(options: Any) -> None:
+    """Check that fairseq, this package or a plugin has the architecture of a model.
+
+    Raises:
+        DataError: it is unknown.
+    """
+    name = getattr(options, "_name", None) or getattr(options, "arch", None)
+    if name and not _is_known(name):
+        raise DataError(
+            f"no architecture {str(name)[:60]!r}; if it is from a plugin of yours, name the "
+            "plugin's folder: --user-dir"
+        )
+
+
+def _plain(options: Any) -> Any:
+    if OmegaConf.is_config(options):
+        return OmegaConf.to_container(options, enum_to_str=True)
+    return vars(options) if isinstance(options, Namespace) else options
+
+
+def _walk(options: Any, seen: dict[int, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield every option and its value, however deep it is."""
+    options = _plain(options)
+    if not isinstance(options, dict | list | tuple) or id(options) in seen:
+        return
+    seen[id(options)] = options  # kept, or another object could get its number
+    if isinstance(options, dict):
+        yield from options.items()
+    for value in options.values() if isinstance(options, dict) else options:
+        yield from _walk(value, seen)
+
+
+def _check_literal(option: str, value: str) -> None:
+    try:
+        evaluate(value)
+    except DataError as error:
+        raise DataError(f"its option {option}: {error}; do not use this file") from None
+
+
+def _check_types(options: dict[str, Any]) -> None:
+    """Check the options that a model declares; others may be there, too."""
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    name = options.get("_name") or options.get("arch")
+    if not _is_known(name):
+        return
+    parser = ArgumentParser(add_help=False, conflict_handler="resolve")
+    ARCH_MODEL_REGISTRY[name].add_args(parser)
+    for action in parser._actions:
+        if action.dest in options:
+            _check_type(action, options[action.dest])
+
+
+def _check_type(action: Action, value: Any) -> None:
+    if value is None or (isinstance(value, str) and value.startswith("${")):
+        return  # not set, or the value of another option
+    types, expected = _TYPES.get(bool if action.nargs == 0 else action.type, ((), ""))
+    if types and type(value) not in types:
+        raise DataError(f"its option {action.dest} is {str(value)[:60]!r}, not {expected}")
+    if action.choices and str(value) not in map(str, action.choices):
+        choices = ", ".join(map(str, action.choices))
+        raise DataError(f"its option {action.dest} is {str(value)[:60]!r}, not one of {choices}")
+
+
+def _is_known(architecture: Any) -> bool:
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    return isinstance(architecture, str) and architecture in ARCH_MODEL_REGISTRY

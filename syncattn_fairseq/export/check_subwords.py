@@ -1,0 +1,30 @@
+"""The check that the subword model to export is the one that the corpus was split with."""
+
+from __future__ import annotations
+
+from ..base.errors import DataError
+from ..data.words import join_subwords
+from .check import Sample
+from .plain import Plain
+
+
+def check_subwords(plain: Plain, sample: Sample) -> None:
+    """Split sentences of the binarised corpus again, and compare.
+
+    Sentences with unknown subwords are left out. A few others may differ: subword-nmt may have
+    split the corpus with a vocabulary of its own.
+
+    Raises:
+        DataError: most sentences are split in another way.
+    """
+    if plain.subwords is None or plain.cutters is None:
+        return
+    sides = sample.sources(plain.source_words), sample.targets(plain.target_words)
+    for path, cutter, rows in zip(plain.subwords, plain.cutters, sides, strict=True):
+        known = [row for row in rows if row and "<unk>" not in row]
+        same = sum(cutter.cut(join_subwords(row, cutter.scheme)) == row for row in known)
+        if 2 * same < len(known):
+            raise DataError(
+                f"{path}: splits {len(known) - same} of {len(known)} sentences of "
+                f"{plain.task.cfg.data} in another way; give the subword model of the training"
+            )

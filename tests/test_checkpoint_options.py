@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+import syncattn_fairseq.plugin  # noqa: F401  (registers the architectures)
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.checkpoint_options import check_options, list_options, require_architecture
+from tests.checkpoints import model_options
+
+CODE = "__import__('os').getpid()"
+
+
+def state(**options: Any) -> dict[str, Any]:
+    return {"cfg": {"model": Namespace(**vars(model_options("transformer_syncattn")) | options)}}
+
+
+def config(content: Any) -> Any:
+    return OmegaConf.create(content, flags={"allow_objects": True})
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        state(encoder_xformers_att_config=CODE),
+        state(adaptive_softmax_cutoff=CODE),
+        state(encoder={"xformers_att_config": CODE}),
+        state(unknown=[{"xformers_att_config": CODE}]),
+        {"cfg": config(state(decoder_xformers_att_config=CODE)["cfg"])},
+        {"cfg": config({"model": {"arch": "fconv", "encoder_layers": CODE}})},
+        {"cfg": {"optimizer": {"adam_betas": CODE}}},
+        {"args": Namespace(adam_betas=CODE)},
+        {"cfg": config({"model": {"character_filters": "${model.x}", "x": CODE}})},
+    ],
+)
+def test_code_is_found_wherever_it_is(state: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match=r"^its option \w+: .* as code; do not use this file$"):
+        check_options(state)
+
+
+def test_what_contains_itself_is_read_once() -> None:
+    loop: dict[str, Any] = {}
+    loop["loop"] = [loop, loop]
+    wide: list[Any] = []
+    for _ in range(60):
+        wide = [wide, wide]
+    check_options({"args": loop, "cfg": {"x": wide}})
+    loop["wer_args"] = CODE
+    with pytest.raises(DataError):
+        check_options({"args": {"before": wide, "last": loop}})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"dropout": 0, "encoder_layers_to_keep": "0,1", "pascal_layers": 1},
+        {"encoder_xformers_att_config": "{'name': 'favor'}", "adaptive_softmax_cutoff": "1,2"},
+        {"adaptive_softmax_cutoff": [1, 2], "decoder_output_dim": "16", "dropout": None},
+        {"encoder_ffn_embed_dim": "${model.decoder_layers}", "lr": object(), "command": CODE},
+    ],
+)
+def test_what_training_stores_is_right(options: dict[str, Any]) -> None:
+    check_options(state(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder_layers": 2.0}, "encoder_layers is '2.0', not a whole number"),
+        ({"encoder_layers": True}, "encoder_layers is 'True', not a whole number"),
+        ({"sync_layer": [1]}, r"sync_layer is '\[1\]', not a whole number"),
+        ({"dropout": "0.1"}, "dropout is '0.1', not a number"),
+        ({"share_all_embeddings": 1}, "share_all_embeddings is '1', not true or false"),
+        ({"activation_fn": "exp"}, "activation_fn is 'exp', not one of relu, gelu, "),
+        ({"encoder_parser": {}}, "encoder_parser is '{}', not one of "),
+        ({"dropout": "x" * 9999}, f"dropout is '{'x' * 60}', not a number"),
+    ],
+)
+def test_types_are_those_of_the_architecture(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=f"^its option {message}"):
+        check_options(state(**options))
+    other = {**state(**options)["cfg"]["model"].__dict__, "arch": "of a plugin", "_name": None}
+    check_options({"cfg": {"model": other}})  # what it takes is unknown
+
+
+@pytest.mark.parametrize("model", [[1], "x", 7])
+def test_options_are_a_table(model: Any) -> None:
+    with pytest.raises(DataError, match="^its options are damaged"):
+        check_options({"cfg": {"model": model}})
+    with pytest.raises(DataError, match="^its options are damaged"):
+        list_options(model)
+
+
+def test_unknown_architectures_are_refused() -> None:
+    require_architecture(Namespace(arch="transformer_dbsa"))
+    require_architecture(config({"_name": "lstm"}))
+    for arch in ("of a plugin", ["lstm"], 7):
+        with pytest.raises(DataError, match="^no architecture .* --user-dir"):
+            require_architecture(Namespace(arch=arch))
