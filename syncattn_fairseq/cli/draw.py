@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
 from .common import command, new_parser, positive
+from .files import Parser
 
 if TYPE_CHECKING:
     from ..inference.model import Model
@@ -91,7 +92,7 @@ def load_model(args: argparse.Namespace) -> Model:
     return syncattn_fairseq.load(args.path, args.data_bin, args.subwords, args.source_parser)
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: Parser) -> None:
     """Add the arguments that say which model to use."""
     parser.add_argument(
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
@@ -111,9 +112,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="parser for models that read parses, such as stanza:en",
     )
+    parser.name_files(files=["path", "subwords"])
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-draw",
         "Draw one sentence. Blue: predicted; orange: wrong, if there is gold to compare with.",
@@ -138,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE", help="picture: .svg, .png or .pdf"
     )
+    parser.name_files(outputs=["output"])
     return parser
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from .common import command, new_parser
+from .files import Parser
 
 
 @command
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"{args.output}: {said}; its README.md says how to use it")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-export",
         "Write a trained model as a plain Transformer that translates the same, for "
@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the subword model, of sentencepiece or subword-nmt, to copy as well; two if source "
         "and target have their own",
     )
+    parser.name_files(files=["path", "subwords"])
     return parser
 
 
