@@ -17,6 +17,7 @@ from ..base.errors import DataError
 from ..base.files import count_lines, read_lines
 from ..base.folders import filling
 from ..base.inputs import find_text, is_plain
+from ..data import checksums
 from ..data.binarise import (
     HEADS,
     LABELS,
@@ -270,7 +271,7 @@ def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:
     """Remove heads and labels of an earlier run, which do not belong to the new text."""
     for part in parts:
         for kind in KINDS:
-            for suffix in (".idx", ".bin"):
+            for suffix in (".idx", ".bin", checksums.SUFFIX):
                 Path(f"{_dataset(args, part, kind)}{suffix}").unlink(missing_ok=True)
 
 

@@ -259,6 +259,7 @@ def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) ->
     more = [f"--srcdict={corpus}/bin/dict.en.txt", f"--tgtdict={corpus}/bin/dict.de.txt"]
     assert preprocess.main(arguments(corpus, *more)) == 0
     assert read(corpus / "bin") == {k: v for k, v in MARKS.items() if k != "train.heads.en-de.en"}
+    assert not list((corpus / "bin").glob("train.heads.en-de.en.*"))
 
 
 @pytest.mark.parametrize("option", ["srcdict", "tgtdict"])
