@@ -76,11 +76,11 @@ MANIFEST = {
 }
 
 
-def fuzzed(check: Callable[[int], None]) -> Callable[[], None]:
+def fuzzed(check: Callable[[int], None], cases: int = CASES) -> Callable[[], None]:
     """Call a check with the seeds of its mutations."""
     given_seeds = given(st.integers(0, 2**64))
     limits = settings(
-        max_examples=CASES,
+        max_examples=cases,
         suppress_health_check=list(HealthCheck),
         database=None,
         phases=[Phase.generate],  # a smaller seed is no smaller file
