@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class DataError(ValueError):
@@ -35,3 +37,14 @@ def naming(place: object) -> Iterator[None]:
         yield
     except DataError as error:
         raise DataError(f"{place}: {error}") from None
+
+
+@contextmanager
+def naming_full_disk(path: Path) -> Iterator[None]:
+    """Add a file or folder to errors of a full disk: Python leaves it out."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            error.filename = str(path)
+        raise

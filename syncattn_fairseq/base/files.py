@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import gzip
 import hashlib
 import os
 import secrets
 import shutil
 import stat
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import TextIO
 
-from .errors import DataError
+from .errors import DataError, naming_full_disk
+from .inputs import name_input, open_text
 
 MAX_LINE = 2**24
 """In characters, including the line end. No sentence, parse or tree is longer: a file with such
@@ -25,26 +24,17 @@ a line is not text, and would fill the memory."""
 
 
 def read_lines(path: Path | str | int) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text file, or of an open file descriptor, without line ends.
+    """Yield the lines of a UTF-8 text, which may be compressed, without line ends.
+
+    Args:
+        path: the file, or an open file descriptor.
 
     Raises:
-        DataError: a line is not UTF-8, or longer than `MAX_LINE`; the error names it.
+        DataError: a line is not UTF-8, or longer than `MAX_LINE`; the error names it. Or a
+            compressed file is damaged.
     """
-    with open(path, encoding="utf-8", errors="surrogateescape", closefd=path != 0) as file:
-        yield from _lines(file, "<stdin>" if path == 0 else str(path))
-
-
-def read_gzipped_lines(path: Path | str) -> Iterator[str]:
-    """Yield the lines of a gzipped text file as `read_lines` does.
-
-    Raises:
-        DataError: as `read_lines`, and if the file is not gzip, or is truncated.
-    """
-    with gzip.open(path, "rt", encoding="utf-8", errors="surrogateescape") as file:
-        try:
-            yield from _lines(file, str(path))
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataError(f"{path}: not a complete gzip file ({error}); get it again") from None
+    with open_text(path, errors="surrogateescape") as file:
+        yield from _lines(file, name_input(path))
 
 
 def _lines(file: TextIO, name: str) -> Iterator[str]:
@@ -87,7 +77,7 @@ def _count_lines_of(path: Path) -> int:
     """Return how many lines `read_lines` yields, in half the time."""
     count, end = 0, "\n"
     try:
-        with open(path, encoding="utf-8") as file:
+        with open_text(path) as file:
             while text := file.read(2**20):
                 count += text.count("\n")
                 end = text[-1]
@@ -139,17 +129,6 @@ def replacing(path: Path) -> Iterator[Path]:
         finally:
             temporary.unlink(missing_ok=True)
             os.close(descriptor)
-
-
-@contextmanager
-def naming_full_disk(path: Path) -> Iterator[None]:
-    """Add a file or folder to errors of a full disk: Python leaves it out."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            error.filename = str(path)
-        raise
 
 
 def _is_stream(path: Path) -> bool:

@@ -26,7 +26,8 @@ from ..evaluation.word_alignment import (
     read_word_alignments,
     select_common_sentences,
 )
-from .common import add_subword_marks, announce, check_outputs, command, new_parser, publish
+from .common import add_subword_marks, announce, command, new_parser, publish
+from .files import Parser
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
@@ -46,7 +47,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("give --forward or --backward, or both")
     if not args.gold and not args.output:
         parser.error("give --gold to score alignments, --output to write them, or both")
-    check_outputs(args.json, *(path for _, _, path in args.output))
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
     common = select_common_sentences(
@@ -149,7 +149,7 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
     return "\n".join(parts)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-align",
         "Score and write the word alignments that models printed with fairseq-generate "
@@ -201,6 +201,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     add_subword_marks(parser)
+    parser.name_files(inputs=["forward", "backward", "gold"], outputs=["output", "json"])
     return parser
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from .common import command, new_parser, positive
+from .files import check_files
 
 
 @command
@@ -25,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
 
     paths = args.checkpoints or find_last_checkpoints(args.dir, args.last, args.by)
+    check_files(files=paths, outputs=[args.output])
     updates = average_checkpoints(paths, args.output)
     print(
         f"{args.output}: mean of {len(paths)} checkpoints (updates "

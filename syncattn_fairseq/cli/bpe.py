@@ -25,11 +25,12 @@ from .common import (
     positive,
     rewrite_texts,
 )
+from .files import Parser
 
 LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-bpe",
         "Learn subwords from text, and split text into them.",
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument(
         "--type", choices=MODEL_TYPES, default="bpe", help="kind of subwords (default: bpe)"
     )
+    learn.name_files(inputs=["input"], outputs=[lambda args: [_name_model(args.model)]])
     apply = add_command(
         commands,
         "apply",
@@ -64,15 +66,18 @@ def _parser() -> argparse.ArgumentParser:
         "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"
     )
     add_texts(apply)
+    apply.name_files(files=["model"])
     return parser
 
 
+def _name_model(prefix: Path) -> Path:
+    if prefix.name in ("", ".."):
+        raise DataError(f"{prefix}: a folder; give the start of a file's name in it, such as bpe")
+    return prefix.with_name(prefix.name + ".model")
+
+
 def _learn(args: argparse.Namespace) -> None:
-    if args.model.name in ("", ".."):
-        raise DataError(
-            f"{args.model}: a folder; give the start of a file's name in it, such as bpe"
-        )
-    output = args.model.with_name(args.model.name + ".model")
+    output = _name_model(args.model)
     with replacing(output) as path:
         path.write_bytes(learn_pieces(args.input, args.vocab_size, args.type))
         size = len(open_pieces(path))

@@ -14,8 +14,9 @@ from ..base.errors import DataError
 from ..base.files import count_lines, read_lines
 from ..data.words import REPLACEMENT, without_mark
 from ..recipes.clean import EXCLUDED, FAULTS, find_fault, key
-from ..recipes.parallel import read_pairs, sides, write_pairs
+from ..recipes.parallel import find_sides, read_pairs, sides, write_pairs
 from .common import command, new_parser, positive
+from .files import Parser
 
 
 @command
@@ -27,9 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("give --every or --last together with --held-out, or none of them")
     if args.every and args.last:
         parser.error("--every and --last: give one")
-    if args.held_out == args.output:
-        parser.error("--held-out and --output are the same")
-    total = count_lines(*sides(args.input, args.languages))
+    total = count_lines(*find_sides(args.input, args.languages))
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
     replaced = seen = held = 0
@@ -71,7 +70,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _excluded(args: argparse.Namespace) -> list[Path]:
-    return sides(args.exclude, args.languages) if args.exclude else []
+    return find_sides(args.exclude, args.languages) if args.exclude else []
+
+
+def _written(args: argparse.Namespace) -> list[Path]:
+    prefixes = filter(None, (args.output, args.held_out))
+    return [path for prefix in prefixes for path in sides(prefix, args.languages)]
 
 
 def _ratio(value: str) -> float:
@@ -81,7 +85,7 @@ def _ratio(value: str) -> float:
     return number
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-clean",
         "Remove pairs of tokenised text with an empty, too long or uneven side, and write the "
@@ -130,6 +134,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--held-out", type=Path, metavar="PREFIX", help="write the pairs of --every or --last"
+    )
+    parser.name_files(
+        inputs=[lambda args: find_sides(args.input, args.languages), _excluded], outputs=[_written]
     )
     return parser
 

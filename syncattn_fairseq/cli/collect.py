@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
 
 from tqdm import tqdm
 
-from ..recipes.collect import collect
+from ..recipes.archives import SEPARATOR
+from ..recipes.collect import collect, name_sides
 from ..recipes.formats import PAIRS, TEXTS
-from ..recipes.parallel import write_pairs
+from ..recipes.parallel import sides, write_pairs
 from .common import command, new_parser, positive
+from .files import Parser
 
 
 @command
@@ -49,7 +51,13 @@ def _text(value: str) -> tuple[str, str]:
     return format_name, place
 
 
-def _parser() -> argparse.ArgumentParser:
+def _archives(args: argparse.Namespace) -> Iterator[Path]:
+    for _, place in args.texts:
+        for name in name_sides(place, tuple(args.languages)):
+            yield args.archives / name.partition(SEPARATOR)[0]
+
+
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-collect",
         "Extract parallel text from archives to PREFIX.SRC and PREFIX.TGT, one sentence per line "
@@ -86,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also write pairs with two empty sides: in files of heads, sentences without parses",
     )
+    parser.name_files(inputs=[_archives], outputs=[lambda args: sides(args.output, args.languages)])
     return parser
 
 

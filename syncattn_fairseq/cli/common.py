@@ -7,6 +7,7 @@ functions that do the work import the rest.
 from __future__ import annotations
 
 import argparse
+import errno
 import functools
 import json
 import os
@@ -20,8 +21,10 @@ from typing import Any, TextIO
 from .. import __version__
 from ..base.errors import DataError, printable
 from ..base.files import replacing
+from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
 from ..data.words import SCHEMES
+from .files import Parser
 
 #: Why a command that loads models has ``--user-dir``.
 OF_MODEL = "import it, since the model was trained with it; what only the model names is not"
@@ -35,19 +38,21 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
 
     An interruption gives one line and status 130. If the reader of the output has gone, the command
     just ends. Warnings of other libraries are hidden unless Python is told to show them (``-W``).
+    Pipes can be read more than once.
     """
 
     @functools.wraps(run)
     def main(argv: Sequence[str] | None = None) -> int:
         try:
-            with warnings.catch_warnings():
+            _open_closed_streams()
+            _check_words(sys.argv[1:] if argv is None else argv)
+            with warnings.catch_warnings(), keeping_pipes():
                 if not sys.warnoptions:
                     warnings.filterwarnings("ignore", module=OTHERS)
                 run(argv)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Python would try to write the rest at exit, and complain.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             return 1
         except KeyboardInterrupt:
             print("error: interrupted", file=sys.stderr)
@@ -60,12 +65,44 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
     return main
 
 
+def _open_closed_streams() -> None:
+    """Open what stands for standard streams that are closed (``>&-``).
+
+    Python has None for them, and the next file to be opened would get their number.
+
+    Raises:
+        DataError: standard output is closed: what the command prints would be lost.
+    """
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:
+        # Reading from this fails, as from a closed stream.
+        stream = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r" if name == "stdin" else "w")
+        setattr(sys, name, stream)
+    if "stdout" in closed:
+        raise DataError("standard output is closed; to throw it away, write >/dev/null")
+
+
+def _check_words(words: Sequence[str]) -> None:
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"argument {word!r}: not UTF-8; if it is a file, rename it") from None
+
+
+def _drop_output() -> None:
+    """Throw away what is not written yet: Python would try again at exit, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _describe(error: Exception) -> str:
     """Say what is wrong also where a library has raised an error with nothing but a path."""
     if len(error.args) == 1 and isinstance(error, FileNotFoundError):
         return f"{error}: no such file or folder"
     if len(error.args) == 1 and isinstance(error, FileExistsError):
         return f"{error}: exists already"
+    if isinstance(error, OSError) and error.errno == errno.EBADF and error.filename is None:
+        return "standard input is closed"
     return str(error) or type(error).__name__
 
 
@@ -78,9 +115,7 @@ class _HelpFormatter(argparse.HelpFormatter):
         return "\n\n".join(p if p.startswith("example:") else fill(p, width, indent) for p in parts)
 
 
-def new_parser(
-    name: str, description: str, example: str, epilog: str = ""
-) -> argparse.ArgumentParser:
+def new_parser(name: str, description: str, example: str, epilog: str = "") -> Parser:
     """Make the parser of a command's arguments.
 
     Args:
@@ -89,12 +124,12 @@ def new_parser(
         example: a call, shown at the end of the help.
         epilog: shown before it.
     """
-    parser = argparse.ArgumentParser(prog=name, **_texts(description, example, epilog))
+    parser = Parser(prog=name, **_texts(description, example, epilog))
     add_version(parser)
     return parser
 
 
-def add_command(commands: Any, name: str, about: str, example: str) -> argparse.ArgumentParser:
+def add_command(commands: Any, name: str, about: str, example: str) -> Parser:
     """Add a subcommand.
 
     Args:
@@ -105,7 +140,7 @@ def add_command(commands: Any, name: str, about: str, example: str) -> argparse.
     """
     first = about.partition(". ")[0].rstrip(".")
     help = first[0].lower() + first[1:]
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, **_texts(about, example))
+    parser: Parser = commands.add_parser(name, help=help, **_texts(about, example))
     return parser
 
 
@@ -150,19 +185,7 @@ def announce(path: str | Path, contents: str, file: TextIO | None = None) -> Non
         print(f"{path}: {contents}", file=file)
 
 
-def check_outputs(*outputs: str | Path | None) -> None:
-    """Refuse to write two outputs to one file; None stands for no output.
-
-    Raises:
-        DataError: two outputs have the same file.
-    """
-    files = [os.path.realpath(path) for path in outputs if path is not None and path != "-"]
-    for path in files:
-        if files.count(path) > 1 and not path.startswith("/dev/"):
-            raise DataError(f"{path}: two outputs have this name; give each a name of its own")
-
-
-def add_texts(parser: argparse.ArgumentParser) -> None:
+def add_texts(parser: Parser) -> None:
     """Add the arguments of a command that rewrites texts line by line."""
     parser.add_argument(
         "--input", nargs="+", type=Path, metavar="FILE", help="default: standard input"
@@ -174,6 +197,7 @@ def add_texts(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="one for each input; default: standard output",
     )
+    parser.name_files(inputs=["input"], outputs=["output"])
 
 
 def add_subword_marks(parser: Any, default: str = "detected in the text") -> None:
@@ -221,7 +245,6 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
         return
     if len(inputs) != len(args.output):
         raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
-    check_outputs(*args.output)
     counts = [0 for _ in inputs]
     with ExitStack() as stack:
         paths = [stack.enter_context(replacing(output)) for output in args.output]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
 from .common import OF_MODEL, add_user_dir, command, new_parser, positive
+from .files import Parser
 
 if TYPE_CHECKING:
     from ..inference.model import Model
@@ -93,7 +94,7 @@ def load_model(args: argparse.Namespace) -> Model:
     )
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: Parser) -> None:
     """Add the arguments that say which model to use."""
     parser.add_argument(
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
@@ -114,9 +115,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         help="parser for models that read parses, such as stanza:en",
     )
     add_user_dir(parser, OF_MODEL)
+    parser.name_files(files=["path", "subwords"])
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-draw",
         "Draw one sentence. Blue: predicted; orange: wrong, if there is gold to compare with.",
@@ -141,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE", help="picture: .svg, .png or .pdf"
     )
+    parser.name_files(outputs=["output"])
     return parser
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from .common import OF_MODEL, add_user_dir, command, new_parser
+from .files import Parser
 
 
 @command
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"{args.output}: {said}; its README.md says how to use it")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-export",
         "Write a trained model as a plain Transformer that translates the same, for "
@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         "and target have their own",
     )
     add_user_dir(parser, OF_MODEL)
+    parser.name_files(files=["path", "subwords"])
     return parser
 
 

@@ -23,11 +23,11 @@ from .common import (
     add_command,
     add_subword_marks,
     add_texts,
-    check_outputs,
     command,
     new_parser,
     rewrite_texts,
 )
+from .files import Parser
 
 MIX = (
     "syncattn-multitask mix --source pieces/train.en --target pieces/train.de \\\n"
@@ -35,7 +35,7 @@ MIX = (
 )
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-multitask",
         "Mix a corpus for Multi-Task: a plain Transformer that learns to translate and to parse.",
@@ -84,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         help="if a parse is not a tree over its sentence's words: stop before anything is written, "
         "or drop the parse (default: stop)",
     )
+    mixing.name_files(inputs=["source", "target", "trees", "heads", "labels"], outputs=["output"])
     tagging = add_command(
         commands,
         "tag",
@@ -97,7 +98,6 @@ def _parser() -> argparse.ArgumentParser:
 def _mix(args: argparse.Namespace) -> None:
     if args.labels and not args.heads:
         raise DataError("--labels needs --heads")
-    check_outputs(*args.output)
     scheme = args.subword_marks
     if scheme is None:
         scheme = detect_scheme(read_lines(args.source))

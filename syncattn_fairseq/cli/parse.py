@@ -14,7 +14,8 @@ from ..parsing.formats import FORMATS
 from ..parsing.parser import MAX_WORDS, ParserSource
 from ..parsing.registry import PARSERS, find_parser
 from ..parsing.writer import CONLLU, HEADS, LABELS
-from .common import check_outputs, command, fraction, new_parser, positive
+from .common import command, fraction, new_parser, positive
+from .files import Parser
 
 
 @command
@@ -24,7 +25,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     _check(parser, args)
     named = {HEADS: args.output, LABELS: args.labels, CONLLU: args.conllu}
-    check_outputs(*named.values())
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
         report, rate = convert_parsed(
@@ -87,7 +87,7 @@ def _make_executor(args: argparse.Namespace) -> Executor:
     return make_local_executor(args.workers or 1)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-parse",
         "Parse a text of one sentence per line, with white space between words. The "
@@ -186,6 +186,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="OPTION[=VALUE]",
         help="long options of sbatch, such as partition=gpu gpus-per-node=1 "
         "time=1:00:00 (default: 4 hours)",
+    )
+    parser.name_files(
+        inputs=["input", "parsed"],
+        files=["model", "tagger", "depparse"],
+        outputs=["output", "labels", "conllu", lambda args: [f"{args.output}.manifest.json"]],
     )
     return parser
 

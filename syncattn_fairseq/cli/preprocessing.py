@@ -16,6 +16,8 @@ from fairseq_cli import preprocess
 from ..base.errors import DataError
 from ..base.files import count_lines, read_lines
 from ..base.folders import filling
+from ..base.inputs import find_text, is_plain
+from ..data import checksums
 from ..data.binarise import (
     HEADS,
     LABELS,
@@ -30,6 +32,7 @@ from ..data.labels import (
     save_dictionary,
 )
 from ..data.schemes import store_schemes, stored_schemes
+from .files import check_files
 from .preprocess_options import SPLITS, add_options
 
 KINDS = (HEADS, LABELS)
@@ -46,8 +49,8 @@ class Part:
     words: Path | None
 
     def values(self, kind: Annotation) -> Path:
-        """Return the path of the heads or labels, which may not exist."""
-        return Path(f"{self.prefix}.{kind.name}.{self.language}")
+        """Return the path of the heads or labels, which may be compressed, or not exist."""
+        return find_text(Path(f"{self.prefix}.{kind.name}.{self.language}"))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,12 +80,14 @@ def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
             )
         for number, (text, head) in enumerate(zip(text_prefixes, head_prefixes, strict=True)):
             places = [f"{head}.{kind.name}.{lang}" for kind in KINDS for lang in languages]
-            if heads and not any(Path(place).exists() for place in places):
+            if heads and not any(find_text(Path(place)).exists() for place in places):
                 raise DataError(f"{' or '.join(places)}: no such file; see --{split}heads")
             for language in languages:
-                path, words = Path(f"{text}.{language}"), Path(f"{head}.{language}")
+                path = find_text(Path(f"{text}.{language}"))
+                words = find_text(Path(f"{head}.{language}"))
                 if not path.exists():
                     raise DataError(f"{path}: no such file; see --{split}pref")
+                _check_plain(path)
                 compare = words.exists() and not words.samefile(path)
                 yield Part(
                     f"{split}{number or ''}",
@@ -91,6 +96,15 @@ def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
                     head,
                     words if compare else None,
                 )
+
+
+def _check_plain(path: Path) -> None:
+    """Refuse a file that fairseq would not read as we do."""
+    if not is_plain(path):
+        raise DataError(
+            f"{path}: compressed, a pipe, or with a byte order mark, which fairseq would take for "
+            "text; save it as plain UTF-8 first"
+        )
 
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
@@ -199,7 +213,9 @@ def preprocess_texts(argv: Sequence[str]) -> None:
     """
     args = _parser().parse_args(argv)
     for given in filter(None, (args.srcdict, args.tgtdict)):
+        _check_plain(Path(given))
         load_dictionary(Path(given))  # or says what is wrong with it
+    parts = list(_list_parts(args))
     if args.dict_only:
         _refuse_dictionaries(args)
         _binarise_texts(args)
@@ -208,7 +224,6 @@ def preprocess_texts(argv: Sequence[str]) -> None:
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
     if args.workers < 1:
         raise DataError(f"--workers {args.workers}: give 1 or more")
-    parts = list(_list_parts(args))
     sources, dictionaries, schemes = _check(args, parts)
     destination = Path(args.destdir)
     with filling(destination) as folder:
@@ -225,6 +240,9 @@ def preprocess_texts(argv: Sequence[str]) -> None:
             labels = dictionaries[part.language] if source.annotation is LABELS else None
             counts = binarise(source, text, marks, labels)
             print(f"{destination / marks.name}: {counts}")
+        read = [path for part, _ in sources for path in (part.text, part.words) if path]
+        read += [source.values for _, source in sources]
+        check_files(read, outputs=[destination / path.name for path in folder.iterdir()])
         if not args.add:
             _remove_earlier(args, parts)
             print(f"{destination}: the binarised text and its dictionaries")
@@ -253,7 +271,7 @@ def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:
     """Remove heads and labels of an earlier run, which do not belong to the new text."""
     for part in parts:
         for kind in KINDS:
-            for suffix in (".idx", ".bin"):
+            for suffix in (".idx", ".bin", checksums.SUFFIX):
                 Path(f"{_dataset(args, part, kind)}{suffix}").unlink(missing_ok=True)
 
 

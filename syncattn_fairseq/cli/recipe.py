@@ -14,6 +14,7 @@ import syncattn_fairseq
 from ..base.errors import DataError
 from ..recipes.corpus import Corpus, load_corpus
 from .common import command, new_parser, positive
+from .files import Parser
 from .own_commands import check_calls
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _print_table(args: argparse.Namespace, corpus: Corpus) -> None:
     print(tables(results, shown, args.seeds, baseline, kind, bullet))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-recipe",
         "Prepare a corpus; train, decode and score systems on it, each with one or "
@@ -247,6 +248,7 @@ def _parser() -> argparse.ArgumentParser:
         "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
         "job)",
     )
+    parser.name_files(files=["results"])
     return parser
 
 

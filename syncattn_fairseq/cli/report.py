@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..base.errors import DataError
 from ..base.files import replacing
 from .common import OF_MODEL, add_user_dir, command, new_parser, positive
+from .files import Parser
 from .score import add_arguments, measures, quieten, read_input
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
     return models
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-report",
         "Show systems side by side on one test set, in one HTML file that needs no "
@@ -138,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE.html", help="the page to write"
     )
+    parser.name_files(inputs=["log"], files=["attention", "subword_model"], outputs=["output"])
     return parser
 
 

@@ -17,7 +17,8 @@ from ..evaluation.alignment import read_alignments
 from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.table import format_scores
 from ..trees.brackets import read_trees
-from .common import add_subword_marks, announce, check_outputs, command, new_parser, publish
+from .common import add_subword_marks, announce, command, new_parser, publish
+from .files import Parser
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    check_outputs(args.json, args.latex, args.text)
     from ..evaluation.latex import latex_table
     from ..evaluation.scoring import score_systems
 
@@ -152,7 +152,7 @@ def _parts(value: str) -> dict[str, int]:
     return {name: int(count) for name, _, count in pairs}
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-score",
         "Score decoded translations, and the parses and alignments printed with them.",
@@ -181,10 +181,11 @@ def _parser() -> argparse.ArgumentParser:
         "--latex", type=Path, metavar="FILE", help="write a table for a paper (booktabs)"
     )
     parser.add_argument("--text", type=Path, metavar="FILE", help="write the translations as text")
+    parser.name_files(outputs=["json", "latex", "text"])
     return parser
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments that say what is scored, against what, and how."""
     parser.add_argument(
         "--system",
@@ -200,7 +201,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--references",
         required=True,
-        help="the reference translations: untokenised, unless --tokenize is none; may be .gz",
+        help="the reference translations: untokenised, unless --tokenize is none",
     )
     parser.add_argument("--source-heads", help="gold heads of the source, for UAS")
     parser.add_argument("--target-heads", help="gold heads of the references, for UAS")
@@ -237,13 +238,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source",
         help="words of the source, for BLEU by length; default: the S- lines of the first output "
-        "that has them, with subwords joined; may be .gz",
+        "that has them, with subwords joined",
     )
     parser.add_argument(
         "--words-by",
         metavar="COMMAND",
         help="remove the spaces of translations and references, and split both into words with "
         "this command, such as 'kytea -notags -out tok'; goes with --tokenize none",
+    )
+    parser.name_files(
+        inputs=[
+            *("system", "references", "source", "alignments"),
+            *("source_heads", "source_labels", "source_trees"),
+            *("target_heads", "target_labels", "target_trees"),
+        ]
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from .common import OF_MODEL, add_user_dir, command, new_parser, number, positive
+from .files import Parser
 
 if TYPE_CHECKING:
     from ..inference import Model
@@ -58,7 +60,7 @@ def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Ite
             yield f"{translation}\n"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-translate",
         "Translate lines of plain text, tokenised like the training text, and print one "
@@ -129,6 +131,9 @@ def _parser() -> argparse.ArgumentParser:
         type=positive,
         metavar="N",
         help="its head to align with, from 1 (default: the mean of its heads)",
+    )
+    parser.name_files(
+        inputs=["input"], files=["subwords", lambda args: args.path.split(os.pathsep)]
     )
     return parser
 

@@ -23,11 +23,12 @@ from ..trees.binary import (
 )
 from ..trees.brackets import Tree, read_trees, remove_binarisation
 from .common import add_command, add_subword_marks, command, new_parser, positive, publish
+from .files import Parser
 
 INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --output trees.de"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = new_parser(
         "syncattn-trees",
         "Make trees from syntactic distances, and compare trees with gold trees.",
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_subword_marks(inducing)
     inducing.add_argument("--output", required=True, type=Path, metavar="FILE", help="trees")
+    inducing.name_files(inputs=["decoded", "text"], outputs=["output"])
     scoring = add_command(
         commands,
         "score",
@@ -93,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seed", type=int, default=1, help="seed of the random trees (default: 1)"
     )
     scoring.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of table")
+    scoring.name_files(inputs=["gold", "system"], outputs=["json"])
     return parser
 
 

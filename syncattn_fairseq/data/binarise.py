@@ -17,7 +17,8 @@ from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
 from ..base.files import count_lines, read_lines
-from .mmap_blocks import SizesReader, write_dataset
+from .checksums import store_checksums
+from .mmap_blocks import SizesReader, check_dataset, write_dataset
 from .parse_blocks import are_trees, parse_heads_of_lines, parse_labels_of_lines
 from .parses import check_parsed, check_tree, parse_heads
 from .subwords import CONTINUATION, NO_HEAD
@@ -275,13 +276,15 @@ def binarise(
     Args:
         source: the text with its heads or labels.
         text_dataset: path, without suffix, of the text that fairseq binarised.
-        destination: path, without suffix, of the dataset to write; it appears whole or not at all.
+        destination: path, without suffix, of the dataset to write; it appears whole or not at all,
+            then its checksums (:mod:`.checksums`).
         dictionary: of the labels; heads have none.
 
     Raises:
         DataError: the input has a fault, or the text dataset was not made from this text.
     """
     counts = TextCounts()
+    check_dataset(str(text_dataset))
     with open(index_file_path(str(text_dataset)), "rb") as index:
         sizes = SizesReader(index)
         if sizes.sentences != count_lines(source.text, source.values):
@@ -307,4 +310,5 @@ def binarise(
         largest = len(dictionary) if dictionary else sizes.largest()
         dtype = np.int16 if largest <= np.iinfo(np.int16).max else np.int32
         write_dataset(destination, sizes.sentences, dtype, blocks())
+        store_checksums(str(text_dataset), str(destination))
     return counts

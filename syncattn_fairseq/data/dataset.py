@@ -21,9 +21,10 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
 from ..base.errors import DataError
+from .checksums import check_checksums
 from .controls import CONTROLS
 from .fields import NOTHING, SourceField, SourceFields
-from .mmap_blocks import has_entry
+from .mmap_blocks import check_dataset, has_entry
 from .subwords import NO_HEAD, NO_TOKEN, find_parents
 
 
@@ -211,6 +212,8 @@ def load_marks(
         if not MMapIndexedDataset.exists(marks_path):
             parts.append(Unparsed(lengths))
             continue
+        check_dataset(marks_path)
+        check_checksums(text_path, marks_path)
         found = found or has_entry(marks_path, 0)
         parts.append(MMapIndexedDataset(marks_path))
         if not np.array_equal(parts[-1].sizes, lengths):
@@ -223,6 +226,19 @@ def load_marks(
     if len(parts) == 1:
         return parts[0]
     return ConcatDataset(parts, [upsample_primary] + [1] * (len(parts) - 1))
+
+
+def check_texts(folder: str, split: str, source: str, target: str, combine: bool = False) -> None:
+    """Check that the files of a binarised text are whole; see `load_marks` for the arguments.
+
+    Raises:
+        DataError: a file is damaged or cut short; the error names it.
+    """
+    for prefix, pair in _find_parts(Path(folder), split, source, target, combine):
+        for language in (source, target):
+            path = f"{prefix}.{pair}.{language}"
+            if indexed_dataset.dataset_exists(path, impl=None):  # the target may be missing
+                check_dataset(path)
 
 
 def _find_parts(

@@ -9,18 +9,30 @@ and at which byte of the data file each begins (int64).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path, index_file_path
+from fairseq.data.huffman import HuffmanMMapIndex
+from fairseq.data.indexed_dataset import (
+    IndexedDataset,
+    MMapIndexedDataset,
+    _code_to_dtype,
+    data_file_path,
+    index_file_path,
+)
 
 from ..base.errors import DataError
 from ..base.files import replacing
 
-_COUNT_AT = 18
-_SIZES_AT = _COUNT_AT + 8
+_HEADER = (9, 8, 1, 8)  # bytes of the magic number, version, type of entries and count
+_COUNT_AT = sum(_HEADER[:3])
+_SIZES_AT = sum(_HEADER)
+#: How the indices of fairseq's other kinds of dataset begin.
+_OTHERS = (IndexedDataset._HDR_MAGIC, HuffmanMMapIndex._HDR_MAGIC[:8])
+_DAMAGED = "damaged or cut short; binarise the text again"
 
 
 class SizesReader:
@@ -51,6 +63,40 @@ class SizesReader:
         sizes = [self.read(min(block, self.sentences - start)).max() for start in starts]
         self._index.seek(_SIZES_AT)
         return int(max(sizes, default=0))
+
+
+def check_dataset(dataset: str) -> None:
+    """Check that the files of a dataset are as long as they should be; fairseq names no file.
+
+    Args:
+        dataset: path without suffix; if it is not memory-mapped, nothing is checked.
+
+    Raises:
+        DataError: a file is damaged or cut short; the error names it.
+    """
+    index_path, data_path = index_file_path(dataset), data_file_path(dataset)
+    with open(index_path, "rb") as index:
+        magic, version, code, count = (index.read(size) for size in _HEADER)
+        if magic[:8] in _OTHERS:
+            return
+        sentences = int.from_bytes(count, "little")
+        dtype = _code_to_dtype.get(int.from_bytes(code, "little"))
+        sound = magic == MMapIndexedDataset.Index._HDR_MAGIC and version == b"\1" + bytes(7)
+        if not sound or not dtype or _size(index_path) != _SIZES_AT + 12 * sentences:
+            raise DataError(f"{index_path}: {_DAMAGED}")
+        end = 0
+        if sentences:
+            index.seek(_SIZES_AT + 4 * (sentences - 1))
+            [size] = np.fromfile(index, np.int32, 1)
+            index.seek(-8, os.SEEK_END)
+            [address] = np.fromfile(index, np.int64, 1)
+            end = int(address) + int(size) * dtype().itemsize
+    if _size(data_path) != end:
+        raise DataError(f"{data_path}: {_DAMAGED}")
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size
 
 
 def has_entry(dataset: str, least: int) -> bool:

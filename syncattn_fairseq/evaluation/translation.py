@@ -13,7 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from ..base.errors import DataError
-from ..base.files import read_gzipped_lines, read_lines
+from ..base.files import read_lines
 from ..data.moses import check_language, load_sacremoses
 from ..data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, score_sentence
@@ -209,8 +209,8 @@ def looks_tokenised(texts: Iterable[str]) -> bool | None:
 
 
 def read_references(path: str | Path) -> list[str]:
-    """Read the lines of a UTF-8 text file, which may be gzipped (``*.gz``)."""
-    return list((read_gzipped_lines if str(path).endswith(".gz") else read_lines)(path))
+    """Read the lines of a text."""
+    return list(read_lines(path))
 
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[str]) -> None:

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from stat import S_ISREG
 
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
 from ..base.files import hash_file, locked, read_lines, remove_locked, replacing
+from ..base.inputs import is_plain, keeping_pipes
 from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS
@@ -44,7 +44,8 @@ def parse_corpus(
     ``OUTPUT.manifest.json`` records what the output was made from.
 
     Args:
-        text: one sentence per line, words separated by white space.
+        text: one sentence per line, words separated by white space. If it is compressed or a pipe,
+            a copy is parsed, which is kept with the shards.
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         source: the parser's source.
         max_words: sentences of more words are not parsed.
@@ -64,23 +65,26 @@ def parse_corpus(
     for path in outputs.values():
         if not path.parent.is_dir():
             raise DataError(f"{path.parent}: no such folder; make it first")
-    _check_text(text)
-    text = text.resolve()
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
-    shards, sha256 = plan_shards(text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1)
-    manifest = Manifest.of(sha256, shards, source, max_words=max_words, outputs=sorted(outputs))
     busy = f"{output}: another syncattn-parse is writing it; wait until it ends, or stop it"
     lock = folder / "lock"
     with locked(lock, busy):
         made, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
-        if not overwrite:
-            try:
+        try:
+            text = _unpack(text, folder / "text")
+            shards, sha256 = plan_shards(
+                text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1
+            )
+            manifest = Manifest.of(
+                sha256, shards, source, max_words=max_words, outputs=sorted(outputs)
+            )
+            if not overwrite:
                 _check_unmade(outputs, *(some.outputs for some in (made, unfinished) if some))
-            except DataError:
-                if unfinished is None:
-                    remove_locked(lock)
-                raise
+        except (DataError, OSError):
+            if unfinished is None:
+                remove_locked(lock)
+            raise
         stale = _explain_staleness(manifest, made, outputs) if made else ""
         if made and not stale:
             remove_locked(lock)
@@ -106,11 +110,16 @@ def parse_corpus(
     return finished.report, left / seconds if missing else 0.0
 
 
-def _check_text(text: Path) -> None:
-    if not S_ISREG(text.stat().st_mode):
-        raise DataError(
-            f"{text}: not a regular file; the text is read more than once, so save it first"
-        )
+def _unpack(text: Path, copy: Path) -> Path:
+    """Return a text that can be read in parts: itself, or a copy of what it holds."""
+    if is_plain(text):
+        return text.resolve()
+    with replacing(copy) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for line in read_lines(text):
+            file.write(line + "\n")
+        if not file.tell():
+            raise DataError(f"{text}: the file is empty")
+    return copy
 
 
 def _check_unmade(outputs: Mapping[str, Path], *made: Mapping[str, str]) -> None:
@@ -202,6 +211,7 @@ def _merge(
     return finished
 
 
+@keeping_pipes()
 def convert_parsed(
     text: Path,
     parsed: Path,
@@ -224,10 +234,9 @@ def convert_parsed(
         the report on the output, and the words taken per second.
 
     Raises:
-        DataError: a line is not in the format, an output exists already, too few sentences have a
-            parse, or the text is a pipe.
+        DataError: a line is not in the format, an output exists already, or too few sentences have
+            a parse.
     """
-    _check_text(text)
     for path in outputs.values():
         if path.is_file() and not overwrite:
             raise DataError(f"{path}: already exists; move it away, or give --overwrite")

@@ -19,8 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO, NamedTuple
 
-from ..base.errors import DataError, printable
-from ..base.files import naming_full_disk
+from ..base.errors import DataError, naming_full_disk, printable
 
 #: Separates an archive from its member in the name of a place.
 SEPARATOR = "!"

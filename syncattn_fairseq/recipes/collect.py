@@ -50,6 +50,14 @@ def collect(
         )
 
 
+def name_sides(place: str, languages: tuple[str, str]) -> list[str]:
+    """Return the place of each side."""
+    return [
+        place.replace("{language}", language).replace("{role}", role)
+        for language, role in zip(languages, ROLES, strict=True)
+    ]
+
+
 def _of_one_file(
     archives: Path, format_name: str, place: str, languages: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
@@ -60,10 +68,7 @@ def _of_one_file(
 def _of_two_files(
     archives: Path, format_name: str, place: str, languages: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
-    names = [
-        place.replace("{language}", language).replace("{role}", role)
-        for language, role in zip(languages, ROLES, strict=True)
-    ]
+    names = name_sides(place, languages)
     if names[0] == names[1]:
         raise DataError(f"{place}: the same file for both sides; put {{language}} into its name")
     read = TEXTS[format_name]

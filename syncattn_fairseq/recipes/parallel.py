@@ -9,6 +9,7 @@ from typing import TextIO
 
 from ..base.errors import DataError
 from ..base.files import read_lines, replacing
+from ..base.inputs import find_text
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
@@ -27,9 +28,14 @@ def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
     return [prefix.with_name(f"{prefix.name}.{language}") for language in languages]
 
 
+def find_sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
+    """Return the names of both files as they are, which may be compressed."""
+    return [find_text(path) for path in sides(prefix, languages)]
+
+
 def read_pairs(prefix: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the pairs of two files with the same number of lines (see `count_lines`)."""
-    source, target = sides(prefix, languages)
+    source, target = find_sides(prefix, languages)
     return zip(read_lines(source), read_lines(target), strict=True)
 
 

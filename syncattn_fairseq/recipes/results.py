@@ -48,6 +48,8 @@ _SCORES: dict[str, Callable[[Any], float]] = {
     "UAS target": lambda scores: 100 * scores["target_attachment"]["uas"],
     "AER": lambda scores: 100 * scores["alignment"]["aer"],
 }
+#: Marks packed counts that need four bytes; no base64.
+_LONG = "long:"
 _TRANSLATION = ("BLEU", "chrF", "RIBES")
 _SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
 #: Columns of p values, and what they are.
@@ -148,15 +150,19 @@ def read_training(log: Path) -> dict[str, Any]:
 
 def pack_counts(counts: np.ndarray) -> str:
     """Return the integers of `count_ngrams` as text of some 3 bytes for each sentence."""
+    long = bool(counts.max(initial=0) >= 2**16)  # words of a sentence
     # The last four columns, how many n-grams there are, follow from the first, the length.
-    return base64.b64encode(bz2.compress(counts[:, :6].astype("<u2").tobytes())).decode()
+    packed = bz2.compress(counts[:, :6].astype("<u4" if long else "<u2").tobytes())
+    return _LONG * long + base64.b64encode(packed).decode()
 
 
 def unpack_counts(text: str) -> np.ndarray:
     """Return the integers of `pack_counts`."""
     import numpy as np
 
-    kept = np.frombuffer(bz2.decompress(base64.b64decode(text)), "<u2").reshape(-1, 6).astype(int)
+    packed = bz2.decompress(base64.b64decode(text.removeprefix(_LONG)))
+    kept = np.frombuffer(packed, "<u4" if text.startswith(_LONG) else "<u2").reshape(-1, 6)
+    kept = kept.astype(int)
     return np.concatenate([kept, (kept[:, :1] - np.arange(4)).clip(0)], axis=1)
 
 

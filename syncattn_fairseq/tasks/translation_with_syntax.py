@@ -20,7 +20,7 @@ from omegaconf import II
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..data.dataset import SyntaxPairDataset, Unparsed, load_marks
+from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, load_marks
 from ..data.fields import NOTHING
 from ..data.labels import load_dictionary, locate_dictionary
 from ..data.schemes import stored_schemes
@@ -146,13 +146,15 @@ class TranslationWithSyntaxTask(TranslationTask):
         """Load the text of a split as fairseq does, and its parses.
 
         Raises:
-            DataError: the parses do not fit the text, or are missing although the model reads them.
+            DataError: the parses do not fit the text, or are missing although the model reads them;
+                or a file is damaged.
         """
-        super().load_dataset(split, epoch, combine, **kwargs)
-        pairs = self.datasets[split]
         paths = utils.split_paths(self.cfg.data)
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
+        check_texts(folder, split, source, target, combine)
+        super().load_dataset(split, epoch, combine, **kwargs)
+        pairs = self.datasets[split]
 
         def load(kind: str, language: str, needed: bool = False) -> Any | None:
             upsample = self.cfg.upsample_primary
@@ -223,7 +225,12 @@ class TranslationWithSyntaxTask(TranslationTask):
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Any
     ) -> tuple[list[Tensor], list[int]]:
-        """Encode lines as fairseq does, and keep the text, which still has unknown subwords."""
+        """Encode lines as fairseq does, and keep the text, which still has unknown subwords.
+
+        A byte order mark at the beginning of the input is not part of the text.
+        """
+        if self.sentences_read == 0:
+            lines = [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
         self.input_texts = [encode_fn(line) for line in lines]
         tokens: tuple[list[Tensor], list[int]] = super().get_interactive_tokens_and_lengths(
             self.input_texts, lambda text: text

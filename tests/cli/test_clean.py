@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -66,18 +67,23 @@ def test_the_report_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert read(tmp_path / "h") == [pairs[2]]
 
 
+def test_pairs_may_be_compressed(tmp_path: Path) -> None:
+    pairs = [("a", "b"), ("c", "d")]
+    write(tmp_path / "in", pairs)
+    write(tmp_path / "test", pairs[:1])
+    for name in ("in.en", "test.de"):
+        path = tmp_path / name
+        path.with_name(f"{name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert clean(tmp_path, "--exclude", f"{tmp_path}/test") == 0
+    assert read(tmp_path / "out") == pairs[1:]
+
+
 def test_without_limits_only_words_are_needed(tmp_path: Path) -> None:
     pairs = [("a " * 1000, "b"), ("a", " ")]
     write(tmp_path / "in", pairs)
     assert clean(tmp_path) == 0
     assert read(tmp_path / "out") == pairs[:1]
-
-
-def test_the_output_can_be_the_input(tmp_path: Path) -> None:
-    write(tmp_path / "in", [("a", "b"), ("", "")])
-    arguments = ["--languages", *LANGUAGES, "--input", f"{tmp_path}/in"]
-    assert main([*arguments, "--output", f"{tmp_path}/in"]) == 0
-    assert read(tmp_path / "in") == [("a", "b")]
 
 
 def test_failure_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,14 +127,6 @@ def test_bad_arguments_are_named(
     with pytest.raises(SystemExit):
         clean(tmp_path, *options)
     assert message in capsys.readouterr().err
-
-
-def test_what_is_held_out_has_files_of_its_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        clean(tmp_path, "--every", "2", "--held-out", f"{tmp_path}/out")
-    assert "--held-out and --output are the same" in capsys.readouterr().err
 
 
 def test_the_mark_of_subwords_is_replaced_and_counted(

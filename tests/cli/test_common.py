@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,44 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.cli import align, bpe, multitask, parse, score
-from syncattn_fairseq.cli.common import check_outputs, command
-
-TWICE = "two outputs have this name; give each a name of its own"
-
-
-@pytest.mark.parametrize(
-    ("command", "argv"),
-    [
-        (bpe, "apply --model m --input a b --output o ./o"),
-        (multitask, "tag --input a b --output o link"),
-        (multitask, "mix --source a --target b --heads h --output o o"),
-        (parse, "--input a --output o --labels o --lang en"),
-        (parse, "--input a --output h --labels o --conllu o --parsed a --format conllu"),
-        (align, "--forward s a --output s forward o --output s forward o"),
-        (align, "--forward s a --output s forward o --json o"),
-        (score, "--system s a --references b --json o --latex o"),
-        (score, "--system s a --references b --text link --json o"),
-    ],
-)
-def test_one_name_for_two_outputs_is_refused_before_anything_is_written(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    command: object,
-    argv: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "b", "h", "o"):
-        Path(name).write_text("1\n")
-    Path("link").symlink_to("o")
-    assert command.main(argv.split()) == 1  # type: ignore[attr-defined]
-    assert capsys.readouterr().err == f"error: {tmp_path}/o: {TWICE}\n"
-    assert Path("o").read_text() == "1\n" and len(list(tmp_path.iterdir())) == 5
-
-
-def test_what_is_thrown_away_may_be_thrown_away_twice() -> None:
-    check_outputs("/dev/null", Path("/dev/null"), None, None, "-", "-")
+from syncattn_fairseq.cli import bpe
+from syncattn_fairseq.cli.common import command
 
 
 def run(code: str, *options: str) -> subprocess.Popen[str]:
@@ -91,6 +56,7 @@ def test_warnings_of_other_libraries_are_not_shown(options: list[str], shown: li
     [
         (FileNotFoundError("data-bin"), "data-bin: no such file or folder"),
         (FileExistsError("dict.en.txt"), "dict.en.txt: exists already"),
+        (OSError(9, "Bad file descriptor"), "standard input is closed"),
         (FileNotFoundError(2, "Not there", "f"), "[Errno 2] Not there: 'f'"),
         (OSError(), "OSError"),
     ],
@@ -116,6 +82,55 @@ def test_a_closed_output_is_no_traceback(lines: int) -> None:
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(timeout=60) == 1
+
+
+PRINTS = "@command\ndef main(argv=None):\n    print('a line ' * 9999)\n"
+READS = (
+    "from syncattn_fairseq.base.files import read_lines\n"
+    "@command\ndef main(argv=None):\n    print(*read_lines(0))\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "told", "status"),
+    [
+        (">&-", PRINTS, "standard output is closed; to throw it away, write >/dev/null", 1),
+        (">/dev/full", PRINTS, "[Errno 28] No space left on device", 1),
+        ("<&-", READS, "standard input is closed", 1),
+        ("<&-", PRINTS, "", 0),
+        ("2>&-", PRINTS, "", 0),
+        ("2>&-", "@command\ndef main(argv=None):\n    raise OSError('x')\n", "", 1),
+        ("<&- >&- 2>&-", PRINTS, "", 1),
+    ],
+)
+def test_a_closed_standard_stream_is_no_traceback(
+    closed: str, code: str, told: str, status: int
+) -> None:
+    code = f"import sys\nfrom syncattn_fairseq.cli.common import command\n{code}\nsys.exit(main())"
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", code]
+    done = subprocess.run(shell, capture_output=True, text=True, input="")
+    assert (done.stderr, done.returncode) == (told and f"error: {told}\n", status)
+    assert done.stdout == ("a line " * 9999 + "\n" if status == 0 else "")
+
+
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    """Otherwise what libraries write to standard error would be in it."""
+    code = "import sys, os\nfrom syncattn_fairseq.cli.common import command\n@command\n"
+    code += "def main(argv=None):\n    with open(sys.argv[1], 'w') as file:\n"
+    code += "        os.write(2, b'said')\nsys.exit(main())"
+    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", code]
+    assert subprocess.run([*shell, tmp_path / "file"]).returncode == 0
+    assert (tmp_path / "file").read_text() == ""
+
+
+@pytest.mark.parametrize("bytes_", [b"\xff", b"caf\xe9.txt"])
+def test_an_argument_that_is_not_utf_8_is_one_line(
+    capsys: pytest.CaptureFixture[str], bytes_: bytes
+) -> None:
+    word = os.fsdecode(bytes_)
+    assert bpe.main(["apply", "--model", word]) == 1
+    error = capsys.readouterr().err
+    assert error == f"error: argument {word!r}: not UTF-8; if it is a file, rename it\n"
 
 
 @pytest.mark.parametrize("value", ["0", "-5", "1_0", "1000000000000", "9" * 5000, "x", "1.5"])

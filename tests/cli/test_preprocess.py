@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import codecs
+import gzip
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -157,7 +161,7 @@ def test_a_fault_stops_before_anything_is_written(
         ),
         (["--srclabeldict", "d"], "--srclabeldict: found no labels for en"),
         (
-            ["--srcdict", os.devnull, "--tgtdict", os.devnull, "--joined-dictionary"],
+            ["--srcdict", "{}/d", "--tgtdict", "{}/d", "--joined-dictionary"],
             "cannot use both",
         ),
         (["--add", "heads.en", "heads.fr"], "--add heads.fr: no such file; see --trainheads"),
@@ -166,9 +170,74 @@ def test_a_fault_stops_before_anything_is_written(
 def test_options_that_do_not_fit(
     corpus: Path, capfd: pytest.CaptureFixture[str], more: list[str], message: str
 ) -> None:
-    assert preprocess.main(arguments(corpus, *more)) == 1
+    write(corpus, {"d": "a 1\n"})
+    assert preprocess.main(arguments(corpus, *(word.format(corpus) for word in more))) == 1
     error = capfd.readouterr().err
     assert error.startswith("error: ") and message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "marked", "pipe"])
+def test_heads_and_words_of_all_kinds(corpus: Path, kind: str) -> None:
+    write(corpus, LABELS)
+    writers = []
+    for path in (corpus / "words").iterdir():
+        content = path.read_bytes()
+        match kind:
+            case "gzip":
+                path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(content))
+                path.unlink()
+            case "bzip2":
+                path.with_name(f"{path.name}.bz2").write_bytes(bz2.compress(content))
+                path.unlink()
+            case "marked":
+                path.write_bytes(codecs.BOM_UTF8 + content)
+            case "pipe":
+                path.unlink()
+                os.mkfifo(path)
+                write_all = threading.Thread(target=path.write_bytes, args=(content,), daemon=True)
+                writers.append(write_all)
+                write_all.start()
+    assert preprocess.main(arguments(corpus)) == 0
+    assert read(corpus / "bin") == {**MARKS, **INDICES}
+    for writer in writers:
+        writer.join(timeout=30)
+        assert not writer.is_alive()
+
+
+@pytest.mark.parametrize("kind", ["gzip", "marked", "pipe"])
+@pytest.mark.parametrize("name", ["bpe/train.en", "bpe/dev.de", "d"])
+@pytest.mark.parametrize("more", [[], ["--dict-only"]])
+def test_what_fairseq_itself_reads_is_plain_text(
+    corpus: Path, capsys: pytest.CaptureFixture[str], kind: str, name: str, more: list[str]
+) -> None:
+    write(corpus, {"d": "a 1\n"})
+    path = corpus / name
+    content = path.read_bytes()
+    path.unlink()
+    if kind == "gzip":
+        path = path.with_name(f"{path.name}.gz")
+        path.write_bytes(gzip.compress(content))
+    elif kind == "marked":
+        path.write_bytes(codecs.BOM_UTF8 + content)
+    else:
+        os.mkfifo(path)
+    more = more + ([f"--srcdict={path}"] if name == "d" else [])
+    assert preprocess.main(arguments(corpus, *more)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {path}: compressed, a pipe, or with a byte order mark")
+    assert error.count("\n") == 1 and not (corpus / "bin").exists()
+
+
+def test_what_is_read_is_not_replaced(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = corpus / "bin" / "train.heads.en-de.en.idx"
+    made.parent.mkdir()
+    heads = corpus / "words" / "train.heads.en"
+    made.symlink_to(heads)
+    assert preprocess.main(arguments(corpus)) == 1
+    error = capsys.readouterr().err
+    assert error.splitlines()[-1].startswith(f"error: {made}: this output is also an input")
+    assert made.is_symlink() and list(made.parent.iterdir()) == [made]
+    assert heads.read_text() == FILES["words/train.heads.en"]
 
 
 def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,6 +259,7 @@ def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) ->
     more = [f"--srcdict={corpus}/bin/dict.en.txt", f"--tgtdict={corpus}/bin/dict.de.txt"]
     assert preprocess.main(arguments(corpus, *more)) == 0
     assert read(corpus / "bin") == {k: v for k, v in MARKS.items() if k != "train.heads.en-de.en"}
+    assert not list((corpus / "bin").glob("train.heads.en-de.en.*"))
 
 
 @pytest.mark.parametrize("option", ["srcdict", "tgtdict"])

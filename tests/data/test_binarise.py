@@ -79,7 +79,7 @@ def test_marks_read_back_with_empty_sentences(tmp_path: Path) -> None:
     assert marks == [[], [2, -1, 0], [-2, -2, -1], [], [0], []]
     assert str(counts) == ("6 sentences, 5 words, 7 subwords, 1 without parse, 0 parses dropped")
     assert sorted(path.name for path in tmp_path.iterdir() if "marks" in path.name) == [
-        "marks.bin", "marks.idx",
+        "marks.bin", "marks.idx", "marks.sha256",
     ]  # fmt: skip
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
+from fairseq.data.indexed_dataset import IndexedDatasetBuilder, MMapIndexedDatasetBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.mmap_blocks import SizesReader, write_dataset
+from syncattn_fairseq.data.mmap_blocks import SizesReader, check_dataset, write_dataset
 
 sentences = st.lists(st.integers(-3, 32_767), max_size=5)
 
@@ -49,6 +49,22 @@ def test_an_index_that_is_none_is_named(tmp_path: Path) -> None:
     fault = r"x\.idx: not a binarised text; binarise it again"
     with (tmp_path / "x.idx").open("rb") as index, pytest.raises(DataError, match=fault):
         SizesReader(index)
+
+
+def test_files_of_any_contents_are_whole(tmp_path: Path) -> None:
+    for rows in ([[1, 2], [], [3]], [[]], []):
+        entries, sizes = np.array([x for row in rows for x in row]), np.array([*map(len, rows)])
+        write_dataset(tmp_path / "x", len(rows), np.int16, [(entries, sizes)])
+        check_dataset(f"{tmp_path}/x")
+
+
+def test_datasets_of_other_kinds_are_not_checked(tmp_path: Path) -> None:
+    builder = IndexedDatasetBuilder(f"{tmp_path}/x.bin")
+    builder.add_item(torch.tensor([1, 2]))
+    builder.finalize(f"{tmp_path}/x.idx")
+    check_dataset(f"{tmp_path}/x")
+    (tmp_path / "x.idx").write_bytes(b"HUFFIDX\x00\x00")
+    check_dataset(f"{tmp_path}/x")
 
 
 def test_a_fault_leaves_nothing(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import gzip
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +9,6 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.words import detect_scheme
 from syncattn_fairseq.evaluation.translation import (
     detokenize_moses,
-    read_references,
     score_bleu,
     score_chrf,
     score_compound_split_bleu,
@@ -100,18 +97,3 @@ def test_moses_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[moses\]'"):
         detokenize_moses(["a ."], "en")
-
-
-@pytest.mark.parametrize("name", ["ref", "ref.gz"])
-def test_references(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    data = "ein Hund\n\nläuft\n".encode()
-    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
-    assert read_references(path) == ["ein Hund", "", "läuft"]
-
-
-def test_references_that_are_not_gzipped(tmp_path: Path) -> None:
-    path = tmp_path / "ref.gz"
-    path.write_text("ein Hund\n", encoding="utf-8")
-    with pytest.raises(DataError, match="not a complete gzip file"):
-        read_references(path)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import os
@@ -20,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.files import count_lines, read_gzipped_lines, read_lines
+from syncattn_fairseq.base.files import count_lines, read_lines
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.data.labels import load_dictionary
 from syncattn_fairseq.data.parse_blocks import are_trees, parse_heads_of_lines
@@ -159,7 +160,8 @@ def read_schemes(path: Path) -> None:
 READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "lines": (TEXT, consume(read_lines)),
     "line count": (TEXT, count_lines),
-    "gzipped": (gzip.compress(TEXT.encode() * 9, mtime=0), consume(read_gzipped_lines)),
+    "bzip2": (bz2.compress(TEXT.encode() * 9), consume(read_lines)),
+    "gzipped": (gzip.compress(TEXT.encode() * 9, mtime=0), consume(read_lines)),
     "heads": (HEADS, read_tree_heads),
     "labels": (HEADS, consume(read_labels)),
     "references": (TEXT, read_references),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import os
 import shutil
+import subprocess
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -257,18 +261,47 @@ def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) ->
     assert [path.name for path in run.text.parent.iterdir()] == ["text"]
 
 
-def test_a_text_from_a_pipe_is_refused(run: Run) -> None:
-    reader, writer = os.pipe()
-    os.write(writer, b"a text\n")
-    os.close(writer)
-    pipe = Path(f"/dev/fd/{reader}")
-    message = f"^{pipe}: not a regular file; .* save it first$"
-    with pytest.raises(DataError, match=message):
-        parse_corpus(pipe, run.outputs, run.source, 9, lambda *_: None)
-    with pytest.raises(DataError, match=message):
-        convert_parsed(pipe, run.text, "conllu", run.outputs)
-    os.close(reader)
-    assert [path.name for path in run.text.parent.iterdir()] == ["text"]
+@pytest.mark.parametrize("kind", ["gzip", "marked", "pipe"])
+def test_a_text_of_another_kind_is_copied_first(run: Run, kind: str) -> None:
+    content = run.text.read_bytes()
+    kinds = {"gzip": gzip.compress(content), "marked": codecs.BOM_UTF8 + content, "pipe": content}
+
+    def again(**options: int) -> list[int]:
+        with ExitStack() as stack:
+            if kind == "pipe":
+                process = stack.enter_context(subprocess.Popen(["cat", plain], stdout=-1))
+                run.text = Path(f"/dev/fd/{process.stdout.fileno()}")  # type: ignore[union-attr]
+            return run(**options)
+
+    plain = run.text.with_name("plain")
+    plain.write_bytes(content)
+    run.text.write_bytes(kinds[kind])
+    assert again(stop_after=2) == [0, 1]
+    assert (run.shards / "text").read_bytes() == content
+    assert again() == [2, 3, 4, 5]
+    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert again() == []  # up to date
+    run.text = plain
+    assert run() == []  # the same text
+    assert {path.name for path in plain.parent.iterdir()} >= {"heads", "heads.manifest.json"}
+
+
+@pytest.mark.parametrize("content", [b"", b"a\n\xff\n"])
+def test_what_is_no_text_leaves_nothing(run: Run, content: bytes) -> None:
+    for data in (content, gzip.compress(content)):
+        run.text.write_bytes(data)
+        with pytest.raises(DataError, match=f"^{run.text}:.*(is empty|not UTF-8)"):
+            run()
+        assert list(run.text.parent.iterdir()) == [run.text]
+
+
+def test_parses_of_a_pipe(run: Run) -> None:
+    parsed = run.text.with_name("parsed")
+    parsed.write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    with subprocess.Popen(["echo", "a"], stdout=subprocess.PIPE) as process:
+        text = Path(f"/dev/fd/{process.stdout.fileno()}")  # type: ignore[union-attr]
+        convert_parsed(text, parsed, "conllu", run.outputs)
+    assert run.outputs["heads"].read_text() == "0\n"
 
 
 def test_failures_have_the_numbers_of_their_lines(run: Run) -> None:

@@ -279,7 +279,9 @@ def test_counts_are_kept_as_text(tmp_path: Path) -> None:
         for seed in seeds
     }
     short = count_ngrams(["a", "a b c", ""], ["a", "a b", "b"])
-    for one in (*counts.values(), short):
+    long = count_ngrams(["a " * 65_540, "b"], ["a " * 65_535 + "b", "b"])
+    assert long.max() > 65_535
+    for one in (*counts.values(), short, long):
         assert (unpack_counts(pack_counts(one)) == one).all()
     path = tmp_path / "x.json"
     cells = [cell(*key, 10.0, ngrams=pack_counts(one)) for key, one in counts.items()]

@@ -120,3 +120,17 @@ def test_all_epochs_have_the_batches_of_the_first_one(small_corpus: Corpus) -> N
         anew = iterate(load(), 3, **{option: True})
         assert anew.epoch == 3
         assert batches(anew) != batches(straight)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_input(small_corpus: Corpus) -> None:
+    task = make_task(small_corpus.data)
+    word = task.source_dictionary[10]
+
+    def encode(*lines: str) -> list[list[int]]:
+        tokens, lengths = task.get_interactive_tokens_and_lengths(list(lines), lambda text: text)
+        task.build_dataset_for_inference(tokens, lengths)
+        return [row.tolist() for row in tokens]
+
+    end, unknown = task.source_dictionary.eos(), task.source_dictionary.unk()
+    assert encode(f"\ufeff{word} {word}", word) == [[10, 10, end], [10, end]]
+    assert encode(f"\ufeff{word}") == [[unknown, end]], "not at the beginning"

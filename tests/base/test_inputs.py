@@ -1,0 +1,135 @@
+"""Text is the same whether it is compressed, has a byte order mark, or comes from a pipe."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import count_lines, read_lines
+from syncattn_fairseq.base.inputs import find_text, is_plain, keeping_pipes
+
+TEXT = "der Hund\n\nläuft\n"
+LINES = ["der Hund", "", "läuft"]
+BOM = b"\xef\xbb\xbf"
+KINDS = {
+    "plain": TEXT.encode(),
+    "marked": BOM + TEXT.encode(),
+    "gzip": gzip.compress(TEXT.encode()),
+    "bzip2": bz2.compress(TEXT.encode()),
+    "both": gzip.compress(BOM + TEXT.encode()),
+}
+
+
+@contextmanager
+def fifo(path: Path, content: bytes) -> Iterator[Path]:
+    """A named pipe; it gives its contents to whoever opens it first."""
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(content,))
+    writer.start()
+    yield path
+    writer.join()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_is_what_it_holds(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "text"  # whatever its name
+    path.write_bytes(KINDS[kind])
+    assert list(read_lines(path)) == LINES
+    assert count_lines(path) == 3
+    assert is_plain(path) == (kind == "plain")
+
+
+def test_a_mark_elsewhere_is_text(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(BOM + BOM + b"a\n" + BOM + b"b\n")
+    assert list(read_lines(tmp_path / "text")) == ["\ufeffa", "\ufeffb"]
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b""), bz2.compress(b""), b"", BOM])
+def test_nothing_is_nothing(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "text").write_bytes(content)
+    assert list(read_lines(tmp_path / "text")) == []
+
+
+def test_text_that_only_begins_like_bzip2_is_text(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("BZh91 is a word\n")
+    assert list(read_lines(tmp_path / "text")) == ["BZh91 is a word"]
+
+
+def test_damaged_bzip2_is_one_line(tmp_path: Path) -> None:
+    data = bytearray(bz2.compress(os.urandom(999).hex().encode()))
+    for damaged in (data[:-9], data[:40] + b"x" + data[41:]):
+        (tmp_path / "text").write_bytes(damaged)
+        with pytest.raises(DataError, match="text: not a complete compressed file"):
+            list(read_lines(tmp_path / "text"))
+
+
+def test_a_compressed_file_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "train.heads.en"
+    assert find_text(path) == path
+    for name in ("train.heads.en.bz2", "train.heads.en.gz", "train.heads.en"):
+        (tmp_path / name).touch()
+        assert find_text(path) == tmp_path / name
+
+
+# ---- pipes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pipe_can_be_read_again(tmp_path: Path, kind: str) -> None:
+    with fifo(tmp_path / "pipe", KINDS[kind]) as pipe, keeping_pipes():
+        with closing(read_lines(pipe)) as lines:
+            assert next(lines) == LINES[0]
+        assert count_lines(pipe) == 3
+        assert list(read_lines(pipe)) == list(read_lines(str(pipe))) == LINES
+
+
+def test_readers_of_a_pipe_do_not_take_from_each_other(tmp_path: Path) -> None:
+    numbers = [str(number) for number in range(100_000)]  # larger than all buffers
+    content = "".join(f"{number}\n" for number in numbers).encode()
+    with fifo(tmp_path / "pipe", content) as pipe, keeping_pipes():
+        for one, other in zip(read_lines(pipe), read_lines(pipe), strict=True):
+            assert one == other
+        assert list(read_lines(pipe)) == numbers
+
+
+def test_what_comes_later_does_not_wait_for_the_end() -> None:
+    reader, writer = os.pipe()
+    with keeping_pipes():
+        lines = read_lines(f"/dev/fd/{reader}")
+        os.write(writer, b"first\n")
+        assert next(lines) == "first"
+        os.write(writer, b"second\n")
+        assert next(lines) == "second"
+        os.close(writer)
+        assert list(lines) == []
+    os.close(reader)
+
+
+def test_pipes_are_forgotten(tmp_path: Path) -> None:
+    for content in (b"a\n", b"b\n"):
+        with fifo(tmp_path / "pipe", content) as pipe, keeping_pipes():
+            assert list(read_lines(pipe)) == list(read_lines(pipe)) == [content.decode().strip()]
+            with keeping_pipes():
+                pass
+            assert list(read_lines(pipe)) == [content.decode().strip()]
+        pipe.unlink()
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = "syncattn_fairseq.base.inputs.TemporaryFile"
+    monkeypatch.setattr(full, lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
+    process = subprocess.Popen(["echo", "a"], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with keeping_pipes(), pytest.raises(OSError, match="No space left on device: '/"):
+        list(read_lines(f"/dev/fd/{process.stdout.fileno()}"))
+    process.wait()
+    process.stdout.close()

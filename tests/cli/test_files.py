@@ -1,0 +1,190 @@
+"""A command's files do not get in each other's way."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli import (
+    align,
+    average,
+    bpe,
+    clean,
+    collect,
+    draw,
+    multitask,
+    parse,
+    report,
+    score,
+    tokenise,
+    translate,
+    trees,
+)
+from syncattn_fairseq.cli.files import Parser, check_files
+from tests.cli.test_help import parsers
+from tests.test_packaging import SCRIPTS
+
+TWICE = "two outputs have this name; give each a name of its own"
+READ = "this output is also an input"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "h", "o", "p.en", "p.de"):
+        Path(name).write_text("1\n")
+    Path("link").symlink_to("o")
+    Path("hard").hardlink_to("o")
+    Path("folder").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        (bpe, "apply --model m --input a b --output o ./o"),
+        (multitask, "tag --input a b --output o link"),
+        (multitask, "mix --source a --target b --heads h --output o o"),
+        (parse, "--input a --output o --labels o --lang en"),
+        (parse, "--input a --output h --labels o --conllu o --parsed a --format conllu"),
+        (parse, "--input a --output h --labels h.manifest.json --lang en"),
+        (align, "--forward s a --output s forward o --output s forward o"),
+        (align, "--forward s a --output s forward o --json o"),
+        (score, "--system s a --references b --json o --latex o"),
+        (score, "--system s a --references b --text link --json o"),
+        (score, "--system s a --references b --text hard --json o"),
+        (clean, "--languages en de --input p --every 2 --output o --held-out folder/../o"),
+        (tokenise, "--lang en --input a b --output new folder/../new"),
+    ],
+)
+def test_one_name_for_two_outputs_is_refused_before_anything_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: object, argv: str
+) -> None:
+    before = contents(folder)
+    assert command.main(argv.split()) == 1  # type: ignore[attr-defined]
+    error = capsys.readouterr().err
+    assert re.fullmatch(f"error: {folder}/[a-z.]+: {TWICE}\n", error)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        (align, "--forward s o --output s forward o"),
+        (align, "--forward s a --backward s o --json o"),
+        (align, "--forward s a --gold hard --json o"),
+        (average, "a link b --output o"),
+        (bpe, "learn --input o.model --vocab-size 9 --model o"),
+        (bpe, "apply --model link --input a --output o"),
+        (bpe, "apply --model m --input a b --output o b"),
+        (clean, "--languages en de --input p --output folder/../p"),
+        (clean, "--languages en de --input q --output r --exclude p --every 2 --held-out p"),
+        (collect, "plain=p.{language} --archives . --languages en de --output p"),
+        (collect, "plain=o --archives . --languages hard de --output ./x"),
+        (draw, "parses x --path o.svg --output o.svg"),
+        (multitask, "mix --source a --target b --heads h --labels o --output new link"),
+        (multitask, "mix --source a --target b --trees o --output ./o new"),
+        (multitask, "tag --input o --output o"),
+        (parse, "--input a --output h --labels o --parsed o --format conllu"),
+        (parse, "--input h --output h --lang en"),
+        (parse, "--input a --output h --conllu link --parser eda --model o"),
+        (parse, "--input h.manifest.json --output h --lang en"),
+        (report, "--references b --system s a --log s o --output o"),
+        (report, "--references b --system s a o --output o"),
+        (report, "--references b --system s a --attention s o --output o"),
+        (score, "--system s o --references b --json o"),
+        (score, "--system s a o --references b --latex folder/../o"),
+        (score, "--system s a --references o --text hard"),
+        (score, "--system s a --references b --target-trees o --json hard"),
+        (tokenise, "--lang en --input a o --output new link"),
+        (trees, "induce --decoded o --output o"),
+        (trees, "induce --decoded a --text hard --output o"),
+        (trees, "score --gold a --system x o --json link"),
+        (trees, "score --gold o --system x a --json o"),
+    ],
+)
+def test_an_output_that_is_an_input_is_refused_before_anything_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: object, argv: str
+) -> None:
+    for name in ("x.hard", "o.model", "o.svg"):
+        Path(name).hardlink_to("o")
+    before = contents(folder)
+    assert command.main(argv.split()) == 1  # type: ignore[attr-defined]
+    output = capsys.readouterr()
+    assert (
+        re.fullmatch(rf"error: \S+: {READ} \(\S+\); choose another name\n", output.err)
+        and not output.out
+    )
+    assert contents(folder) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_devices_are_not_files() -> None:
+    check_files(["/dev/null", "in"], [], ["/dev/null", Path("/dev/null"), "-", "-", "out"])
+
+
+def test_a_pipe_is_not_read_and_written(folder: Path) -> None:
+    os.mkfifo("pipe")
+    check_files(["pipe"], [], ["o"])
+    check_files(["a"], [], ["pipe"])
+    with pytest.raises(DataError, match=READ):
+        check_files(["pipe"], [], ["pipe"])
+
+
+@pytest.mark.parametrize("command", [bpe, translate])
+def test_what_must_be_a_file_is_no_pipe(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: object
+) -> None:
+    os.mkfifo("pipe")
+    argv = ["apply", "--model", "pipe"] if command is bpe else ["--path", "a:pipe"]
+    assert command.main(argv) == 1  # type: ignore[attr-defined]
+    told = "error: pipe: not a regular file; save what it holds to one first\n"
+    assert capsys.readouterr().err == told
+
+
+def test_outputs_are_not_compressed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tokenise.main(["--lang", "en", "--input", "a", "--output", "b.gz"]) == 1
+    assert capsys.readouterr().err == "error: b.gz: would not be compressed; leave out .gz\n"
+
+
+#: What is not a file of its own: a name in a folder, a folder or package, and test sets, whose
+#: files no picture can replace, since its name ends in .svg, .png or .pdf.
+OTHERS = {
+    *("syncattn-fetch name", "syncattn-parse spacy_model", "syncattn-show gold"),
+    "syncattn-draw gold",
+}
+OWN_PARSERS = [name for name in SCRIPTS if name != "syncattn-preprocess"]
+
+
+@pytest.mark.parametrize("name", OWN_PARSERS)
+def test_every_argument_that_is_a_file_is_checked(name: str) -> None:
+    for parser in parsers(name):
+        assert isinstance(parser, Parser)
+        for action in parser._actions:
+            shown = action.metavar if isinstance(action.metavar, tuple) else (action.metavar,)
+            if any(re.match("FILE|PREFIX|CHECKPOINT|MODEL|SOURCE$", part or "") for part in shown):
+                argument = f"{parser.prog} {action.dest}"
+                assert is_checked(parser, action) != (argument in OTHERS), argument
+
+
+def is_checked(parser: Parser, action: argparse.Action) -> bool:
+    """Tell whether a parser checks what is given for an argument."""
+    value = ["given"] * 3 if isinstance(action.nargs, int) or action.nargs == "+" else "given"
+    args = argparse.Namespace(**{each.dest: None for each in parser._actions})
+    args.languages = ["en", "de"]
+    setattr(args, action.dest, Path("given") if action.type is Path else value)
+    found: list[str] = []
+    for names in parser._files.values():
+        for each in names:
+            with suppress(AttributeError, TypeError):  # other arguments are missing
+                found += map(str, parser._list_paths(each, args))
+    return any(path.startswith("given") for path in found)
