@@ -24,6 +24,8 @@ KINDS = {
     "parents": "the weights that PASCAL computes from the gold parse; needs no model",
     "tree-distances": "the edges between words that SDAtt counts in the gold parse; needs no model",
 }
+#: Those that need no model.
+GOLD_KINDS = ("parents", "tree-distances")
 
 
 @command
@@ -34,19 +36,20 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     if args.output.suffix.lower().removeprefix(".") not in charts.FORMATS:
         raise DataError(f"{args.output}: pictures are .svg, .png or .pdf; choose one")
-    example = _example(args)
-    charts.save(_figure(args, example).specification(), args.output)
+    _check_sentence(args)
+    model = None if args.kind in GOLD_KINDS else load_model(args)
+    example = _example(args, model)
+    charts.save(_figure(args, example, model).specification(), args.output)
     print(f"{args.output}: {args.kind} of: {example.source.text}")
 
 
-def _figure(args: argparse.Namespace, example: Example) -> Any:
+def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
     from ..report import figures
 
     if args.kind == "tree-distances":
         return figures.draw_tree_distances(example)
-    if args.kind == "parents":
+    if model is None:
         return figures.draw_parents(example, _subwords(args, example))
-    model = load_model(args)
     if args.kind == "parses":
         return figures.draw_parses(model, example)
     if args.kind == "attention":
@@ -66,15 +69,24 @@ def _subwords(args: argparse.Namespace, example: Example) -> Any:
     return Sentence(cutter([example.source.text])[0], cutter.scheme)
 
 
-def _example(args: argparse.Namespace) -> Example:
-    from ..report.example import Example, Side, read_example
-
+def _check_sentence(args: argparse.Namespace) -> None:
     if args.gold:
         if args.sentence or args.reference:
             raise DataError("--gold has its own sentence and reference; give no others")
-        return read_example(args.gold, args.source_lang, args.target_lang, args.number)
-    if not args.sentence or not args.sentence.split():
+    elif not args.sentence or not args.sentence.split():
         raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
+
+
+def _example(args: argparse.Namespace, model: Model | None) -> Example:
+    """Read the sentence; without a model, only its source."""
+    from ..report.example import Example, Side, read_example
+
+    if args.gold:
+        known = model.languages if model else (None, None)
+        languages = args.source_lang or known[0], args.target_lang or known[1]
+        if languages[0] is None:
+            raise DataError(f"{args.kind} needs no model, so say the language: --source-lang en")
+        return read_example(args.gold, languages[0], languages[1] if model else None, args.number)
     target = Side(args.reference.split()) if args.reference else None
     return Example(Side(args.sentence.split()), target)
 
@@ -92,6 +104,17 @@ def load_model(args: argparse.Namespace) -> Model:
     return syncattn_fairseq.load(
         args.path, args.data_bin, args.subwords, args.source_parser, user_dir=args.user_dir
     )
+
+
+def add_languages(parser: Parser) -> None:
+    """Add the arguments that name the languages of a test set."""
+    for letter, side in (("s", "source"), ("t", "target")):
+        parser.add_argument(
+            f"-{letter}",
+            f"--{side}-lang",
+            metavar="LANG",
+            help=f"{side} language of --gold (default: the model's)",
+        )
 
 
 def add_model(parser: Parser) -> None:
@@ -121,7 +144,7 @@ def add_model(parser: Parser) -> None:
 def _parser() -> Parser:
     parser = new_parser(
         "syncattn-draw",
-        "Draw one sentence. Blue: predicted; orange: wrong, if there is gold to compare with.",
+        "Draw one sentence. Blue: right; orange: wrong; grey: there is no gold to compare with.",
         example='syncattn-draw parses "the old man saw it" --output parses.svg \\\n'
         "--path checkpoints/checkpoint_best.pt --data-bin data-bin --subwords bpe.model",
         epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
@@ -136,8 +159,7 @@ def _parser() -> Parser:
         "is any: PREFIX.heads.en, PREFIX.labels.en, PREFIX.trees.en, PREFIX.align",
     )
     parser.add_argument("--number", type=positive, default=1, help="which sentence, from 1")
-    parser.add_argument("-s", "--source-lang", default="en", help="source language (default: en)")
-    parser.add_argument("-t", "--target-lang", default="de", help="target language (default: de)")
+    add_languages(parser)
     parser.add_argument("--layer", type=positive, help="layer for alignment or distances, from 1")
     add_model(parser)
     parser.add_argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from .own_commands import check_calls
 
 if TYPE_CHECKING:
     from ..recipes.launch import Machines
+    from ..recipes.tables import Row
 
 #: Each parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
@@ -47,7 +48,7 @@ def _is_setting(word: str) -> bool:
 
 
 def _run(args: argparse.Namespace, corpus: Corpus) -> None:
-    from ..recipes.cells import Grid, compare, facts
+    from ..recipes.cells import Grid, facts
     from ..recipes.display import Display
     from ..recipes.experiment import Cell, Experiment
     from ..recipes.forks import Forks
@@ -106,9 +107,7 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
             except DataError as error:
                 failed = error
     if any(stage.name == "score" for stage in chosen) and args.results.exists():
-        systems = list(dict.fromkeys(cell.system for cell in cells))
-        compare(systems, args.results, _baseline(args, corpus))
-        _print_table(args, corpus)
+        _print_table(args, corpus, partly=failed is not None)
     if failed:
         raise failed
 
@@ -126,23 +125,42 @@ def _machines(args: argparse.Namespace) -> tuple[Machines, int]:
     return Machines(processes, args.nodes, cpu, args.slurm), gpus
 
 
-def _baseline(args: argparse.Namespace, corpus: Corpus) -> Callable[[str], str]:
-    return lambda system: args.baseline or corpus.baseline(system)
-
-
-def _print_table(args: argparse.Namespace, corpus: Corpus) -> None:
+def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> None:
+    """Print the results; ``partly``: of the systems that have any."""
     from ..evaluation.table import format_table, markdown_table
-    from ..recipes.results import load_results, tables
+    from ..recipes.tables import make_tables
+
+    rows = _rows(args, corpus, partly)
+    if rows:
+        kind, bullet = (markdown_table, "- ") if args.markdown else (format_table, "")
+        print()
+        print(make_tables(rows, kind, bullet))
+        shown = {row.system for row in rows}
+        if missing := [system for system in args.systems if system not in shown]:
+            print(f"{bullet}no results yet: {', '.join(missing)}")
+
+
+def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[Row]:
+    """Return the results of the systems that were asked for, after those of their baselines."""
+    from ..recipes.results import load_results
+    from ..recipes.tables import make_rows
+
+    def baseline(system: str) -> str:
+        chosen: str = args.baseline or corpus.baseline(system)
+        return chosen
 
     results = load_results(args.results)
-    known = list(dict.fromkeys(cell["system"] for cell in results["cells"]))
-    baseline = _baseline(args, corpus)
-    systems = args.systems or known
-    compared = [baseline(system) for system in systems]
-    shown = list(dict.fromkeys([*(name for name in compared if name in known), *systems]))
-    kind, bullet = (markdown_table, "- ") if args.markdown else (format_table, "")
-    print()
-    print(tables(results, shown, args.seeds, baseline, kind, bullet))
+    known = dict.fromkeys(
+        cell["system"]
+        for cell in results["cells"]
+        if args.seeds is None or cell["seed"] in args.seeds
+    )
+    needed = () if partly else args.words  # but not every system of a group
+    wanted = [name for name in args.systems or known if name in known or name in needed]
+    if not wanted and not partly:
+        raise DataError(f"{args.results}: no results" + " with these seeds" * bool(args.seeds))
+    compared = [name for name in map(baseline, wanted) if name in known or name == args.baseline]
+    return make_rows(results, list(dict.fromkeys([*compared, *wanted])), args.seeds, baseline)
 
 
 def _parser() -> Parser:

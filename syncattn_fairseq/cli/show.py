@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..base.errors import DataError
 from ..base.files import read_lines
 from .common import command, new_parser, positive
-from .draw import add_model, load_model
+from .draw import add_languages, add_model, load_model
 
 if TYPE_CHECKING:
     from ..inference.analysis import Distances
@@ -26,10 +26,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    examples = _examples(args)
-    if not examples:
-        raise DataError("no sentence; give some, or a test set: --gold words/test --number 1")
+    sentences = _sentences(args)
     model = load_model(args)
+    examples = _examples(args, sentences, *model.languages)
     for number, example in enumerate(examples):
         if args.conllu:
             sys.stdout.write(_conllu(model, example))
@@ -37,18 +36,28 @@ def main(argv: Sequence[str] | None = None) -> None:
             print("\n" * bool(number) + _show(model, example, args.layer), flush=True)
 
 
-def _examples(args: argparse.Namespace) -> list[Example]:
-    from ..report.example import Example, Side, read_example
-
+def _sentences(args: argparse.Namespace) -> list[str]:
+    """Return the sentences that are given directly, in place of a test set."""
     if args.gold:
         if args.sentence:
             raise DataError("--gold has its own sentences; give no others")
-        return [
-            read_example(args.gold, args.source_lang, args.target_lang, number)
-            for number in args.number
-        ]
+        return []
     lines = args.sentence or ([] if sys.stdin.isatty() else read_lines(0))
-    return [Example(Side(line.split())) for line in lines if line.split()]
+    found = [line for line in lines if line.split()]
+    if not found:
+        raise DataError("no sentence; give some, or a test set: --gold words/test --number 1")
+    return found
+
+
+def _examples(
+    args: argparse.Namespace, sentences: Sequence[str], source: str, target: str
+) -> list[Example]:
+    from ..report.example import Example, Side, read_example
+
+    if not args.gold:
+        return [Example(Side(sentence.split())) for sentence in sentences]
+    languages = args.source_lang or source, args.target_lang or target
+    return [read_example(args.gold, *languages, number) for number in args.number]
 
 
 def _show(model: Model, example: Example, layer: int | None) -> str:
@@ -138,8 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--number", type=positive, nargs="+", default=[1], help="which sentences, from 1"
     )
-    parser.add_argument("-s", "--source-lang", default="en", help="source language (default: en)")
-    parser.add_argument("-t", "--target-lang", default="de", help="target language (default: de)")
+    add_languages(parser)
     parser.add_argument("--layer", type=positive, help="layer for alignment and trees, from 1")
     parser.add_argument("--conllu", action="store_true", help="print only the parses, in CoNLL-U")
     add_model(parser)

@@ -14,15 +14,17 @@ _SPECIAL = str.maketrans(
         "^": r"\textasciicircum{}",
     }
 )
+#: Without a width, so that numbers stay in line.
+_MARKS = {"better": r"\rlap{$^\dagger$}", "worse": r"\rlap{$^\ddagger$}"}
 
 
 def latex_table(scores: Mapping[str, SystemScore]) -> str:
-    """Write all systems, with a dagger if BLEU differs from the baseline's (p < 0.05).
+    """Write all systems, with a mark if BLEU is better or worse than the baseline's (p < 0.05).
 
     Empty columns are left out. A comment holds the signatures.
     """
     columns = {
-        "BLEU": [f"{s.bleu.score:.2f}{_dagger(s)}" for s in scores.values()],
+        "BLEU": [f"{s.bleu.score:.2f}{_mark(s)}" for s in scores.values()],
         "chrF": [f"{s.chrf.score:.2f}" for s in scores.values()],
         "RIBES": [f"{s.ribes.score:.2f}" for s in scores.values()],
         "UAS source": [_percent(_uas(s, "source")) for s in scores.values()],
@@ -49,15 +51,15 @@ def _notes(scores: Mapping[str, SystemScore]) -> list[str]:
         notes.append(f"RIBES {score.ribes.signature}")
         if score.significance:
             notes.append(
-                f"dagger: p < 0.05 against {score.significance.baseline}, paired bootstrap "
-                f"resampling, {score.significance.signature}"
+                f"dagger: better than {score.significance.baseline}, double dagger: worse, with "
+                f"p < 0.05 by paired approximate randomisation, {score.significance.signature}"
             )
     return list(dict.fromkeys(notes))
 
 
-def _dagger(score: SystemScore) -> str:
-    p = score.significance.p_bootstrap if score.significance else None
-    return r"\rlap{$^\dagger$}" if p is not None and p < 0.05 else ""
+def _mark(score: SystemScore) -> str:
+    verdict = score.significance and score.significance.verdict
+    return _MARKS[verdict] if verdict else ""
 
 
 def _uas(score: SystemScore, side: str) -> float | None:

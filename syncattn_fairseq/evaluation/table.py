@@ -98,20 +98,16 @@ def _format_significance(scores: Mapping[str, SystemScore]) -> str:
     tested = {name: score.significance for name, score in scores.items() if score.significance}
     if not tested:
         return ""
-    rows = [["system", "BLEU", "± 95 %", "difference", "p bootstrap", "p randomisation"]]
+    rows = [["system", "BLEU", "± 95 %", "difference", "p", ""]]
     for name, result in tested.items():
-        bleu = scores[name].bleu.score
-        difference = bleu - scores[result.baseline].bleu.score
         rows.append(
             [
                 name,
-                f"{bleu:.2f}",
+                f"{scores[name].bleu.score:.2f}",
                 f"{result.confidence:.2f}",
-                "-" if name == result.baseline else f"{difference:+.2f}",
-                *(
-                    "-" if p is None else f"{p:.4f}"
-                    for p in (result.p_bootstrap, result.p_randomisation)
-                ),
+                "-" if result.p is None else f"{result.difference:+.2f}",
+                "-" if result.p is None else f"{result.p:.4f}",
+                result.verdict or "",
             ]
         )
     return _add_notes(
@@ -119,7 +115,7 @@ def _format_significance(scores: Mapping[str, SystemScore]) -> str:
         [
             "± 95 %: half the width of the confidence interval, by bootstrap resampling",
             f"p: how often chance alone makes so large a difference to {result.baseline}, by "
-            "sacreBLEU's paired tests",
+            "paired approximate randomisation; better, worse: p < 0.05",
             f"BLEU {result.signature}",
         ],
     )

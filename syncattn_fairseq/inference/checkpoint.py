@@ -65,6 +65,11 @@ class CheckpointModel(Model):
         """The paths of the checkpoints."""
         return self.ensemble.name
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """See `Model`."""
+        return self.ensemble.source, self.ensemble.target
+
     def parse(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Parse]]:

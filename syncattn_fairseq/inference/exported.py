@@ -139,6 +139,11 @@ class CTranslate2Model(Model):
         """The folder."""
         return str(self.folder)
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """See `Model`."""
+        return self.about.source, self.about.target
+
     def align(
         self,
         sentences: Sequence[str],

@@ -101,6 +101,11 @@ class Model(ABC):
     def name(self) -> str:
         """The model's name in errors: where it was loaded from."""
 
+    @property
+    @abstractmethod
+    def languages(self) -> tuple[str, str]:
+        """Source and target language, such as ``("en", "de")``."""
+
     @abstractmethod
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
         """Translate one batch."""

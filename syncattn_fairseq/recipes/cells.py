@@ -7,7 +7,7 @@ import os
 import platform
 import queue
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +18,7 @@ import syncattn_fairseq
 from ..base.errors import DataError
 from .experiment import Cell
 from .launch import Machines
-from .results import (
-    load_results,
-    pack_counts,
-    read_scores,
-    read_training,
-    record,
-    unpack_counts,
-)
+from .results import pack_counts, read_scores, read_training, record
 from .run import Runner, locked
 from .stages import Stage
 
@@ -103,7 +96,7 @@ class Grid:
         with locked(lock, lambda: say(f"== {cell.name}: waiting for another recipe")) as own:
             self.runner.run(stages, [*locks, own], environment)
             if any(stage.name == "score" for stage in stages):
-                record(self.results, cell.experiment.corpus.name, cells=[self._result(cell)])
+                record(self.results, cell.experiment.corpus.name, [self._result(cell)])
 
     def _result(self, cell: Cell) -> dict[str, Any]:
         work = self.runner.work
@@ -133,39 +126,6 @@ def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
     output = (work / cell.output / "translations.txt").read_text("utf-8").split("\n")[:-1]
     references = read_references(str(work / cell.references))
     return count_ngrams(words(output), words(references), score.get("tokenize", "13a"))
-
-
-def compare(systems: Sequence[str], results: Path, baseline: Callable[[str], str]) -> None:
-    """Test every system's output against the baseline's, and record the results.
-
-    All seeds that both have are tested together. The outputs need not exist any longer, nor be
-    from this machine. Older results lack what is needed, so that a test stays if it has a seed that
-    cannot be tested again.
-
-    Args:
-        systems: systems that were run.
-        results: the results file.
-        baseline: returns the system that a system is compared with.
-    """
-    from ..evaluation.significance import pooled_bootstrap
-
-    found = load_results(results)
-    counts: dict[str, dict[int, np.ndarray]] = {}
-    for cell in found["cells"]:
-        if "ngrams" in cell:
-            counts.setdefault(cell["system"], {})[cell["seed"]] = unpack_counts(cell["ngrams"])
-    before = {(pair["system"], pair["baseline"]): {*pair["seeds"]} for pair in found["comparisons"]}
-    comparisons = []
-    for system in systems:
-        other = baseline(system)
-        ours, theirs = counts.get(system, {}), counts.get(other, {})
-        seeds = sorted(ours.keys() & theirs.keys())
-        if other != system and seeds and before.get((system, other), set()) <= {*seeds}:
-            difference, p = pooled_bootstrap([ours[s] for s in seeds], [theirs[s] for s in seeds])
-            pair = {"system": system, "baseline": other, "seeds": seeds}
-            comparisons.append({**pair, "difference": round(difference, 4), "p_bootstrap": p})
-    if comparisons:
-        record(results, found["corpus"], comparisons=comparisons)
 
 
 def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""The results of all experiments with a corpus: one JSON file, and the tables made from it.
+"""The results of all experiments with a corpus: one JSON file.
 
 ::
 
@@ -8,14 +8,10 @@
                 "overrides": {},          settings that were changed for all systems
                 "scores": {"BLEU": 80.4, "UAS source": 96.1, ...},      all from 0 to 100
                 "signatures": {"BLEU": "nrefs:1|..."},
-                "ngrams": "QlpoO...",     what BLEU counts in each sentence, for the bootstrap
+                "ngrams": "QlpoO...",     what BLEU counts in each sentence, to test them
                 "valid": {"loss": 2.81},  where its loss is lowest
                 "updates": 850, "seconds": 231.0, "updates_per_second": 4.1,     of the training
-                "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}],
-     "comparisons": [{"system": "pascal", "baseline": "transformer",
-                      "seeds": [1, 2, 3], those that were tested
-                      "difference": 0.4,  in BLEU, all seeds together
-                      "p_bootstrap": 0.03}]}
+                "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}]}
 """
 
 from __future__ import annotations
@@ -24,13 +20,12 @@ import base64
 import bz2
 import json
 import re
-import statistics
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from math import inf
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import DataError
+from ..base.errors import DataError, naming
 from ..base.fairseq_log import read_fairseq_log
 from ..base.files import replacing
 from .run import locked
@@ -50,18 +45,11 @@ _SCORES: dict[str, Callable[[Any], float]] = {
 }
 #: Marks packed counts that need four bytes; no base64.
 _LONG = "long:"
-_TRANSLATION = ("BLEU", "chrF", "RIBES")
-_SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
-#: Columns of p values, and what they are.
-_P = {
-    "p seeds": "of the difference in BLEU to the baseline, by Welch's test over seeds",
-    "p bootstrap": "the same, by paired bootstrap over the sentences of all seeds together",
-    "p valid loss": "of the difference in the lowest validation loss, by Welch's test over seeds",
-    "p Holm": "the p to its left, corrected by Holm's method for all comparisons in the column",
-}
-
+SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
 #: The folder, below the cell's, of a model in the other direction.
 REVERSED = "reversed"
+#: In bytes, 12 for each sentence: more would fill the memory.
+_MOST_COUNTS = 12 * 10**7
 _TRAINS_REVERSED = re.compile(rf"checkpoint\.save_dir=\S*/{REVERSED}(?=['\s]|$)")
 _DONE = re.compile(r"done training in ([\d.]+) seconds")
 
@@ -85,7 +73,7 @@ def read_scores(folder: Path) -> dict[str, Any]:
     if other.exists():
         [found_there] = _read(other)["systems"].values()
         scores["BLEU reversed"] = found_there["bleu"]["score"]
-    signatures = {name: found[key]["signature"] for name, key in _SIGNED.items() if name in scores}
+    signatures = {name: found[key]["signature"] for name, key in SIGNED.items() if name in scores}
     if (folder / "align.json").exists():
         for layer, ways in _read(folder / "align.json")["systems"].items():
             layer = layer.removeprefix("cell ")
@@ -138,7 +126,7 @@ def read_training(log: Path) -> dict[str, Any]:
                 epochs[numbers["epoch"]] = numbers
     last = list(epochs.values())[-1] if epochs else {}
     found: dict[str, Any] = {
-        "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if k in best}
+        "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if isfinite(best.get(k, inf))}
     }
     if last:
         seconds = sum(numbers.get("train_wall", 0) for numbers in epochs.values())
@@ -157,11 +145,22 @@ def pack_counts(counts: np.ndarray) -> str:
 
 
 def unpack_counts(text: str) -> np.ndarray:
-    """Return the integers of `pack_counts`."""
+    """Return the integers of `pack_counts`.
+
+    Raises:
+        DataError: the text is something else.
+    """
     import numpy as np
 
-    packed = bz2.decompress(base64.b64decode(text.removeprefix(_LONG)))
-    kept = np.frombuffer(packed, "<u4" if text.startswith(_LONG) else "<u2").reshape(-1, 6)
+    unpacker = bz2.BZ2Decompressor()
+    try:
+        packed = base64.b64decode(text.removeprefix(_LONG))
+        counts = unpacker.decompress(packed, max_length=_MOST_COUNTS)
+        kept = np.frombuffer(counts, "<u4" if text.startswith(_LONG) else "<u2").reshape(-1, 6)
+    except (ValueError, OSError):
+        raise DataError("ngrams: damaged; score this training again") from None
+    if not unpacker.eof:
+        raise DataError(f"ngrams: of more than {_MOST_COUNTS // 12:,} sentences, or cut off")
     kept = kept.astype(int)
     return np.concatenate([kept, (kept[:, :1] - np.arange(4)).clip(0)], axis=1)
 
@@ -170,48 +169,90 @@ def load_results(path: Path) -> dict[str, Any]:
     """Read a file of results.
 
     Raises:
-        DataError: the file is missing, or has no results.
+        DataError: the file is missing, or is something else.
     """
     found = _read(path)
-    if not isinstance(found, dict) or not {"corpus", "cells", "comparisons"} <= found.keys():
+    if not isinstance(found, dict) or not {"corpus", "cells"} <= found.keys():
         raise DataError(f"{path}: not a results file of syncattn-recipe")
+    if not _is_text(found["corpus"]) or not isinstance(found["cells"], list):
+        raise DataError(f"{path}: expected the name of a corpus, and a list of cells")
+    known: dict[tuple[str, int], int] = {}
+    for number, cell in enumerate(found["cells"], 1):
+        with naming(f"{path}: cell {number}"):
+            _check(cell)
+            first = known.setdefault((cell["system"], cell["seed"]), number)
+            if first != number:
+                raise DataError(f"has the system and the seed of cell {first}; remove one of them")
     return found
 
 
-def record(
-    path: Path,
-    corpus: str,
-    cells: Sequence[Mapping[str, Any]] = (),
-    comparisons: Sequence[Mapping[str, Any]] = (),
-) -> None:
-    """Add cells and comparisons to a results file.
+def _check(cell: Any) -> None:
+    if not isinstance(cell, dict):
+        raise DataError(f"expected names and values, not {str(cell)[:60]!r}")
+    for name, (expected, fits) in _CELL.items():
+        if name not in cell:
+            if name not in _OPTIONAL:
+                raise DataError(f"has no {name}")
+        elif not fits(cell[name]):
+            raise DataError(f"{name}: {str(cell[name])[:60]!r}; expected {expected}")
 
-    A cell replaces an older one of its system and seed; a comparison, one of the same two systems.
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is text that fits into a line."""
+    return isinstance(value, str) and value.isprintable()
+
+
+def _is_number(value: Any) -> bool:
+    # Also of a float that is not a number, the comparison is false.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
+
+
+def _maps_to(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, dict) and all(_is_text(k) and fits(v) for k, v in value.items())
+    )
+
+
+#: What a cell must have, and what may be missing.
+_CELL: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "system": ("a name", _is_text),
+    "seed": ("a whole number", lambda value: type(value) is int),
+    "overrides": ("settings", _maps_to(lambda value: _is_text(str(value)))),
+    "scores": ("finite numbers with names", _maps_to(_is_number)),
+    "signatures": ("texts with names", _maps_to(_is_text)),
+    "valid": ("finite numbers with names", _maps_to(_is_number)),
+    "commit": ("text", _is_text),
+    "hardware": ("text", _is_text),
+    "updates": ("a number", _is_number),
+    "seconds": ("a number", _is_number),
+    "updates_per_second": ("a number", _is_number),
+    "ngrams": ("text", _is_text),
+}
+_OPTIONAL = ("updates", "seconds", "updates_per_second", "ngrams")
+
+
+def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
+    """Add cells to a results file; a cell replaces an older one of its system and seed.
 
     Args:
         path: the file; created if missing. Several recipes may write to it at a time.
         corpus: its name.
         cells: see the module.
-        comparisons: see the module.
 
     Raises:
         DataError: the file has results of another corpus.
     """
     with locked(path.with_name(f".{path.name}.lock"), lambda: None):
-        found: dict[str, Any] = {"corpus": corpus, "cells": [], "comparisons": []}
+        found: dict[str, Any] = {"corpus": corpus, "cells": []}
         if path.exists():
             found = load_results(path)
         if found["corpus"] != corpus:
             raise DataError(f"{path}: has results of {found['corpus']}, not of {corpus}")
-        made: list[tuple[str, Sequence[Mapping[str, Any]], list[str]]] = [
-            ("cells", cells, ["system", "seed"]),
-            ("comparisons", comparisons, ["system", "baseline"]),
-        ]
-        for name, new, keys in made:
-            every = [*found[name], *new]
-            found[name] = list({tuple(one[key] for key in keys): one for one in every}.values())
+        every = [*found["cells"], *cells]
+        kept = {(cell["system"], cell["seed"]): cell for cell in every}
+        document = {"corpus": corpus, "cells": [*kept.values()]}
         with replacing(path) as temporary:
-            temporary.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _read(path: Path) -> Any:
@@ -221,180 +262,5 @@ def _read(path: Path) -> Any:
         raise DataError(f"{path}: no such file") from None
     except ValueError as error:
         raise DataError(f"{path}: not JSON: {error}") from None
-
-
-# ---- tables
-
-
-def tables(
-    results: Mapping[str, Any],
-    systems: Sequence[str],
-    seeds: Iterable[int] | None,
-    baseline: Callable[[str], str],
-    table: Callable[[Sequence[Sequence[str]]], str],
-    bullet: str = "",
-) -> str:
-    """Return tables of translation scores, structure scores and costs, and notes.
-
-    Args:
-        results: from `load_results`.
-        systems: those to show, in this order.
-        seeds: those to include; None: all.
-        baseline: returns the system that a system is compared with.
-        table: formats rows as a table.
-        bullet: what each note begins with.
-
-    Raises:
-        DataError: there are no results of these systems and seeds.
-    """
-    wanted = None if seeds is None else {*seeds}
-    rows = {
-        system: [
-            cell
-            for cell in results["cells"]
-            if cell["system"] == system and (wanted is None or cell["seed"] in wanted)
-        ]
-        for system in systems
-    }
-    rows = {system: cells for system, cells in rows.items() if cells}
-    if not rows:
-        raise DataError("there are no results of these systems and seeds yet")
-    measures = list(dict.fromkeys(n for cells in rows.values() for c in cells for n in c["scores"]))
-    translation = [name for name in measures if name.startswith(_TRANSLATION)]
-    structure = _structure([name for name in measures if name not in translation])
-    pooled = {
-        name: found
-        for name, cells in rows.items()
-        for found in results["comparisons"]
-        if (found["system"], found["baseline"]) == (name, baseline(name))
-        and {*found["seeds"]} <= {cell["seed"] for cell in cells}
-    }
-    made = [_translation(rows, translation, pooled, baseline)]
-    if structure:
-        made.append(_measured(rows, structure))
-    made.append(_training(rows, baseline))
-    notes = _notes(rows, {column for one in made for column in one[0]})
-    return "\n\n".join([*map(table, made), "\n".join(bullet + note for note in notes)])
-
-
-def _structure(names: Sequence[str]) -> list[str]:
-    """Keep only one of the seven symmetrisations of each layer."""
-    shown = [
-        n
-        for n in names
-        if not re.match(r"AER (layer \d+|fast_align) .", n) or n.endswith(" grow-diag-lilt")
-    ]
-    return shown
-
-
-def _translation(
-    rows: Mapping[str, Sequence[Any]],
-    measures: Sequence[str],
-    pooled: Mapping[str, Any],
-    baseline: Callable[[str], str],
-) -> list[list[str]]:
-    p = _compare(rows, _score("BLEU"), baseline)
-    made = [["system", "seeds", *measures, "p seeds", "p Holm", "p bootstrap"]]
-    for name, cells in rows.items():
-        shown = (spread(_values(cells, _score(measure))) for measure in measures)
-        p_bootstrap = "–"
-        if name in pooled:
-            p_bootstrap = _p(pooled[name]["p_bootstrap"])
-            if len(seeds := pooled[name]["seeds"]) < len(cells):
-                p_bootstrap += f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
-        made.append([name, str(len(cells)), *shown, *p[name], p_bootstrap])
-    return _without_empty_columns(made)
-
-
-def _compare(
-    rows: Mapping[str, Sequence[Any]],
-    number: Callable[[Any], Any],
-    baseline: Callable[[str], str],
-) -> dict[str, list[str]]:
-    """Return each system's p, by Welch's test over seeds against its baseline, and its Holm's p."""
-    from ..evaluation.significance import holm, welch
-
-    values = {name: _values(cells, number) for name, cells in rows.items()}
-    others = {name: baseline(name) for name in rows}
-    p = {
-        name: welch(values[name], values[other]) if other in values and other != name else None
-        for name, other in others.items()
-    }
-    tested = {name: value for name, value in p.items() if value is not None}
-    corrected = dict(zip(tested, holm([*tested.values()]), strict=True)) if len(tested) > 1 else {}
-    return {name: [_p(value), _p(corrected.get(name))] for name, value in p.items()}
-
-
-def _measured(rows: Mapping[str, Sequence[Any]], measures: Sequence[str]) -> list[list[str]]:
-    made = [["system", *measures]]
-    for name, cells in rows.items():
-        values = [spread(_values(cells, _score(measure))) for measure in measures]
-        if {*values} != {"–"}:
-            made.append([name, *values])
-    return made
-
-
-def _training(rows: Mapping[str, Sequence[Any]], baseline: Callable[[str], str]) -> list[list[str]]:
-    columns: dict[str, tuple[Callable[[Any], Any], int]] = {
-        "updates": (lambda cell: cell.get("updates"), 0),
-        "minutes": (lambda cell: cell["seconds"] / 60 if "seconds" in cell else None, 1),
-        "updates/s": (lambda cell: cell.get("updates_per_second"), 2),
-        "valid BLEU": (lambda cell: cell["valid"].get("bleu"), 1),
-        "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
-    }
-    p = _compare(rows, columns["valid loss"][0], baseline)
-    made = [["system", *columns, "p valid loss", "p Holm"]]
-    for name, cells in rows.items():
-        values = (spread(_values(cells, number), digits) for number, digits in columns.values())
-        made.append([name, *values, *p[name]])
-    return _without_empty_columns(made)
-
-
-def _without_empty_columns(table: Sequence[Sequence[str]]) -> list[list[str]]:
-    empty = {i for i, column in enumerate(zip(*table[1:], strict=True)) if {*column} == {"–"}}
-    return [[cell for i, cell in enumerate(row) if i not in empty] for row in table]
-
-
-def _notes(rows: Mapping[str, Sequence[Any]], columns: Container[str]) -> list[str]:
-    cells = [cell for found in rows.values() for cell in found]
-    notes = []
-    if any(len(found) > 1 for found in rows.values()):
-        notes.append("mean ± standard deviation (lowest–highest) over seeds")
-    notes += [f"{column}: {note}" for column, note in _P.items() if column in columns]
-    for name in _SIGNED:
-        signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})
-        notes += [f"{name} {signature}" for signature in signatures]
-    if any(name.startswith("trees ") for cell in cells for name in cell["scores"]):
-        notes.append("trees: sentence F1 of the target's constituents, as in syncattn-trees")
-    changed = {f"{name}={value}" for cell in cells for name, value in cell["overrides"].items()}
-    if changed:
-        notes.append(f"changed settings: {', '.join(sorted(changed))}")
-    notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in cells})]
-    notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
-    return notes
-
-
-def spread(values: Sequence[float], digits: int = 1) -> str:
-    """Return mean, standard deviation, lowest and highest; of one value, the value."""
-    if not values:
-        return "–"
-    mean = f"{statistics.mean(values):.{digits}f}"
-    if len(values) == 1 or len({*values}) == 1:
-        return mean
-    deviation = f"{statistics.stdev(values):.{digits}f}"
-    return f"{mean} ± {deviation} ({min(values):.{digits}f}–{max(values):.{digits}f})"
-
-
-def _score(name: str) -> Callable[[Any], Any]:
-    return lambda cell: cell["scores"].get(name)
-
-
-def _values(cells: Sequence[Any], number: Callable[[Any], Any]) -> list[float]:
-    found = (number(cell) for cell in cells)
-    return [value for value in found if value is not None]
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "<0.001" if value < 0.0005 else f"{value:.3f}"
+    except RecursionError:
+        raise DataError(f"{path}: its brackets are nested too deeply") from None

@@ -24,7 +24,7 @@ except ImportError:
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 """The rows of each data set, by name."""
 
-GOLD, RIGHT, WRONG, UNASKED = "#868e96", "#1c5fb8", "#d9480f", "#a5bfe3"
+GOLD, RIGHT, WRONG, UNASKED, UNKNOWN = "#868e96", "#1c5fb8", "#d9480f", "#a5bfe3", "#495057"
 INK = "#212529"
 CELL = 19
 _STEPS = 24
@@ -36,6 +36,8 @@ _WIDE = r"replace(datum.word, regexp('[\\u0000-\\u10ff]', 'g'), '')"
 
 def arcs(prefix: str = "") -> alt.LayerChart:
     """Draw dependencies: gold arcs above the words, predicted ones below, errors in orange.
+
+    Where there is no gold, nothing is called right, and predicted arcs are dark grey.
 
     Data ``words``: ``word``; ``gold`` and ``predicted`` heads, from 1, 0 = root, null = none;
     ``label``, the gold relation or ``""``; ``causal``, whether the model cannot look ahead and so
@@ -53,12 +55,13 @@ def arcs(prefix: str = "") -> alt.LayerChart:
 def pair(prefix: str = "") -> alt.LayerChart:
     """Draw a sentence above its translation: the parses of both, and the links between them.
 
-    All of it is predicted; what is wrong is orange. Heads that come later, where a
-    decoder cannot look, are left out.
+    All of it is predicted; what is wrong is orange, and what is right blue (links: grey). Without
+    gold, everything is grey. Heads that come later, where a decoder cannot look, are left out.
 
     Data ``items``: first a row for each word of the source, then for each of the target, with
     ``side``, ``source`` or ``target``, and what `arcs` takes; then one for each link with ``side``
-    ``link``, ``source`` and ``target``, words from 0, and ``verdict``, ``right`` or ``wrong``.
+    ``link``, ``source`` and ``target``, words from 0, and ``verdict``, ``right``, ``wrong``, or
+    ``unknown`` without gold.
     """
     gap = 74
     items = _words(alt.Chart(alt.NamedData(prefix + "items")), centred=True, by=["side"])
@@ -125,10 +128,10 @@ def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
 def links(prefix: str = "") -> alt.LayerChart:
     """Draw an alignment: gold links as frames, solid if sure, dashed if possible.
 
-    What is predicted is a blue square if gold has it, an orange one if not.
+    What is predicted is a blue square if gold has it, an orange one if not; grey without gold.
 
     Data ``rows`` and ``columns``: ``word`` of each, and ``across``, how many of the others there
-    are; ``cells``: ``row``, ``column`` of predicted links and ``verdict``, ``right`` or ``wrong``;
+    are; ``cells``: ``row``, ``column`` of predicted links and ``verdict``, as in `pair`;
     ``gold``: ``row``, ``column``, ``sure``.
     """
     lines = [
@@ -164,12 +167,12 @@ def links(prefix: str = "") -> alt.LayerChart:
 
 
 def tree(prefix: str = "") -> alt.LayerChart:
-    """Draw phrase structure above its words, with errors in orange.
+    """Draw phrase structure above its words, with errors in orange; grey without gold.
 
     Data ``items``: first a row for each word, with ``word``; then one for each constituent:
     ``start`` and ``end``, its first word and the one after its last; ``height``, from 1;
     ``parent``, the place of its parent among the constituents, null for the topmost; ``label``;
-    ``verdict``, ``right`` or ``wrong``.
+    ``verdict``, as in `pair`.
     """
     n = "datum.words"
     items = (
@@ -304,7 +307,7 @@ def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> A
 def _judged(words: Any) -> Any:
     """Give each word the ``verdict`` on its predicted head."""
     return words.transform_calculate(
-        verdict="!isValid(datum.gold) || datum.predicted == datum.gold ? 'right' : "
+        verdict="!isValid(datum.gold) ? 'unknown' : datum.predicted == datum.gold ? 'right' : "
         "datum.causal && datum.gold > datum.position ? 'unasked' : 'wrong'"
     )
 
@@ -377,7 +380,8 @@ def _text(words: Any, place: int) -> Any:
 
 
 def _by_verdict() -> alt.Color:
-    scale = alt.Scale(domain=["right", "wrong", "unasked"], range=[RIGHT, WRONG, UNASKED])
+    colours = {"right": RIGHT, "wrong": WRONG, "unasked": UNASKED, "unknown": UNKNOWN}
+    scale = alt.Scale(domain=[*colours], range=[*colours.values()])
     return alt.Color("verdict:N", legend=None, scale=scale)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,55 +35,65 @@ class Side:
 
 
 @dataclass(frozen=True)
+class Links:
+    """Gold links of a sentence, which may have none."""
+
+    sure: set[Link]
+    possible: set[Link]
+
+    @property
+    def all(self) -> set[Link]:
+        """Sure and possible ones."""
+        return self.sure | self.possible
+
+
+@dataclass(frozen=True)
 class Example:
     """A source, and its reference if known."""
 
     source: Side
     target: Side | None = None
-    sure: set[Link] = field(default_factory=set)
-    possible: set[Link] = field(default_factory=set)
+    links: Links | None = None
+    """The gold alignment."""
 
 
-def read_example(prefix: str, source: str, target: str, number: int) -> Example:
+def read_example(prefix: str, source: str, target: str | None, number: int) -> Example:
     """Read one sentence of a test set, with all of its available gold annotation.
 
     Args:
         prefix: of the files ``PREFIX.en``, ``PREFIX.de``, ``PREFIX.heads.en``,
             ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``, of which only the first
-            must exist.
-        source, target: the languages, ``en`` and ``de`` here.
+            two must exist.
+        source, target: the languages, ``en`` and ``de`` here; without a target, only the source is
+            read.
         number: number of the sentence, from 1.
 
     Raises:
         DataError: there is no such sentence, or its gold does not fit its words.
     """
-    sides = [_read_side(prefix, language, number) for language in (source, target)]
-    of_source, of_target = sides
-    if of_source is None:
-        raise DataError(f"{prefix}.{source}: no such file")
-    sure: set[Link] = set()
-    possible: set[Link] = set()
+    of_source = _read_side(prefix, source, number)
+    if target is None:
+        return Example(of_source)
+    of_target = _read_side(prefix, target, number)
+    links = None
     align = Path(f"{prefix}.align")
-    if of_target and align.exists():
-        sure, possible = (_pick(links, align, number) for links in read_alignments(align))
+    if align.exists():
+        links = Links(*(_pick(kind, align, number) for kind in read_alignments(align)))
         words = WordAlignment(set(), (len(of_source.words), len(of_target.words)))
         with naming(f"{align}:{number}"):
-            words.check_same_sentence(WordAlignment(sure | possible))
-    return Example(of_source, of_target, sure, possible)
+            words.check_same_sentence(WordAlignment(links.all))
+    return Example(of_source, of_target, links)
 
 
-def _read_side(prefix: str, language: str, number: int) -> Side | None:
+def _read_side(prefix: str, language: str, number: int) -> Side:
     def line(kind: str, read: Callable[[Path], Iterable[Any]]) -> Any:
         path = Path(f"{prefix}{kind}.{language}")
-        if not path.exists():
+        if kind and not path.exists():
             return None
         return _pick(read(path), path, number)
 
-    text = line("", read_lines)
-    if text is None:
-        return None
     side = Side(
-        text.split(),
+        line("", read_lines).split(),
         line(".heads", read_heads),
         line(".labels", read_labels),
         line(".trees", read_trees),

@@ -23,7 +23,7 @@ from ..inference.analysis import Alignment, Pair, Parse, Sentence
 from ..inference.model import Model
 from ..trees.brackets import Tree
 from . import charts
-from .example import Example, Side
+from .example import Example, Links, Side
 from .sentences import tree_nodes
 
 Rows = list[dict[str, Any]]
@@ -76,15 +76,9 @@ def draw_parses(model: Model, example: Example) -> Figure:
             _fit(side, sentence), parse.heads if parse else None, causal=name == "target"
         )
     ]
-    gold = example.sure | example.possible
     items += [
-        {
-            "side": "link",
-            "source": source,
-            "target": position,
-            "verdict": "right" if not gold or (source, position) in gold else "wrong",
-        }
-        for source, position in alignment.links
+        {"side": "link", "source": i, "target": j, "verdict": _verdict((i, j), example.links)}
+        for i, j in alignment.links
     ]
     figure = Figure()
     figure.add(charts.pair, "", items=items)
@@ -121,7 +115,7 @@ def draw_alignment(model: Model, example: Example, layer: int | None = None) -> 
     figure.add(
         charts.links,
         "",
-        **link_data(alignment.links, source, target, example.sure, example.possible),
+        **link_data(alignment.links, source, target, example.links),
     )
     return figure
 
@@ -245,7 +239,7 @@ def attention_matrices(
         pair: E and D; None for a model without dependency heads.
     """
     source, target = alignment.source, alignment.target
-    links = {(j, i) for i, j in example.sure | example.possible}
+    links = {(j, i) for i, j in example.links.all} if example.links else set()
     heads = _tree_cells(example.target.heads if example.target else None)
     asked = {(i, j) for i, j in heads if j <= i}
     cross = between_words(alignment.attention, target, source)
@@ -302,11 +296,9 @@ def link_data(
     links: Iterable[Link],
     source: Sequence[str],
     target: Sequence[str],
-    sure: set[Link],
-    possible: set[Link],
+    gold: Links | None,
 ) -> dict[str, Rows]:
     """Return the data of `charts.links`."""
-    gold = sure | possible
     return {
         "rows": [{"word": word, "across": len(source)} for word in target],
         "columns": [{"word": word, "across": len(target)} for word in source],
@@ -314,13 +306,21 @@ def link_data(
             {
                 "row": j,
                 "column": i,
-                "verdict": "right" if not gold or (i, j) in gold else "wrong",
+                "verdict": _verdict((i, j), gold),
                 "text": f"{target[j]} – {source[i]}",
             }
             for i, j in links
         ],
-        "gold": [{"row": j, "column": i, "sure": (i, j) in sure} for i, j in sorted(gold)],
+        "gold": [{"row": j, "column": i, "sure": (i, j) in gold.sure} for i, j in sorted(gold.all)]
+        if gold
+        else [],
     }
+
+
+def _verdict(link: Link, gold: Links | None) -> str:
+    if gold is None:
+        return "unknown"
+    return "right" if link in gold.all else "wrong"
 
 
 def tree_items(tree: Tree, gold: Tree | None = None) -> Rows:
@@ -329,7 +329,7 @@ def tree_items(tree: Tree, gold: Tree | None = None) -> Rows:
     names = ("start", "end", "height", "parent", "label", "right")
     nodes = [dict(zip(names, node, strict=True)) for node in laid["nodes"]]
     for node in nodes:
-        node["verdict"] = "right" if node.pop("right") else "wrong"
+        node["verdict"] = {None: "unknown", 1: "right", 0: "wrong"}[node.pop("right")]
         node["label"] = "" if node["label"] == "X" else node["label"]
     leaves = zip(tree.leaves(), laid["parents"], strict=True)
     return [*({"word": word, "parent": parent} for word, parent in leaves), *nodes]

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.errors import DataError
 from ..inference.analysis import Pair, Parse
 from ..inference.model import Model
-from .example import Example, Side
+from .example import Example, Links, Side
 from .figures import attention_matrices
 from .sentences import Sentence
 
@@ -62,4 +62,5 @@ def _example(detail: Mapping[str, Any]) -> Example:
     source, target = (
         Side(detail[side]["words"], detail[side]["heads"]) for side in ("source", "target")
     )
-    return Example(source, target, set(detail["sure"]), set(detail["possible"]))
+    sure, possible = detail["sure"], detail["possible"]
+    return Example(source, target, None if sure is None else Links({*sure}, {*possible}))

@@ -10,6 +10,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from ..base.errors import DataError
 from ..data.words import detect_scheme, join_subwords
+from ..evaluation.bracketing import find_constituents
 from ..evaluation.fairseq_output import DecodedSentence
 from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
@@ -33,9 +34,9 @@ class Sentence:
     ``parses``, ``alignments``, ``trees``."""
     detail: dict[str, Any]
     """``source`` and ``target``, each with ``words`` (those of the reference), ``heads``,
-    ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links; and ``systems``, each with
-    heads of ``source`` and ``target``, ``links`` and ``source_trees`` and ``target_trees`` by
-    layer, and ``own``, the words and heads of its translation."""
+    ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
+    ``systems``, each with heads of ``source`` and ``target``, ``links`` and ``source_trees`` and
+    ``target_trees`` by layer, and ``own``, the words and heads of its translation."""
 
 
 def describe(
@@ -56,7 +57,7 @@ def describe(
             for side, words in (("source", source), ("target", target))
         }
         links = gold.alignments and [sorted(x[index]) for x in gold.alignments]
-        sure, possible = links or ([], [])
+        sure, possible = links or (None, None)
         shown = [system.show(index, sides) for system in systems]
         yield Sentence(
             {
@@ -148,11 +149,11 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
 
     Args:
         tree: over words; brackets around a single word are not shown.
-        gold: spans of the gold tree; None: everything is right.
+        gold: spans of the gold tree, if known.
 
     Returns:
         Each node is its first word, the one after its last, its height, the place of its parent
-        (None for the topmost), its label, and 1 if it is right, else 0.
+        (None for the topmost), its label, and 1 if it is right, 0 if not, None if that is unknown.
     """
     nodes: list[list[Any]] = []
     parents: list[int | None] = []
@@ -175,7 +176,7 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
         if laid[3] is not None:
             nodes[laid[3]][2] = max(nodes[laid[3]][2], laid[2] + 1)
     for laid in nodes:
-        laid.append(int(gold is None or (laid[0], laid[1]) in gold))
+        laid.append(None if gold is None else int((laid[0], laid[1]) in gold))
     return {"nodes": nodes, "parents": parents}
 
 
@@ -203,7 +204,9 @@ def _side(words: list[str], index: int, heads: Any, labels: Any, trees: Any) -> 
         "words": words,
         "heads": known_heads if known_heads and len(known_heads) == size else None,
         "labels": known_labels if known_labels and len(known_labels) == size else None,
-        "tree": tree_nodes(tree) if tree_words and len(tree_words) == size else None,
+        "tree": tree_nodes(tree, {*find_constituents(tree)})
+        if tree_words and len(tree_words) == size
+        else None,
     }
 
 

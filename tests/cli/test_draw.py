@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli import show
 from syncattn_fairseq.cli.draw import main
+from syncattn_fairseq.report.example import read_example
+from tests.checkpoints import Corpus, make_checkpoint
 
 pytest.importorskip("altair", reason="needs the extra viz")
 
@@ -22,7 +29,7 @@ def test_parents_and_tree_distances_need_no_model(
     gold: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for kind in ("parents", "tree-distances"):
-        assert main([kind, "--gold", "t", "--number", "2", "--output", f"{kind}.svg"]) == 0
+        assert main([kind, "-s=en", "--gold=t", "--number=2", f"--output={kind}.svg"]) == 0
         assert f"{kind}.svg: {kind} of: the <b>old</b> man" in capsys.readouterr().out
         svg = Path(f"{kind}.svg").read_text("utf-8")
         assert svg.count("&lt;b&gt;old&lt;/b&gt;") >= 3 and "<b>" not in svg
@@ -33,7 +40,7 @@ def test_parents_and_tree_distances_need_no_model(
 def test_formats(gold: Path) -> None:
     begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
     for name, begin in begins.items():
-        assert main(["parents", "--gold", "t", "--output", f"x.{name}"]) == 0
+        assert main(["parents", "-s=en", "--gold", "t", "--output", f"x.{name}"]) == 0
         assert Path(f"x.{name}").read_bytes().startswith(begin)
 
 
@@ -41,10 +48,11 @@ def test_formats(gold: Path) -> None:
     ("arguments", "message"),
     [
         ("parents --gold t --output x.gif", "x.gif: pictures are .svg, .png or .pdf"),
-        ("parents --gold t --number 3 --output x.svg", "t.en: there is no line 3"),
+        ("parents -s en --gold t --number 3 --output x.svg", "t.en: there is no line 3"),
+        ("parents --gold t --output x.svg", "parents needs no model, so say the language"),
         ("parents word --gold t --output x.svg", "--gold has its own sentence and reference"),
         ("parents --reference w --gold t --output x.svg", "--gold has its own sentence and"),
-        ("parents --gold none --output x.svg", "none.en: no such file"),
+        ("parents -s en --gold none --output x.svg", "No such file or directory: 'none.en'"),
         ("parents word --output x.svg", "the source has no parse; give --gold"),
         ("parents --output x.svg", "no sentence; give one, or a test set"),
         ("attention word --output x.svg", "give the model, --path CHECKPOINT"),
@@ -89,17 +97,53 @@ def test_one_line_says_what_is_wrong(
     ],
 )
 def test_gold_that_does_not_fit_its_words_is_refused(
-    gold: Path, capsys: pytest.CaptureFixture[str], file: str, text: str, message: str
+    gold: Path, file: str, text: str, message: str
 ) -> None:
     Path("t.de").write_text("nein\nder Alte\n")
     Path("t.align").write_text("0-0\n2-1 0?0\n")
     Path("t.trees.en").write_text("\n(S (A the) (B old) (C man))\n")
-    draw = ["tree-distances", "--gold", "t", "--number", "2", "--output", "x.svg"]
-    assert main(draw) == 0
-    Path("x.svg").unlink()
-    capsys.readouterr()
+    read_example("t", "en", "de", 2)
     Path(f"t.{file}").write_text(text)
-    assert main(draw) == 1
-    out, err = capsys.readouterr()
-    assert err.startswith(f"error: {message}") and err.count("\n") == 1 and not out
-    assert not Path("x.svg").exists()
+    with pytest.raises(DataError, match=f"^{re.escape(message)}"):
+        read_example("t", "en", "de", 2)
+    if file.endswith(".en"):  # without a model, only the source is read
+        assert main(["parents", "-s=en", "--gold=t", "--number=2", "--output=x.svg"]) == 1
+        assert not Path("x.svg").exists()
+
+
+@pytest.mark.parametrize("command", [main, show.main])
+def test_the_model_knows_its_languages(
+    command: Any,
+    small_corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A model from German to English reads the German line, and never the English one."""
+    monkeypatch.chdir(tmp_path)
+    for one in ("de", "en"):
+        Path(f"t.{one}").write_text(f"a {one} text\n")
+    model = make_checkpoint(small_corpus, tmp_path / "m.pt", "syntax_transformer")
+    state = torch.load(model, weights_only=False)
+    state["cfg"]["task"] |= {"source_lang": "de", "target_lang": "en"}
+    torch.save(state, model)
+    named = [
+        f"--path={model}",
+        f"--data-bin={small_corpus.data}",
+        f"--subwords={small_corpus.subwords}",
+    ]
+    drawn = ["alignment", "--output=x.svg"] if command is main else []
+    capsys.readouterr()
+    assert command([*drawn, "--gold=t", *named]) == 0
+    out = capsys.readouterr().out
+    assert "a de text" in out and "source       a en" not in out
+    if not drawn:
+        assert "reference    a en text" in out
+    for language in ("en", "de"):
+        Path(f"t.{language}").rename("away")
+        assert command([*drawn, "--gold=t", *named]) == 1
+        err = capsys.readouterr().err
+        assert f"t.{language}" in err and err.count("\n") == 1
+        Path("away").rename(f"t.{language}")
+    assert command([*drawn, "--gold=t", "-s=en", "-t=de", *named]) == 0
+    assert "a en text" in capsys.readouterr().out

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -626,3 +627,39 @@ def test_a_dry_run_of_the_script_installs_nothing(tmp_path: Path) -> None:
     for option in ("--dry-run", "--table", "--help"):
         assert script("x", option) == (0, f"active: x {option}\n")
     assert script("x") == (9, "installed\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("syncatn", "no results of syncatn; there are some of "),
+        ("syncattn --seeds 9", "no results of syncattn with seed 9; there are no others"),
+        ("--seeds 9", "builtin_en_de.json: no results with these seeds"),
+        ("syncattn --baseline dbsaa", "no results of dbsaa; there are some of "),
+        ("@pascall", "@pascall: builtin_en_de has no such group"),
+    ],
+)
+def test_a_table_of_what_is_not_there_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: str, message: str
+) -> None:
+    results = ROOT / "docs" / "results" / "builtin_en_de.json"
+    command = ["builtin_en_de", "--table", f"--results={results}", *arguments.split()]
+    assert main(command) == 1
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("error: ") and message in err and err.count("\n") == 1
+
+
+def test_a_group_may_have_systems_without_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = json.loads((ROOT / "docs" / "results" / "builtin_en_de.json").read_text())
+    results["cells"] = [cell for cell in results["cells"] if cell["system"] != "syncattn"]
+    path = tmp_path / "some.json"
+    path.write_text(json.dumps(results))
+    assert main(["builtin_en_de", "@quickstart", "--table", f"--results={path}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["transformer", "dbsa"]
+    assert lines[-1] == "no results yet: syncattn"
+    path.write_text(json.dumps({**results, "cells": []}))
+    assert main(["builtin_en_de", "@quickstart", "--table", f"--results={path}"]) == 1
+    assert capsys.readouterr().err == f"error: {path}: no results\n"

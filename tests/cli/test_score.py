@@ -90,8 +90,8 @@ def test_all_tables_of_the_real_command(files: Path) -> None:
     main_table, _, significance, notes, by_length, _ = result.stdout.split("\n\n")
     assert [line.split()[0] for line in main_table.splitlines()] == ["system", "Old", "New"]
     _, old, new = significance.splitlines()
-    assert old.split()[3:] == ["-", "-", "-"]
-    assert new.split()[1::3] == ["100.00", "0.0010"] and new.split()[-1] == "0.0001"
+    assert old.split()[3:] == ["-", "-"]
+    assert new.split()[1] == "100.00" and new.split()[-2:] == ["0.0001", "better"]
     assert "so large a difference to Old, by" in notes and "|bs:1000|ar:10000|seed:12345|" in notes
     assert by_length.splitlines()[0].split() == ["system", "1-10", "(119)", "31-40", "(1)"]
     assert by_length.splitlines()[2].split() == ["New", "100.00", "100.00"]
@@ -138,9 +138,9 @@ def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert systems["Ours"]["ribes"]["score"] == 100
     assert systems["Ours"]["significance"]["baseline"] == "Plain"
     assert systems["Ours"]["significance"].keys() == {
-        *("baseline", "confidence", "p_bootstrap", "p_randomisation", "signature")
+        *("baseline", "difference", "confidence", "p", "signature")
     }
-    assert systems["Plain"]["significance"]["p_bootstrap"] is None
+    assert systems["Plain"]["significance"]["p"] is None
     assert systems["Plain"]["bleu_by_length"] == {"1-10": {"sentences": 2, "bleu": 0}}
 
     assert main([*SYSTEMS, "--by-length", "--source", "source", "--json", "-"]) == 0
@@ -295,7 +295,11 @@ def test_latex_marks_what_differs_by_more_than_chance(files: Path) -> None:
     command = shlex.split("--system Old old --system New new --references ref --tokenize none")
     assert main([*command, "--baseline", "Old", "--latex", "t.tex"]) == 0
     rows = [line for line in (files / "t.tex").read_text("utf-8").splitlines() if "&" in line]
-    assert ["dagger" in row for row in rows] == [False, False, True]
+    assert [row.split(" & ")[1][-17:] for row in rows[2:]] == [r"\rlap{$^\dagger$}"]
+    assert not [row for row in rows[:2] if "dagger" in row]
+    assert main([*command, "--baseline", "New", "--latex", "t.tex"]) == 0
+    rows = [line for line in (files / "t.tex").read_text("utf-8").splitlines() if "&" in line]
+    assert [r"\rlap{$^\ddagger$}" in row for row in rows] == [False, True, False]
 
 
 def test_parts_layers_and_trees(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -182,7 +182,6 @@ def check_recipe(
         counts = unpack_counts(cell["ngrams"])  # of each sentence; BLEU can be computed from them
         bleu = BLEU(force=True)._compute_score_from_stats(counts.sum(0).tolist()).score
         assert len(counts) == score["sentences"] and round(bleu, 4) == cell["scores"]["BLEU"]
-    assert [pair["system"] for pair in results["comparisons"]] == systems[1:]
     assert f"\n{systems[-1]} " in done.stdout
     # Nothing but what is asked for, and nothing is done twice.
     assert {path.name for path in recipe.work.iterdir()} == {
@@ -234,7 +233,7 @@ def test_seeds_of_the_built_in_corpus(
     )
     results = load_results(work / "results" / "small.json")
     assert len(results["cells"]) == 4
-    assert [pair["seeds"] for pair in results["comparisons"]] == [[1, 2]]
+    assert table.splitlines()[0].endswith(" p sentences")
     by_name = {(cell["system"], cell["seed"]): cell["scores"] for cell in results["cells"]}
     assert {"AER", "AER layer 2", "trees layer 1", "trees layer 2"} <= by_name["lpsi", 2].keys()
     assert "bleu" in results["cells"][0]["valid"]

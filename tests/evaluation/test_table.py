@@ -43,13 +43,13 @@ def test_main_table() -> None:
 
 
 def test_significance_table() -> None:
-    old = replace(OLD, significance=Significance("Old", 1.25, None, None, "bs:1000"))
-    new = replace(NEW, significance=Significance("Old", 1.0, 0.015, 0.0001, "bs:1000"))
+    old = replace(OLD, significance=Significance("Old", 0.0, 1.25, None, "bs:1000"))
+    new = replace(NEW, significance=Significance("Old", 1.5, 1.0, 0.0001, "bs:1000"))
     lines = format_scores({"New": new, "Old": old}).split("\n\n")[2].splitlines()
     assert lines == [
-        "system   BLEU  ± 95 %  difference  p bootstrap  p randomisation",
-        "New     21.50    1.00       +1.50       0.0150           0.0001",
-        "Old     20.00    1.25           -            -                -",
+        "system   BLEU  ± 95 %  difference       p",
+        "New     21.50    1.00       +1.50  0.0001  better",
+        "Old     20.00    1.25           -       -",
     ]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import random
 from pathlib import Path
@@ -13,21 +14,19 @@ from syncattn_fairseq.evaluation.significance import (
     compare_with_baseline,
     count_ngrams,
     holm,
-    pooled_bootstrap,
+    randomisation,
     welch,
 )
 from syncattn_fairseq.evaluation.table import format_table, markdown_table
-from syncattn_fairseq.recipes.cells import compare
 from syncattn_fairseq.recipes.results import (
     load_results,
     pack_counts,
     read_scores,
     read_training,
     record,
-    spread,
-    tables,
     unpack_counts,
 )
+from syncattn_fairseq.recipes.tables import make_rows, make_tables, spread
 
 
 def cell(system: str, seed: int, bleu: float, **more: Any) -> dict[str, Any]:
@@ -44,48 +43,60 @@ def baseline(system: str) -> str:
 
 
 def shown(path: Path, systems: list[str], seeds: list[int] | None = None) -> list[str]:
-    return tables(load_results(path), systems, seeds, baseline, format_table).splitlines()
+    rows = make_rows(load_results(path), systems, seeds, baseline)
+    return make_tables(rows, format_table).splitlines()
 
 
 def test_cells_are_kept_and_replaced(tmp_path: Path) -> None:
     path = tmp_path / "new" / "x.json"
-    record(path, "x", cells=[cell("base", 1, 10.0), cell("base", 2, 11.0)])
-    record(path, "x", cells=[cell("base", 2, 12.0), cell("ours", 1, 13.0)])
+    record(path, "x", [cell("base", 1, 10.0), cell("base", 2, 11.0)])
+    record(path, "x", [cell("base", 2, 12.0), cell("ours", 1, 13.0)])
     found = [(c["system"], c["seed"], c["scores"]["BLEU"]) for c in load_results(path)["cells"]]
     assert found == [("base", 1, 10.0), ("base", 2, 12.0), ("ours", 1, 13.0)]
     with pytest.raises(DataError, match="has results of x, not of y"):
-        record(path, "y", cells=[cell("base", 1, 10.0)])
+        record(path, "y", [cell("base", 1, 10.0)])
     assert [p.name for p in path.parent.iterdir() if not p.name.startswith(".")] == ["x.json"]
 
 
-def test_a_comparison_is_replaced_only_by_one_with_the_same_baseline(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    names = [("ours", "base"), ("third", "base"), ("ours", "third"), ("ours", "base")]
-    pairs = [
-        {"system": system, "baseline": other, "seeds": [1], "difference": 1.0, "p_bootstrap": p}
-        for p, (system, other) in enumerate(names)
-    ]
-    for pair in pairs:
-        record(path, "x", comparisons=[pair])
-    assert load_results(path)["comparisons"] == [pairs[3], *pairs[1:3]]
-    record(path, "x", cells=[cell("base", 1, 10.0), cell("ours", 1, 11.0), cell("third", 1, 12.0)])
-    for other, p in (("base", "3.000"), ("third", "2.000")):
-        made = tables(load_results(path), ["ours"], None, lambda _, o=other: o, format_table)
-        assert made.splitlines()[1].endswith(p)
+GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 1, 10.0)]})
 
 
-def test_results_that_are_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        (GOOD, "{", "x.json: not JSON"),
+        (GOOD, "[" * 10**5, "x.json: its brackets are nested too deeply"),
+        (GOOD, "[]", "x.json: not a results file"),
+        (GOOD, '{"corpus": "x"}', "x.json: not a results file"),
+        (GOOD, '{"corpus": "x", "cells": {}}', "x.json: expected the name of a corpus, and a list"),
+        (GOOD, '{"corpus": 1, "cells": []}', "x.json: expected the name of a corpus, and a list"),
+        (GOOD, '{"corpus": "x", "cells": [[]]}', "x.json: cell 1: expected names and values"),
+        ('"seed": 1, ', "", "cell 1: has no seed"),
+        ('"seed": 1', '"seed": true', "cell 1: seed: 'True'; expected a whole number"),
+        ('"seed": 1', '"seed": [1]', r"cell 1: seed: '\[1\]'; expected a whole number"),
+        ('"base"', '"ours"', "cell 2: has the system and the seed of cell 1; remove one"),
+        ('"base"', '"a\\nb"', r"cell 1: system: 'a\\nb'; expected a name"),
+        ('"base"', '"\\ud800"', "cell 1: system: "),
+        ('"BLEU": 10.0', '"BLEU": "10"', "cell 1: scores: .*; expected finite numbers with names"),
+        ('"BLEU": 10.0', '"BLEU": NaN', "cell 1: scores: .*; expected finite numbers"),
+        ('"BLEU": 10.0', '"BLEU": 1e999', "cell 1: scores: .*; expected finite numbers"),
+        ('"BLEU": 10.0', f'"BLEU": {10**400}', "cell 1: scores: .*; expected finite numbers"),
+        ('{"loss": 3.0}', "3.0", "cell 1: valid: '3.0'; expected finite numbers with names"),
+        ('"updates": 850', '"updates": null', "cell 1: updates: 'None'; expected a number"),
+        ('"overrides": {}', '"overrides": []', r"cell 1: overrides: '\[\]'; expected settings"),
+        ('"commit": "abc"', '"commit": {}', r"cell 1: commit: '\{\}'; expected text"),
+    ],
+)
+def test_results_that_are_none(tmp_path: Path, old: str, new: str, fault: str) -> None:
     path = tmp_path / "x.json"
     with pytest.raises(DataError, match="no such file"):
         load_results(path)
-    for text, fault in (
-        ("{", "not JSON"),
-        ("[]", "not a results file"),
-        ("{}", "not a results file"),
-    ):
-        path.write_text(text)
-        with pytest.raises(DataError, match=fault):
-            load_results(path)
+    path.write_text(GOOD)
+    assert len(load_results(path)["cells"]) == 2
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(DataError, match=fault) as error:
+        load_results(path)
+    assert str(error.value).isprintable() and len(str(error.value)) < 300
 
 
 def test_the_table(tmp_path: Path) -> None:
@@ -99,35 +110,27 @@ def test_the_table(tmp_path: Path) -> None:
         for name, found in both
         for seed, bleu in found.items()
     ]
-    record(path, "x", cells=cells)
-    pair = {"system": "ours", "baseline": "base", "difference": 2.0, "p_bootstrap": 0.004}
-    record(path, "x", comparisons=[{**pair, "seeds": [1, 2, 3]}])
+    record(path, "x", cells)
     lines = shown(path, ["base", "ours"])
     p = ttest_ind(list(ours.values()), list(base.values()), equal_var=False).pvalue
     losses = [list(found.values()) for found in loss.values()]
     q = ttest_ind(*losses, equal_var=False).pvalue
-    assert lines[0].split() == ["system", "seeds", "BLEU", "p", "seeds", "p", "bootstrap"]
-    assert lines[1].split() == ["base", "3", "10.5", "±", "0.5", "(10.0–11.0)", "–", "–"]
-    assert lines[2].split()[-2:] == [f"{p:.3f}", "0.004"]
+    assert lines[0].split() == ["system", "seeds", "BLEU", "p", "seeds"]
+    assert lines[1].split() == ["base", "3", "10.5", "±", "0.5", "(10.0–11.0)", "–"]
+    assert lines[2].split()[-1] == f"{p:.3f}"
     losses_shown = ["2.920", "±", "0.020", "(2.900–2.940)"]
     assert lines[6].split() == ["ours", "850", "1.5", "9.50", *losses_shown, f"{q:.3f}"]
     assert {"BLEU tok:none", "hardware: a CPU", "commit: abc"} <= {*lines}
     spread = "mean ± standard deviation (lowest–highest) over seeds"
     assert spread in lines and spread not in shown(path, ["base", "ours"], [1])
-    of_other_seeds = shown(path, ["ours"], [1, 2])
-    assert of_other_seeds[0].split() == ["system", "seeds", "BLEU"]
-    assert not any(line.startswith("p ") for line in of_other_seeds)
-    for tested, told in (([2, 3], "0.004 (seeds 2, 3)"), ([3], "0.004 (seed 3)")):
-        record(path, "x", comparisons=[{**pair, "seeds": tested}])
-        assert shown(path, ["base", "ours"])[2].endswith(told)
-    record(path, "x", comparisons=[{**pair, "seeds": [1, 2, 3]}])
-    with pytest.raises(DataError, match="no results of these systems"):
-        shown(path, ["other"])
-    [_, rule, *_] = tables(load_results(path), ["base"], None, baseline, markdown_table).split("\n")
+    # With one seed, there is nothing to test.
+    assert shown(path, ["base", "ours"], [1])[0].split() == ["system", "seeds", "BLEU"]
+    rows = make_rows(load_results(path), ["base"], None, baseline)
+    [_, rule, *_] = make_tables(rows, markdown_table).split("\n")
     assert rule == "|---|---|---|"
-    page = tables(load_results(path), ["base"], None, baseline, markdown_table, "- ")
+    page = make_tables(rows, markdown_table, "- ")
     assert "\n- hardware: a CPU\n- commit: abc" in page
-    record(path, "x", cells=[{**cells[0], "hardware": "a GPU"}])
+    record(path, "x", [{**cells[0], "hardware": "a GPU"}])
     assert {"hardware: a CPU", "hardware: a GPU"} <= {*shown(path, ["base", "ours"])}
 
 
@@ -138,7 +141,7 @@ def test_p_is_corrected_if_there_are_several_comparisons(tmp_path: Path) -> None
         for name, found in bleu.items()
         for seed, score in enumerate(found)
     ]
-    record(tmp_path / "x.json", "x", cells=cells)
+    record(tmp_path / "x.json", "x", cells)
     lines = shown(tmp_path / "x.json", ["base", "a", "b"])
     smaller, larger = (
         ttest_ind(bleu[name], bleu["base"], equal_var=False).pvalue for name in ("a", "b")
@@ -163,7 +166,7 @@ def test_other_measures_and_changed_settings(tmp_path: Path) -> None:
         "trees": 5.0,
     }
     changed = {"optimization.max_update": 30}
-    record(path, "x", cells=[cell("base", 1, 1.0, scores=scores, overrides=changed)])
+    record(path, "x", [cell("base", 1, 1.0, scores=scores, overrides=changed)])
     lines = shown(path, ["base"])
     assert lines[3].split("  ") == ["system", "AER layer 1 grow-diag-lilt", "trees"]
     assert "changed settings: optimization.max_update=30" in lines
@@ -248,34 +251,33 @@ def texts(count: int, wrong: float, seed: int) -> list[str]:
     return [" ".join("x" if generator.random() < wrong else w for w in s) for s in words]
 
 
-def test_with_one_seed_the_bootstrap_is_sacrebleus() -> None:
+def test_with_one_seed_it_is_the_test_of_two_outputs() -> None:
     references, ours, theirs = texts(40, 0, 1), texts(40, 0.2, 2), texts(40, 0.25, 3)
     expected = compare_with_baseline({"a": theirs, "b": ours}, "a", references, "none")["b"]
     counts = [count_ngrams(text, references, "none") for text in (ours, theirs)]
-    difference, p = pooled_bootstrap(counts[:1], counts[1:])
-    assert p == pytest.approx(expected.p_bootstrap, abs=0.003)
-    assert difference > 0
-    assert pooled_bootstrap(counts[1:], counts[:1]) == pytest.approx((-difference, p))
-    assert pooled_bootstrap(counts[:1], counts[:1]) == (0.0, 1.0)
+    difference, p = randomisation(counts[:1], counts[1:])
+    assert (difference, p) == (expected.difference, expected.p) and difference > 0
+    assert randomisation(counts[1:], counts[:1]) == pytest.approx((-difference, p))
+    assert randomisation(counts[:1], counts[:1]) == (0.0, 1.0)
 
 
 def test_seeds_are_pooled_by_sentence() -> None:
     references = texts(60, 0, 1)
     theirs = count_ngrams(texts(60, 0.3, 3), references)
     ours = [count_ngrams(texts(60, 0.22, seed), references) for seed in (4, 5, 6)]
-    once = pooled_bootstrap(ours, [theirs])
-    assert pooled_bootstrap(ours * 3, [theirs] * 2) == pytest.approx(once)
+    once = randomisation(ours, [theirs])
+    assert randomisation(ours * 3, [theirs] * 2) == pytest.approx(once)
     with pytest.raises(DataError, match="59 translations, but 60 references"):
         count_ngrams(texts(59, 0.3, 3), references)
     with pytest.raises(DataError, match="different texts, with 59 and 60 sentences"):
-        pooled_bootstrap(ours, [theirs[:59]])
+        randomisation(ours, [theirs[:59]])
 
 
 def test_counts_are_kept_as_text(tmp_path: Path) -> None:
     references = texts(60, 0, 1)
     counts = {
         (system, seed): count_ngrams(texts(60, wrong, seed), references)
-        for system, wrong, seeds in (("base", 0.3, (1, 2)), ("ours", 0.22, (2, 3, 4)))
+        for system, wrong, seeds in (("base", 0.3, (1, 2)), ("ours", 0.29, (2, 3, 4)))
         for seed in seeds
     }
     short = count_ngrams(["a", "a b c", ""], ["a", "a b", "b"])
@@ -283,22 +285,52 @@ def test_counts_are_kept_as_text(tmp_path: Path) -> None:
     assert long.max() > 65_535
     for one in (*counts.values(), short, long):
         assert (unpack_counts(pack_counts(one)) == one).all()
+    with pytest.raises(DataError, match="ngrams: damaged"):
+        unpack_counts("x")
+    with pytest.raises(DataError, match="ngrams: of more than .* or cut off"):
+        unpack_counts(base64.b64encode(base64.b64decode(pack_counts(short))[:-4]).decode())
     path = tmp_path / "x.json"
-    cells = [cell(*key, 10.0, ngrams=pack_counts(one)) for key, one in counts.items()]
-    record(path, "x", cells=[*cells, cell("ours", 1, 10.0), cell("older", 1, 10.0)])
-    pair = {"system": "ours", "baseline": "base"}
-    for seeds in ([1, 2], [1]):  # seed 1 of ours cannot be tested again
-        record(path, "x", comparisons=[older := {**pair, "seeds": seeds}])
-        compare(["base", "ours", "older", "unknown"], path, baseline)
-        assert load_results(path)["comparisons"] == [older]
-    record(path, "x", comparisons=[{**pair, "seeds": [2]}])
-    compare(["base", "ours", "older", "unknown"], path, baseline)
-    [compared] = load_results(path)["comparisons"]
-    difference, p = pooled_bootstrap([counts["ours", 2]], [counts["base", 2]])
-    assert compared == {
-        **{"system": "ours", "baseline": "base", "seeds": [2]},
-        **{"difference": round(difference, 4), "p_bootstrap": p},
-    }
+    cells = [cell(*key, 10.0 + key[1], ngrams=pack_counts(one)) for key, one in counts.items()]
+    record(path, "x", [*cells, cell("ours", 1, 10.0), cell("older", 1, 10.0)])
+    lines = shown(path, ["base", "ours", "older"])
+    _, p = randomisation([counts["ours", 2]], [counts["base", 2]])
+    assert lines[0].endswith("  p sentences") and lines[1].endswith("  –")
+    # Seed 1 of ours cannot be tested, and the baseline has no other seed than 2.
+    assert lines[2].endswith(f"  {p:.3f} (seed 2)") and lines[3].endswith("  –")
+    assert shown(path, ["base", "ours"], [2])[2].endswith(f"  {p:.3f}")
+    record(path, "x", [cell("ours", 2, 10.0, ngrams=pack_counts(short))])
+    with pytest.raises(DataError, match="^ours: outputs of different texts, with 3 and 60 sent"):
+        shown(path, ["base", "ours"])
+
+
+def test_a_system_with_several_settings_has_a_row_for_each(tmp_path: Path) -> None:
+    path, few = tmp_path / "x.json", {"optimization.max_update": 60}
+    record(path, "x", [cell("base", 1, 10.0), cell("base", 2, 11.0)])
+    assert shown(path, ["base"])[1].split()[:2] == ["base", "2"]
+    record(path, "x", [cell("base", seed, 3.0 + seed, overrides=few) for seed in (2, 3)])
+    record(path, "x", [cell("ours", seed, 4.0 * seed, overrides=few) for seed in (2, 3)])
+    lines = shown(path, ["base", "ours"])
+    changed = "base (optimization.max_update=60)"
+    assert [line[:33].strip() for line in lines[1:4]] == ["base", changed, "ours"]
+    assert [line[33:].split()[0] for line in lines[1:4]] == ["1", "2", "2"]
+    # It is compared with that of its own settings.
+    assert lines[3].split()[-1] == f"{welch([8.0, 12.0], [5.0, 6.0]):.3f}"
+    record(path, "x", [cell("third", seed, 4.0 * seed) for seed in (4, 5)])
+    record(path, "x", [cell("base", 1, 10.0, overrides=few)])
+    lines = shown(path, ["base", "third"])
+    assert "third: not compared with base, which has other settings" in lines
+    assert lines[0].split() == ["system", "seeds", "BLEU"]
+
+
+def test_systems_without_results_are_refused(tmp_path: Path) -> None:
+    record(tmp_path / "x.json", "x", [cell("base", 1, 10.0), cell("ours", 2, 11.0)])
+    for systems, seeds, message in (
+        (["base", "other"], None, "no results of other; there are some of base, ours"),
+        (["base", "ours"], [2], "no results of base with seed 2; there are some of ours"),
+        (["base"], [3, 4], "no results of base with seed 3, 4; there are no others"),
+    ):
+        with pytest.raises(DataError, match=message):
+            shown(tmp_path / "x.json", systems, seeds)
 
 
 def test_holm() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,7 +13,7 @@ pytest.importorskip("altair", reason="needs the extra viz")
 import vl_convert
 
 from syncattn_fairseq.report import charts
-from syncattn_fairseq.report.charts import CELL, GOLD, INK, RIGHT, UNASKED, WRONG
+from syncattn_fairseq.report.charts import CELL, GOLD, INK, RIGHT, UNASKED, UNKNOWN, WRONG
 
 WORDS = ["a", "bb", "ccc"]
 
@@ -96,7 +96,7 @@ def _box(mark: Any) -> tuple[float, float, float, float]:
 
 
 def words(
-    gold: list[int], predicted: list[int], causal: bool = False, names: list[str] = WORDS
+    gold: Sequence[int | None], predicted: list[int], causal: bool = False, names: list[str] = WORDS
 ) -> list[dict[str, Any]]:
     return [
         {"word": word, "gold": g, "predicted": p, "label": "", "causal": causal}
@@ -115,6 +115,28 @@ def test_arcs_lead_to_the_heads_and_only_wrong_ones_are_orange() -> None:
     assert found[3] > found[1] > 0
     orange = {mark.text for mark in picture.marks("text") if mark.get("fill") == WRONG}
     assert orange == {"bb", "ccc"}
+
+
+def test_without_gold_nothing_is_right() -> None:
+    """No chart has the colours of a verdict."""
+    unknown = words([None] * 3, [3, 1, 0], causal=True)
+    drawn = Picture(charts.arcs, words=unknown)
+    assert drawn.arcs() == {("A", "CCC", UNKNOWN), ("BB", "A", UNKNOWN)}
+    link = {"side": "link", "source": 0, "target": 1, "verdict": "unknown"}
+    target = words([None] * 3, [2, 0, 1], names=["x", "yyyy", "z"])
+    items = [{"side": s, **w} for s, of in (("source", unknown), ("target", target)) for w in of]
+    cell = {"row": 0, "column": 0, "verdict": "unknown", "text": ""}
+    sides = {"rows": [{"word": "x", "across": 1}], "columns": [{"word": "a", "across": 1}]}
+    node = {"start": 0, "end": 2, "height": 1, "parent": None, "label": "", "verdict": "unknown"}
+    leaves = [{"word": word, "parent": 0} for word in WORDS[:2]]
+    for picture in (
+        drawn,
+        Picture(charts.pair, items=[*items, link]),
+        Picture(charts.links, **sides, cells=[cell], gold=[]),
+        Picture(charts.tree, items=[*leaves, node]),
+    ):
+        text = ElementTree.tostring(picture.root, encoding="unicode")
+        assert UNKNOWN in text and not {c for c in (RIGHT, WRONG, UNASKED) if c in text}
 
 
 def test_heads_to_the_right_are_pale_if_the_model_cannot_look_ahead() -> None:

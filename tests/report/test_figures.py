@@ -18,7 +18,7 @@ from syncattn_fairseq.inference.analysis import (
     Sentence,
     Translation,
 )
-from syncattn_fairseq.report.example import Example, Side
+from syncattn_fairseq.report.example import Example, Links, Side
 from syncattn_fairseq.trees.brackets import parse_tree
 
 pytest.importorskip("altair", reason="needs the extra viz")
@@ -29,11 +29,11 @@ TARGET = Sentence(["▁der", "▁Hu", "nd", "▁da"], "sentencepiece")
 ENCODER = np.array([[0.1, 0.2, 0.3], [0.5, 0.4, 0.1], [0.2, 0.3, 0.4]])
 CROSS = np.array([[0.8, 0.1, 0.0], [0.0, 0.9, 0.1], [0.1, 0.2, 0.6], [0.5, 0.2, 0.3]])
 DECODER = np.tril(np.full((4, 4), 0.25))
+GOLD = Links({(1, 0)}, {(1, 2)})
 EXAMPLE = Example(
     Side(["the", "dog"], [2, 0], ["det", "root"]),
     Side(["der", "Hund", "da"], [2, 0, 2]),
-    sure={(1, 0)},
-    possible={(1, 2)},
+    GOLD,
 )
 
 
@@ -107,7 +107,7 @@ def test_attention_between_words_is_drawn_without_the_future() -> None:
 
 
 def test_links_are_judged_by_sure_and_possible_gold() -> None:
-    found = figures.link_data([(0, 1), (1, 0), (1, 2)], ["s", "t"], list("abc"), {(1, 0)}, {(1, 2)})
+    found = figures.link_data([(0, 1), (1, 0), (1, 2)], ["s", "t"], list("abc"), GOLD)
     judged = [(cell["row"], cell["column"], cell["verdict"]) for cell in found["cells"]]
     assert judged == [(1, 0, "wrong"), (0, 1, "right"), (2, 1, "right")]
     assert [cell["text"] for cell in found["cells"]] == ["b – s", "a – t", "c – t"]
@@ -117,12 +117,13 @@ def test_links_are_judged_by_sure_and_possible_gold() -> None:
     ]
     assert found["rows"] == [{"word": word, "across": 2} for word in "abc"]
     assert found["columns"] == [{"word": word, "across": 3} for word in "st"]
-    [cell] = figures.link_data([(0, 0)], ["s"], ["a"], set(), set())["cells"]
-    assert cell["verdict"] == "right", "nothing says that it is wrong"
+    for gold, verdict in ((None, "unknown"), (Links(set(), set()), "wrong")):
+        [cell] = figures.link_data([(0, 0)], ["s"], ["a"], gold)["cells"]
+        assert cell["verdict"] == verdict, "without gold, nothing is right"
 
 
 def test_arcs_and_links_of_a_pair() -> None:
-    example = replace(EXAMPLE, possible={(0, 2)})
+    example = replace(EXAMPLE, links=Links({(1, 0)}, {(0, 2)}))
     found = data(figures.draw_parses(Stub(), example))["1-0 items"]  # type: ignore[arg-type]
     words = [
         {name: row[name] for name in ("side", "word", "gold", "predicted", "causal", "label")}
@@ -142,7 +143,7 @@ def test_arcs_and_links_of_a_pair() -> None:
     ]
     unjudged = Example(EXAMPLE.source, EXAMPLE.target)
     found = data(figures.draw_parses(Stub(), unjudged))["1-0 items"]  # type: ignore[arg-type]
-    assert {row["verdict"] for row in found if row["side"] == "link"} == {"right"}
+    assert {row["verdict"] for row in found if row["side"] == "link"} == {"unknown"}
 
 
 def test_arcs_without_a_parse() -> None:
@@ -157,7 +158,7 @@ def test_trees_are_judged_by_gold_constituents() -> None:
     whole = {"start": 0, "end": 3, "height": 2, "parent": None, "label": "", "verdict": "right"}
     inner = {"start": 1, "end": 3, "height": 1, "parent": 0, "label": "", "verdict": "wrong"}
     assert figures.tree_items(tree, gold) == [*leaves, whole, inner]
-    assert figures.tree_items(tree)[-1] == {**inner, "verdict": "right"}
+    assert figures.tree_items(tree)[-1] == {**inner, "verdict": "unknown"}
     assert [node["label"] for node in figures.tree_items(gold)[3:]] == ["S", "N"]
 
 

@@ -146,21 +146,23 @@
     items: [
       ...words.map((word, i) => ({ word, parent: tree.parents[i] })),
       ...tree.nodes.map(([start, end, height, parent, label, right]) => ({
-        start, end, height, parent, verdict: right ? "right" : "wrong", label: label === "X" ? "" : label,
+        start, end, height, parent, label: label === "X" ? "" : label,
+        verdict: right === null ? "unknown" : right ? "right" : "wrong",
       })),
     ],
   });
 
   const linkData = (detail, links) => {
     const pairs = (some) => new Set(some.map(([s, t]) => `${s}-${t}`));
-    const sure = pairs(detail.sure), gold = pairs([...detail.sure, ...detail.possible]);
+    const known = detail.sure !== null;
+    const sure = pairs(detail.sure ?? []), gold = pairs([...detail.sure ?? [], ...detail.possible ?? []]);
     const [source, target] = [detail.source.words, detail.target.words];
     return {
       rows: target.map((word) => ({ word, across: source.length })),
       columns: source.map((word) => ({ word, across: target.length })),
       cells: links.map(([column, row]) => ({
         row, column,
-        verdict: !gold.size || gold.has(`${column}-${row}`) ? "right" : "wrong",
+        verdict: !known ? "unknown" : gold.has(`${column}-${row}`) ? "right" : "wrong",
         text: `${target[row]} – ${source[column]}`,
       })),
       gold: [...gold].map((pair) => {
@@ -211,9 +213,11 @@
     });
     if (!figures.length && gold.heads && gold.words.length)
       figures.push(figure("arcs", "gold", "", arcData(gold, null, causal)));
-    const legend = key(["Above, "], ["grey", GREY], [": gold. Below, the system: "], ["right", BLUE], [", "],
-      ["wrong", RED], ...(causal ? [[", "], ["pale", "#7fa3d6"],
-        [": the head is to the right, where the decoder cannot look"]] : []), ["."]);
+    const legend = !figures.length || !gold.heads ? key(["The system’s; there is no gold parse."])
+      : !given.length ? key(["Gold; no system shown has a parse."])
+      : key(["Above, "], ["grey", GREY], [": gold. Below, the system: "], ["right", BLUE], [", "],
+        ["wrong", RED], ...(causal ? [[", "], ["pale", "#7fa3d6"],
+          [": the head is to the right, where the decoder cannot look"]] : []), ["."]);
     return section(title, legend, figures);
   };
 
@@ -242,8 +246,9 @@
   const alignments = (detail) => {
     const [figures, layers] = layered("links", detail, "links", (i, links) =>
       figure("links", systems[i], "", linkData(detail, links)));
-    const legend = key(["Frames: gold, whole where sure, dashed where possible. Squares, the system: "],
-      ["right", BLUE], [", "], ["wrong", RED], ["."]);
+    const legend = detail.sure === null ? key(["Squares: the system’s; there is no gold alignment."])
+      : key(["Frames: gold, whole where sure, dashed where possible. Squares, the system: "],
+        ["right", BLUE], [", "], ["wrong", RED], ["."]);
     return section("Alignment", legend, figures, layers);
   };
 
@@ -253,8 +258,8 @@
       figure("tree", systems[i], "", treeData(words, nodes)));
     if (figures.length && tree)
       figures.unshift(figure("tree", "gold", "", treeData(words, tree)));
-    const legend = key(["Split where the distance is largest. "], ["Blue", BLUE],
-      [": a constituent of the gold tree, "], ["orange", RED], [": none."]);
+    const legend = key(["Split where the distance is largest. "], ...(tree ? [["Blue", BLUE],
+      [": a constituent of the gold tree, "], ["orange", RED], [": none."]] : [["There is no gold tree."]]));
     return section(title, legend, figures, layers);
   };
 

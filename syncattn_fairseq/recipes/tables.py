@@ -1,0 +1,250 @@
+"""Tables of the results of all experiments with a corpus."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.errors import DataError, naming
+from .results import SIGNED, unpack_counts
+
+Number = Callable[[Any], Any]
+"""Takes a number from a cell; None if the cell has none."""
+
+_TRANSLATION = ("BLEU", "chrF", "RIBES")
+#: Columns of p values, and what they are.
+_P = {
+    "p seeds": "of the difference in BLEU to the baseline, by Welch's test over seeds: do the "
+    "systems differ?",
+    "p sentences": "the same by randomisation over sentences, all seeds together: do these trained "
+    "models differ?",
+    "p valid loss": "of the difference in the lowest validation loss, by Welch's test over seeds",
+    "p Holm": "the p to its left, corrected by Holm's method for all comparisons in the column",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """The results of one system with the same settings, and those that they are compared with."""
+
+    name: str
+    system: str
+    cells: Sequence[Any]
+    """One for each seed, see `.results`."""
+    baseline: Row | None = None
+    note: str = ""
+    """Why it is not compared with anything."""
+
+
+def make_rows(
+    results: Mapping[str, Any],
+    systems: Sequence[str],
+    seeds: Sequence[int] | None,
+    baseline: Callable[[str], str],
+) -> list[Row]:
+    """Return a row for each system, or several if it was trained with several settings.
+
+    Args:
+        results: from `load_results`.
+        systems: those to show, in this order.
+        seeds: those to include; None: all.
+        baseline: returns the system that a system is compared with.
+
+    Raises:
+        DataError: there are no results of a system with these seeds.
+    """
+    found = [cell for cell in results["cells"] if seeds is None or cell["seed"] in seeds]
+    known = list(dict.fromkeys(cell["system"] for cell in found))
+    if missing := [system for system in systems if system not in known]:
+        which = ", ".join(missing) + (f" with seed {', '.join(map(str, seeds))}" if seeds else "")
+        there = f"there are some of {', '.join(known)}" if known else "there are no others"
+        raise DataError(f"no results of {which}; {there}")
+    rows: dict[str, dict[str, Row]] = {}
+    for system in dict.fromkeys([*systems, *map(baseline, systems)]):
+        parts: dict[str, list[Any]] = {}
+        for cell in found:
+            if cell["system"] == system:
+                parts.setdefault(_settings(cell), []).append(cell)
+        rows[system] = {
+            settings: Row(
+                f"{system} ({settings})" if settings and len(parts) > 1 else system, system, cells
+            )
+            for settings, cells in parts.items()
+        }
+    return [
+        _with_baseline(row, settings, rows[baseline(system)])
+        for system in systems
+        for settings, row in rows[system].items()
+    ]
+
+
+def _settings(cell: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(f"{name}={value}" for name, value in cell["overrides"].items()))
+
+
+def _with_baseline(row: Row, settings: str, others: Mapping[str, Row]) -> Row:
+    """Compare a row with one of the same settings."""
+    other = others.get(settings)
+    if other is not None and other.system != row.system:
+        return Row(row.name, row.system, row.cells, other)
+    if others and other is None:
+        [*names] = (one.name for one in others.values())
+        note = f"{row.name}: not compared with {' or '.join(names)}, which has other settings"
+        return Row(row.name, row.system, row.cells, note=note)
+    return row
+
+
+def make_tables(
+    rows: Sequence[Row], table: Callable[[Sequence[Sequence[str]]], str], bullet: str = ""
+) -> str:
+    """Return tables of translation scores, structure scores and costs, and notes.
+
+    Args:
+        rows: from `make_rows`.
+        table: formats rows as a table.
+        bullet: what each note begins with.
+    """
+    measures = list(dict.fromkeys(n for row in rows for cell in row.cells for n in cell["scores"]))
+    translation = [name for name in measures if name.startswith(_TRANSLATION)]
+    structure = _structure([name for name in measures if name not in translation])
+    made = [_translation(rows, translation)]
+    if structure:
+        made.append(_measured(rows, structure))
+    made.append(_training(rows))
+    notes = _notes(rows, {column for one in made for column in one[0]})
+    return "\n\n".join([*map(table, made), "\n".join(bullet + note for note in notes)])
+
+
+def _structure(names: Sequence[str]) -> list[str]:
+    """Keep only one of the seven symmetrisations of each layer."""
+    shown = [
+        n
+        for n in names
+        if not re.match(r"AER (layer \d+|fast_align) .", n) or n.endswith(" grow-diag-lilt")
+    ]
+    return shown
+
+
+def _translation(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
+    made = [["system", "seeds", *measures, "p seeds", "p Holm", "p sentences"]]
+    for row, p in zip(rows, _compare(rows, score_of("BLEU")), strict=True):
+        shown = (spread(values(row.cells, score_of(measure))) for measure in measures)
+        made.append([row.name, str(len(row.cells)), *shown, *p, _over_sentences(row)])
+    return _without_empty_columns(made)
+
+
+def _over_sentences(row: Row) -> str:
+    """Return p of the seeds of which both systems have their counts."""
+    from ..evaluation.significance import randomisation
+
+    def counts(cells: Sequence[Any]) -> dict[Any, str]:
+        return {cell["seed"]: cell["ngrams"] for cell in cells if "ngrams" in cell}
+
+    ours, theirs = counts(row.cells), counts(row.baseline.cells if row.baseline else ())
+    seeds = [seed for seed in ours if seed in theirs]
+    if not seeds:
+        return "–"
+    with naming(row.name):
+        pair = [[unpack_counts(side[seed]) for seed in seeds] for side in (ours, theirs)]
+        p = _p(randomisation(*pair)[1])
+    if len(seeds) < len(row.cells):
+        p += f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, sorted(seeds)))})"
+    return p
+
+
+def _compare(rows: Sequence[Row], number: Number) -> list[list[str]]:
+    """Return each row's p, by Welch's test over seeds against its baseline, and its Holm's p."""
+    from ..evaluation.significance import holm, welch
+
+    p = [
+        welch(values(row.cells, number), values(row.baseline.cells, number))
+        if row.baseline
+        else None
+        for row in rows
+    ]
+    tested = [value for value in p if value is not None]
+    corrected = iter(holm(tested))
+    return [
+        ["–", "–"]
+        if value is None
+        else [_p(value), _p(next(corrected)) if len(tested) > 1 else "–"]
+        for value in p
+    ]
+
+
+def _measured(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
+    made = [["system", *measures]]
+    for row in rows:
+        shown = [spread(values(row.cells, score_of(measure))) for measure in measures]
+        if {*shown} != {"–"}:
+            made.append([row.name, *shown])
+    return made
+
+
+def _training(rows: Sequence[Row]) -> list[list[str]]:
+    columns: dict[str, tuple[Number, int]] = {
+        "updates": (lambda cell: cell.get("updates"), 0),
+        "minutes": (lambda cell: cell["seconds"] / 60 if "seconds" in cell else None, 1),
+        "updates/s": (lambda cell: cell.get("updates_per_second"), 2),
+        "valid BLEU": (lambda cell: cell["valid"].get("bleu"), 1),
+        "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
+    }
+    made = [["system", *columns, "p valid loss", "p Holm"]]
+    for row, p in zip(rows, _compare(rows, columns["valid loss"][0]), strict=True):
+        shown = (spread(values(row.cells, number), digits) for number, digits in columns.values())
+        made.append([row.name, *shown, *p])
+    return _without_empty_columns(made)
+
+
+def _without_empty_columns(table: Sequence[Sequence[str]]) -> list[list[str]]:
+    empty = {i for i, column in enumerate(zip(*table[1:], strict=True)) if {*column} == {"–"}}
+    return [[cell for i, cell in enumerate(row) if i not in empty] for row in table]
+
+
+def _notes(rows: Sequence[Row], columns: Container[str]) -> list[str]:
+    cells = [cell for row in rows for cell in row.cells]
+    notes = []
+    if any(len(row.cells) > 1 for row in rows):
+        notes.append("mean ± standard deviation (lowest–highest) over seeds")
+    notes += [f"{column}: {note}" for column, note in _P.items() if column in columns]
+    notes += [row.note for row in rows if row.note]
+    for name in SIGNED:
+        signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})
+        notes += [f"{name} {signature}" for signature in signatures]
+    if any(name.startswith("trees ") for cell in cells for name in cell["scores"]):
+        notes.append("trees: sentence F1 of the target's constituents, as in syncattn-trees")
+    changed = {f"{name}={value}" for cell in cells for name, value in cell["overrides"].items()}
+    if changed:
+        notes.append(f"changed settings: {', '.join(sorted(changed))}")
+    notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in cells})]
+    notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
+    return notes
+
+
+def spread(numbers: Sequence[float], digits: int = 1) -> str:
+    """Return mean, standard deviation, lowest and highest; of one value, the value."""
+    if not numbers:
+        return "–"
+    mean = f"{statistics.mean(numbers):.{digits}f}"
+    if len(numbers) == 1 or len({*numbers}) == 1:
+        return mean
+    deviation = f"{statistics.stdev(numbers):.{digits}f}"
+    return f"{mean} ± {deviation} ({min(numbers):.{digits}f}–{max(numbers):.{digits}f})"
+
+
+def score_of(measure: str) -> Number:
+    """Return a function that takes a measure, such as ``BLEU``, from a cell."""
+    return lambda cell: cell["scores"].get(measure)
+
+
+def values(cells: Sequence[Any], number: Number) -> list[float]:
+    """Return the numbers of the cells that have them."""
+    found = (number(cell) for cell in cells)
+    return [value for value in found if value is not None]
+
+
+def _p(value: float) -> str:
+    return "<0.001" if value < 0.0005 else f"{value:.3f}"
