@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from syncattn_fairseq.recipes.corpus import Subwords, load_corpus
-from syncattn_fairseq.recipes.systems import IGNORED, load_system
+from syncattn_fairseq.recipes.systems import SHARED
 
-CONFIGS = Path(__file__).parents[1] / "configs"
+#: The sections, in the order of the page.
+SECTIONS = (
+    *("common", "task", "model", "criterion", "optimizer", "lr_scheduler"),
+    *("optimization", "dataset", "checkpoint", "generation"),
+)
 #: Settings without influence on results.
 LEFT_OUT = {("common", name) for name in ("user_dir", "log_format", "log_interval")} | {
     ("task", "data"),
@@ -32,9 +35,8 @@ def settings(config: dict[str, Any]) -> dict[tuple[str, str], Any]:
     """Return what a config sets, by section and name."""
     return {
         (section, name): value
-        for section, values in config.items()
-        if section not in IGNORED or section == "generation"
-        for name, value in values.items()
+        for section in SECTIONS
+        for name, value in config.get(section, {}).items()
         if (section, name) not in LEFT_OUT
     }
 
@@ -68,9 +70,9 @@ def subwords(values: Subwords) -> str:
 def lines() -> Iterator[str]:
     """Yield the page."""
     yield from HEAD
-    for folder in sorted(path.parent for path in CONFIGS.glob("*/_corpus.yaml")):
+    for folder in sorted(path.parent for path in SHARED.glob("*/_data.yaml")):
         corpus = load_corpus(folder)
-        shared = settings(load_system(folder / "_corpus.yaml"))
+        shared = settings(corpus.settings.load())
         steps = shared.get(("optimization", "update_freq"), [1])[0]
         words = [f"{language} `{tokeniser}`" for language, tokeniser in corpus.words.items()]
         yield from ("", f"## {corpus.name}", "")
@@ -84,9 +86,9 @@ def lines() -> Iterator[str]:
         which = f"mean of {corpus.checkpoint} epochs" if mean else f"{corpus.checkpoint} checkpoint"
         yield f"- decoded with the {which}; score: {shown(corpus.score)}"
         yield from ("", "| system | its own settings |", "|---|---|")
-        for path in sorted(folder.glob("[!_]*.yaml")):
-            own = settings(load_system(path)).items()
-            yield f"| `{path.stem}` | {shown(named({k: v for k, v in own if k not in shared}))} |"
+        for name in sorted(corpus.systems):
+            own = settings(corpus.system(name).load()).items()
+            yield f"| `{name}` | {shown(named({k: v for k, v in own if k not in shared}))} |"
 
 
 def wrap(line: str) -> str:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from fairseq import options
 from fairseq.models import ARCH_MODEL_REGISTRY
-from omegaconf import OmegaConf
 
 from syncattn_fairseq.data.fields import SourceFields
+from syncattn_fairseq.recipes.config_file import read_config
+from syncattn_fairseq.recipes.corpus import Corpus, load_corpus
 from syncattn_fairseq.recipes.needs import MULTI_TASK, needs_of
-from syncattn_fairseq.recipes.systems import NAMED, load_system, read_overrides, training_options
+from syncattn_fairseq.recipes.systems import (
+    FAMILIES,
+    NAMED,
+    SHARED,
+    read_overrides,
+    training_options,
+)
 from tests.importing import import_file
 from tests.models import build
 
 ROOT = Path(__file__).parents[1]
 CONFIG_OPTIONS = ROOT / "scripts" / "config_options.py"
-CONFIGS = sorted((ROOT / "configs").glob("*/[!_]*.yaml"))
+CORPORA = [load_corpus(path.parent) for path in sorted(SHARED.glob("*/_data.yaml"))]
+CONFIGS = [(corpus, system) for corpus in CORPORA for system in corpus.systems]
 
 SMALL_CORPORA = (
     *("atis_en_tr", "atis_tr_en", "enja", "enja_10000"),
@@ -38,18 +46,22 @@ SMALL_RNN = [
 ]
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_fairseq_reads_what_the_config_says_and_builds_the_model(path: Path) -> None:
-    rnn = path.stem.startswith("rnn")
+@pytest.mark.parametrize(("corpus", "name"), CONFIGS, ids=lambda of: getattr(of, "name", of))
+def test_fairseq_reads_what_the_config_says_and_builds_the_model(corpus: Corpus, name: str) -> None:
+    rnn = name.startswith("rnn")
+    system = corpus.system(name)
+    assert system.family == FAMILIES[rnn]
     changes = [f"common.user_dir={ROOT / 'syncattn_fairseq'}", *(SMALL_RNN if rnn else SMALL)]
-    config = load_system(path, read_overrides(changes))
+    config = system.load(read_overrides(changes))
     parser = options.get_training_parser("translation")  # parsing adds to it
     args = options.parse_args_and_arch(parser, list(training_options(config)))
-    for section in config.keys() - {"defaults", "generation", "hydra"}:
-        for name, value in config[section].items():
-            option = NAMED.get(section, section) if name == "_name" else name
-            assert getattr(args, option) == value, f"{section}.{name}"
-    assert config["checkpoint"]["save_dir"] == f"checkpoints/{path.parent.name}/{path.stem}"
+    for section in config.keys() - {"generation", "hydra"}:
+        for key, value in config[section].items():
+            option = NAMED.get(section, section) if key == "_name" else key
+            assert getattr(args, option) == value, f"{section}.{key}"
+    assert config["checkpoint"]["save_dir"] == f"checkpoints/{corpus.name}/{name}"
+    mixed = "-multitask" if name == "multi_task" else ""
+    assert config["task"]["data"] == f"data-bin/{corpus.name}{mixed}"
 
     words = build.dictionary()
     task = SimpleNamespace(
@@ -57,9 +69,9 @@ def test_fairseq_reads_what_the_config_says_and_builds_the_model(path: Path) -> 
     )
     built = Namespace(**vars(args))
     model = ARCH_MODEL_REGISTRY[args.arch].build_model(built, task)
-    assert needs_of(config) == needs_of_model(path.stem, model.source_fields, built)
+    assert needs_of(config) == needs_of_model(name, model.source_fields, built)
     layers = {"multi30k_tiny_en_de": 4, "builtin_en_de": 2} | dict.fromkeys(SMALL_CORPORA, 3)
-    assert rnn or len(model.decoder.layers) == layers.get(path.parent.name, 6)
+    assert rnn or len(model.decoder.layers) == layers.get(corpus.name, 6)
 
 
 def needs_of_model(name: str, fields: SourceFields, args: Namespace) -> set[str]:
@@ -78,41 +90,51 @@ def needs_of_model(name: str, fields: SourceFields, args: Namespace) -> set[str]
     }
 
 
-def test_a_system_sets_nothing_that_its_corpus_sets() -> None:
-    """For hydra the corpus comes last, since a schema that it finds itself overrides the first."""
-    for path in CONFIGS:
-        system = OmegaConf.load(path)
-        assert system.defaults[:2] == ["_self_", "_corpus"] and len(system.defaults) <= 3
-        parts = [
-            system,
-            *(OmegaConf.load(path.with_name(f"{n}.yaml")) for n in system.defaults[1:]),
-        ]
-        for one, other in combinations(parts, 2):
-            for section in one.keys() & other.keys() - {"defaults"}:
-                assert not one[section].keys() & other[section].keys(), f"{path}: {section}"
+def test_nothing_is_written_twice() -> None:
+    """A file has no value that those before it have already; each is used."""
+    used = set()
+    for corpus, name in CONFIGS:
+        before: dict[tuple[str, str], Any] = {}
+        system = corpus.system(name)
+        for file in system.files:
+            config = read_config(SHARED / f"{file}.yaml")
+            used.add(file)
+            own = {(part, key): v for part, values in config.items() for key, v in values.items()}
+            assert not {k for k, v in own.items() if k in before and repr(before[k]) == repr(v)}, (
+                file
+            )
+            before |= own
+    files = {path.relative_to(SHARED).with_suffix("") for path in SHARED.rglob("*.yaml")}
+    assert files - used == {path for path in files if path.name == "_data"}
 
 
 def test_every_corpus_has_a_baseline() -> None:
-    for folder in {path.parent for path in CONFIGS}:
-        assert list(folder.glob("transformer.yaml")) or list(folder.glob("rnn_global.yaml")), folder
-        assert (folder / "_corpus.yaml").exists()
+    for corpus in CORPORA:
+        assert {"transformer", "rnn_global"} & {*corpus.systems}
+        assert len({*corpus.systems}) == len(corpus.systems)
 
 
 def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(ROOT / "configs" / "wmt18_en_tr" / "pascal.yaml")
     config_options = import_file(CONFIG_OPTIONS)
-    config_options.main([path, "common.fp16=false", "task.data=elsewhere", "optimization.lr=[0.1]"])
+    system = ["wmt18_en_tr", "pascal"]
+    config_options.main(
+        [*system, "common.fp16=false", "task.data=elsewhere", "optimization.lr=[0.1]"]
+    )
     words = capsys.readouterr().out.splitlines()
     assert words[0] == "elsewhere" and "--fp16" not in words
     assert words[words.index("--lr") + 1] == "0.1"
     assert words[words.index("--adam-betas") + 1] == "(0.9,0.98)"
     assert words[words.index("--arch") + 1] == "transformer_pascal"
     assert "--beam" not in words
-    config_options.main([path, "--generate"])
+    config_options.main([*system, "--generate"])
     assert capsys.readouterr().out.split() == ["--beam", "4", "--lenpen", "0.6"]
 
 
 def test_options_of_a_config_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert import_file(CONFIG_OPTIONS).main(["nofile.yaml"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: nofile.yaml: ") and error.count("\n") == 1
+    for words, fault in (
+        (["nothing", "pascal"], "nothing/_data.yaml: no such corpus; choose "),
+        (["wmt18_en_tr", "pascl"], "wmt18_en_tr: no system 'pascl'; choose "),
+    ):
+        assert import_file(CONFIG_OPTIONS).main(words) == 1
+        error = capsys.readouterr().err
+        assert fault in error and error.startswith("error: ") and error.count("\n") == 1

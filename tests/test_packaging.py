@@ -57,7 +57,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> Non
         for path in PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    configs = {f"{PACKAGE.name}/{p.relative_to(ROOT)}" for p in ROOT.glob("configs/*/*.yaml")}
+    configs = {f"{PACKAGE.name}/{p.relative_to(ROOT)}" for p in ROOT.glob("configs/**/*.yaml")}
     expected |= configs  # through a link
     held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert held == expected
@@ -73,7 +73,9 @@ def test_an_installed_recipe_has_its_configs(wheel: zipfile.ZipFile, tmp_path: P
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert f"--config-dir {tmp_path}/installed/syncattn_fairseq/configs/wmt14_en_de" in done.stdout
+    assert (
+        f"--config-dir {tmp_path}/installed/syncattn_fairseq/configs --config-name" in done.stdout
+    )
     assert {path.name for path in tmp_path.iterdir()} == {"installed"}
 
 

@@ -36,36 +36,17 @@ quietly syncattn-preprocess -s en -t de --joined-dictionary --destdir work/data-
 
 mkdir -p configs/tiny
 cat >configs/tiny/_data.yaml <<'END'
-{archives: [], train: [], test: [], words: {}, subwords: {size: 500, joint: true},
-  parses: {en: --parser stanza, de: --parser stanza}, # already parsed
-  checkpoint: last}
+{archives: [], train: [], test: [], subwords: {size: 500, joint: true}, checkpoint: last}
 END
 cat >configs/tiny/_corpus.yaml <<'END'
-# @package _global_
-common: {seed: 1, fp16: true, log_format: json, log_interval: 1}
-task: {_name: translation_with_syntax, data: data-bin/tiny, source_lang: en, target_lang: de}
+common: {fp16: true, log_format: json, log_interval: 1}
+task: {source_lang: en, target_lang: de}
 model: {share_all_embeddings: true, encoder_layers: 2, decoder_layers: 2, encoder_embed_dim: 32,
   encoder_ffn_embed_dim: 32, encoder_attention_heads: 4, decoder_attention_heads: 4}
-criterion: {_name: label_smoothed_cross_entropy_with_syntax, label_smoothing: 0.1}
-optimizer: {_name: adam}
-lr_scheduler: {_name: inverse_sqrt, warmup_updates: 100}
+lr_scheduler: {warmup_updates: 100}
 optimization: {lr: [0.001], max_update: 2}
 dataset: {max_tokens: 1024, disable_validation: true}
 checkpoint: {no_epoch_checkpoints: true, save_interval: 9999}
-hydra: {output_subdir: null, run: {dir: .}}
-END
-cat >configs/tiny/transformer.yaml <<'END' # the baseline of the recipe
-# @package _global_
-defaults: [_self_, _corpus]
-model: {_name: syntax_transformer}
-checkpoint: {save_dir: checkpoints/transformer}
-END
-cat >configs/tiny/syncattn.yaml <<'END'
-# @package _global_
-defaults: [_self_, _corpus]
-model: {_name: transformer_syncattn}
-criterion: {src_dep_weight: 0.5, tgt_dep_weight: 0.5, sync_weight: 0.5}
-checkpoint: {save_dir: checkpoints/tiny}
 END
 
 recipe() { # recipe SETTING|OPTION...: replaces the shell
@@ -100,10 +81,10 @@ trained() { # trained LOG UPDATES: check that two processes trained to the end
 
 say "two jobs: one trains, one translates"
 (recipe --to decode)
-trained "$(logs tiny train)" 2
-completed "$(logs tiny decode)"
-[ -s work/checkpoints/tiny/1/checkpoint_last.pt ] || fail "no checkpoint"
-translated=$(grep -c '^H-' work/checkpoints/tiny/1/test.txt) || true
+trained "$(logs tiny/syncattn train)" 2
+completed "$(logs tiny/syncattn decode)"
+[ -s work/checkpoints/tiny/syncattn/1/checkpoint_last.pt ] || fail "no checkpoint"
+translated=$(grep -c '^H-' work/checkpoints/tiny/syncattn/1/test.txt) || true
 [ "$translated" -eq "$sentences" ] || fail "$translated translations of $sentences sentences"
 say "trained by two processes; $translated translations"
 

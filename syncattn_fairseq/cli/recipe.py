@@ -53,7 +53,6 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     from ..recipes.experiment import Cell, Experiment
     from ..recipes.forks import Forks
     from ..recipes.launch import KEEP_MEMORY
-    from ..recipes.needs import needs_of
     from ..recipes.prepare import preparation
     from ..recipes.processes import Processes
     from ..recipes.run import Runner, check, locked, select
@@ -65,7 +64,7 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     seeds = [*dict.fromkeys(args.seeds or [None])]
     cells = [Cell(experiment, system, seed) for seed in seeds for system in args.systems]
     prepared = cells or [Cell(experiment, system) for system in corpus.members("@all")]
-    needs = set().union(*(needs_of(cell.config) for cell in prepared))
+    needs = set().union(*(cell.needs for cell in prepared))
     cores = len(os.sched_getaffinity(0))
     parsing = machines.parsing(min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores)
     preparing = preparation(corpus, cores, parsing, needs)

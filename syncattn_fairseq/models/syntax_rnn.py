@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..modules import FlexibleAttention, GlobalAttention, LocalAttention, SyntaxDirectedAttention
 from .config import as_namespace, prefer, set_defaults
+from .description import Description
 from .rnn_config import ATTENTIONS, SyntaxRNNConfig, check
 from .rnn_decoder import ConditionalGRUDecoder
 from .rnn_encoder import BidirectionalGRUEncoder
@@ -70,12 +71,15 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         )
         return model
 
+    @classmethod
+    def describe(cls, args: Any) -> Description:
+        """Describe the model of these options."""
+        return Description(_list_fields(args.source_attention == "syntax-directed"))
+
     @property
     def source_fields(self) -> SourceFields:
         """What the model needs to know about the source's parse."""
-        if not self.encoder.reads_trees:
-            return NOTHING
-        return SourceFields(fields=frozenset([TREE_DISTANCES]))
+        return _list_fields(self.encoder.reads_trees)
 
     def forward(
         self,
@@ -103,6 +107,10 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
             prev_output_tokens, encoder_out=encoder_out, features_only=features_only
         )
         return scores, extra
+
+
+def _list_fields(reads_trees: bool) -> SourceFields:
+    return SourceFields(fields=frozenset([TREE_DISTANCES])) if reads_trees else NOTHING
 
 
 def make_attention(args: Any) -> nn.Module:

@@ -6,15 +6,21 @@ from typing import Any
 
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model
-from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer import TransformerConfig, TransformerModel
 from torch import Tensor, nn
 
 from ..base.errors import DataError
 from ..data.fields import SourceFields
 from ..modules import LabelEmbedding
-from ..modules.heads.placement import is_shown_in_training, list_supervised, names_shown
+from ..modules.heads.placement import (
+    is_shown_in_training,
+    layers_that_show,
+    list_supervised,
+    names_shown,
+)
 from . import config
 from .decoder import SyntaxTransformerDecoder
+from .description import Description
 from .encoder import SyntaxTransformerEncoder
 from .plain_start import fill_in
 
@@ -63,6 +69,26 @@ class SyntaxTransformerModel(TransformerModel):
         for kind in list_supervised(model.cfg):
             require_syntax_losses(task, kind.title)
         return model
+
+    @classmethod
+    def describe(cls, args: Any) -> Description:
+        """Describe the model of these options.
+
+        Raises:
+            DataError: they are impossible.
+        """
+        config.set_defaults(args)
+        cfg = TransformerConfig.from_namespace(args)
+        config.check_options(cfg)
+        sides = {"src": "encoder", "tgt": "decoder"}
+        shown = {
+            f"{short}_{name}": layers
+            for name in names_shown()
+            for short, side in sides.items()
+            if (layers := layers_that_show(cfg, side, name))
+        }
+        parses = "src_dependency" in shown and cfg.encoder_parser != "dot"
+        return Description(config.list_fields(cfg), shown, parses, layered=True)
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
         """Accept the checkpoint of a plain Transformer, too; fairseq calls this before loading."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from types import UnionType
@@ -16,7 +16,15 @@ from omegaconf import OmegaConf
 from ..base.errors import DataError, naming
 from .config_file import read_config
 from .stages import commands_of
-from .systems import check_language, load_system
+from .systems import (
+    System,
+    check_group,
+    check_language,
+    find_file,
+    find_system,
+    search_folders,
+    settings_of_all,
+)
 
 #: Prefix of the environment variables that choose another parser for a language.
 PARSER = "PARSER_"
@@ -106,7 +114,8 @@ class Corpus:
         source, target: languages.
         archives: the files with the texts.
         train, valid, test: the texts, each ``FORMAT=PLACE`` (`syncattn_fairseq.recipes.collect`).
-        words: for each language a tokeniser, a command from standard input to standard output.
+        words: for each language a tokeniser, a command from standard input to standard output;
+            ``syncattn-tokenise`` unless given.
             ``{cores}`` in it is the number of processes; ``{normalise}`` is ``--normalise`` for
             the training text and nothing for the others.
         subwords: how words are split.
@@ -116,8 +125,8 @@ class Corpus:
         last: the last N training pairs are for validation, in place of ``valid``.
         clean: options of ``syncattn-clean`` for the training pairs; None: keep all. ``exclude``
             names a split whose pairs are left out.
-        parses: options of ``syncattn-parse`` for each parsed language; an environment variable such
-            as ``PARSER_JA`` chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
+        parses: options of ``syncattn-parse`` for each language; Stanza's unless given. A variable
+            such as ``PARSER_JA`` chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
         tokenised: splits that are published tokenised.
         checkpoint: what to decode with: ``best``, ``last``, or the mean of the last N epochs.
         score: options of ``syncattn-score``; ``references: words`` means tokenised references.
@@ -125,7 +134,9 @@ class Corpus:
             alignments are scored.
         generated: options of ``syncattn-corpus``, which then writes the text with its gold
             structure in place of archives, tokeniser and parsers; empty: not used.
+        systems: those that ``@all`` names.
         groups: the systems of each group, ``@NAME`` on the command line.
+        like: other corpora, whose facts and settings this one has unless it gives its own.
     """
 
     folder: Path
@@ -148,7 +159,9 @@ class Corpus:
     score: dict[str, Any] = field(default_factory=dict)
     gold_alignments: str | None = None
     generated: dict[str, Any] = field(default_factory=dict)
+    systems: list[str] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)
+    like: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -185,17 +198,18 @@ class Corpus:
         """Return the system that another is compared with, as in its paper."""
         return "rnn_global" if system.startswith("rnn_") else "transformer"
 
-    def system(self, name: str) -> Path:
-        """Return the config of a system.
+    @property
+    def settings(self) -> System:
+        """The settings that all its systems share."""
+        return settings_of_all(search_folders(self.folder.parent), (*self.like, self.name))
+
+    def system(self, name: str) -> System:
+        """Return a system.
 
         Raises:
             DataError: there is no such system; the message lists the known ones.
         """
-        path = self.folder / f"{name}.yaml"
-        if name.startswith("_") or "/" in name or not path.exists():
-            known = ", ".join(sorted(p.stem for p in self.folder.glob("[!_]*.yaml")))
-            raise DataError(f"{path}: no such system; choose from {known}")
-        return path
+        return find_system(search_folders(self.folder.parent), (*self.like, self.name), name)
 
     def members(self, word: str) -> list[str]:
         """Return the systems of ``@GROUP``; of any other word, the word.
@@ -205,8 +219,7 @@ class Corpus:
         """
         if not word.startswith("@"):
             return [word]
-        systems = sorted(path.stem for path in self.folder.glob("[!_]*.yaml"))
-        groups = {"all": systems, **self.groups}
+        groups = {"all": self.systems, **self.groups}
         if word[1:] not in groups:
             known = ", ".join(f"@{name}" for name in groups)
             raise DataError(f"{word}: {self.name} has no such group; choose from {known}")
@@ -220,12 +233,9 @@ def load_corpus(folder: Path) -> Corpus:
         DataError: the file is missing, or does not describe a `Corpus`.
     """
     path = folder / "_data.yaml"
-    if not path.exists():
-        known = ", ".join(sorted(p.parent.name for p in folder.parent.glob("*/_data.yaml")))
-        raise DataError(f"{path}: no such corpus; choose from {known}")
-    facts: Any = OmegaConf.to_container(read_config(path))
+    like, facts = read_facts(search_folders(folder.parent), folder.name)
     if not facts.get("generated"):
-        _need(path, facts, ("archives", "train", "test", "words"))
+        _need(path, facts, ("archives", "train", "test"))
     if isinstance(facts.get("archives"), list):
         facts["archives"] = [_make(Archive, path, archive) for archive in facts["archives"]]
     for name, kind in (("subwords", Subwords), ("here", Here)):
@@ -233,26 +243,66 @@ def load_corpus(folder: Path) -> Corpus:
             facts[name] = _make(kind, path, facts[name])
     if isinstance(facts.get("valid"), Mapping):
         facts |= facts.pop("valid")
-    parses = facts.get("parses")
-    for language in parses if isinstance(parses, dict) else ():
-        if spec := os.environ.get(PARSER + language.upper()):
-            parses[language] = f"--parser {shlex.quote(spec)}"
     for split in SPLITS:
         facts[split] = _texts(path, split, facts.get(split, []))
-    task = load_system(folder / "_corpus.yaml").get("task", {})
+    corpora = (*like, folder.name)
+    task = settings_of_all(search_folders(folder.parent), corpora).load().get("task", {})
     _need(folder / "_corpus.yaml", task, ("source_lang", "target_lang"))
     for name in ("source_lang", "target_lang"):
         check_language(task[name], folder / "_corpus.yaml")
     languages = {"source": task["source_lang"], "target": task["target_lang"]}
-    corpus: Corpus = _make(Corpus, path, {"folder": folder, **languages, **facts})
+    for language in languages.values():
+        _add_tools(facts, language)
+    if isinstance(words := facts.get("words"), dict):
+        facts["words"] = {name: words[name] for name in languages.values() if name in words} | words
+    corpus: Corpus = _make(Corpus, path, {"folder": folder, "like": like, **languages, **facts})
     _check(corpus, path)
     return corpus
+
+
+def _add_tools(facts: dict[str, Any], language: str) -> None:
+    """Add a tokeniser and a parser of a language, if none is given."""
+    tools = {"parses": f"--parser stanza --lang {language}"}
+    if not facts.get("generated"):
+        tools["words"] = f"syncattn-tokenise --lang {language} --workers {{cores}}"
+    for name, command in tools.items():
+        if isinstance(facts.setdefault(name, {}), dict):
+            facts[name].setdefault(language, command)
+    if spec := os.environ.get(PARSER + language.upper()):
+        facts["parses"] |= {language: f"--parser {shlex.quote(spec)}"}
+
+
+def read_facts(
+    folders: Sequence[Path], name: Any, after: tuple[str, ...] = ()
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the corpora that a corpus is like, the first one first, and its facts.
+
+    Args:
+        folders: where configs are searched.
+        name: the corpus's.
+        after: those that are like it.
+
+    Raises:
+        DataError: there is no such corpus, or it is like itself.
+    """
+    check_group(str(name))
+    path = find_file(folders, Path(str(name), "_data"))
+    if path is None:
+        places = [p for folder in folders for p in folder.glob("*/_data.yaml")]
+        known = ", ".join(sorted({p.parent.name for p in places}))
+        raise DataError(f"{folders[0] / str(name)}/_data.yaml: no such corpus; choose from {known}")
+    if name in after:
+        raise DataError(f"{path}: like: {' is like '.join([*after, name])}")
+    facts: Any = OmegaConf.to_container(read_config(path))
+    if (other := facts.pop("like", None)) is None:
+        return [], facts
+    before, shared = read_facts(folders, other, (*after, name))
+    return [*before, other], {**shared, **facts}
 
 
 def _check(corpus: Corpus, path: Path) -> None:
     """Check what the types of a corpus's facts do not say."""
     if not corpus.generated:
-        _need(path, corpus.words, corpus.languages)
         for language, tokeniser in corpus.words.items():
             with naming(f"{path}: words: {language}"):
                 commands_of(tokeniser)

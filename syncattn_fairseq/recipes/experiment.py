@@ -8,17 +8,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..base.errors import naming
 from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
 from .known_options import check_options
 from .launch import Machines, training
-from .needs import ENCODER_PARSES, MULTI_TASK, needs_of
+from .needs import MULTI_TASK, describe_model, needs_of
 from .prepare import RAW, WORDS, folder, gold_alignments, read_by
 from .results import REVERSED
 from .stages import Stage, Step, line, options, written
-from .systems import IGNORED, check_system, generation_options, load_system, read_overrides
+from .systems import IGNORED, System, check_system, generation_options, read_overrides
+
+if TYPE_CHECKING:
+    from ..models.description import Description
 
 #: Settings of all other sections are for training.
 DECODING = "generation"
@@ -70,9 +74,9 @@ class Cell:
     system: str
     given_seed: int | None = None
 
-    @property
-    def path(self) -> Path:
-        """The system's config."""
+    @cached_property
+    def base(self) -> System:
+        """The system without changes."""
         return self.experiment.corpus.system(self.system.partition(":")[0])
 
     @cached_property
@@ -87,10 +91,22 @@ class Cell:
     @cached_property
     def config(self) -> dict[str, Any]:
         """All settings, except those that depend on the seed and the direction."""
-        config = load_system(self.path, self.changes)
-        check_system(config, self.path)
-        check_options(config, self.path, self._plugin(config))
+        config = self.base.load(self.changes)
+        check_system(config, self.base.path)
+        check_options(config, self.base.path, self._plugin(config))
         return config
+
+    @cached_property
+    def model(self) -> Description:
+        """What its model reads and shows."""
+        with naming(self.base.path):
+            return describe_model(self.config)
+
+    @cached_property
+    def needs(self) -> set[str]:
+        """What it needs besides the texts."""
+        with naming(self.base.path):
+            return needs_of(self.config)
 
     @property
     def seed(self) -> int:
@@ -133,7 +149,7 @@ class Cell:
             "train",
             self.folder / "train",
             self._train(),
-            after=read_by(self.experiment.corpus, needs_of(self.config)),
+            after=read_by(self.experiment.corpus, self.needs),
             resumes="**/checkpoint*.pt",
             limits=LIMITS if scheduler in ENDLESS else (),
             updates=self.config["optimization"].get("max_update") or None,
@@ -168,11 +184,12 @@ class Cell:
         steps = []
         for below, direction in self._directions():
             save_dir = self.folder / below
-            settings = {**self.changes, **direction, "common.seed": self.seed}
+            settings = {"task.data": self.config["task"]["data"], **self.changes, **direction}
+            settings["common.seed"] = self.seed
             settings["checkpoint.save_dir"] = str(save_dir)
             settings = {k: v for k, v in settings.items() if not k.startswith(DECODING)}
             steps.append(line("mkdir", "-p", save_dir))
-            steps.append(training(self.path, self.plugin, experiment.machines, settings))
+            steps.append(training(self.base, self.plugin, experiment.machines, settings))
         return steps
 
     def _decode(self) -> list[Step]:
@@ -199,13 +216,13 @@ class Cell:
     def _reference(self) -> dict[str, Any]:
         """What fairseq-generate prints when it scores the references; empty: it does not."""
         corpus = self.experiment.corpus
-        arch = self.config["model"]["_name"]
-        if arch.startswith("rnn_") or MULTI_TASK in needs_of(self.config):
+        if not self.model.layered or MULTI_TASK in self.needs:
             return {}  # no layers; a tag that is not a word
         printed = {
             "print_layer_alignments": bool(corpus.generated or corpus.gold_alignments),
             "print_alignment": bool(corpus.generated),
-            "print_distances": bool(corpus.generated) and arch.startswith("transformer_lpsi"),
+            "print_distances": bool(corpus.generated)
+            and {"src_distances", "tgt_distances"} <= self.model.shown.keys(),
             "print_parses": bool(self._parsed),
         }
         return printed if any(printed.values()) else {}
@@ -213,12 +230,12 @@ class Cell:
     @property
     def _parsed(self) -> list[str]:
         """The languages whose parses can be compared with those of the corpus."""
-        corpus, model = self.experiment.corpus, self.config["model"]
-        parses = model["_name"].startswith(ENCODER_PARSES) and "encoder_parser" not in model
-        if not parses and model.get("encoder_parser") != "lisa":
+        corpus = self.experiment.corpus
+        if not self.model.parses:
             return []
-        needs = needs_of(self.config)
-        return [name for name in corpus.languages if corpus.generated or f"heads.{name}" in needs]
+        return [
+            name for name in corpus.languages if corpus.generated or f"heads.{name}" in self.needs
+        ]
 
     def _generate(self, path: Path, output: Path, changes: dict[str, Any], *how: str) -> Step:
         machines = self.experiment.machines
@@ -287,9 +304,8 @@ class Cell:
     def _trees(self, words: Path) -> list[Step]:
         """Induce trees of the target side from the distances of each gated layer."""
         target, output = self.experiment.corpus.target, self.output
-        layers = str(self.config["model"].get("distance_layers", "1,2")).split(",")
         steps, systems = [], []
-        for layer in layers:
+        for layer in self.model.shown["tgt_distances"]:
             made = output / f"trees-{layer}.{target}"
             steps.append(
                 line(

@@ -29,7 +29,7 @@ def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
     """Check that all options that a system sets exist, and have values of their types.
 
     Args:
-        config: from `.systems.load_system`, and checked by `.systems.check_system`.
+        config: from `.systems.System.load`, and checked by `.systems.check_system`.
         path: its file.
         plugin: the folder that fairseq loads.
 

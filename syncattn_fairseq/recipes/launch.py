@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..base.errors import DataError
-from .stages import Step, line
-from .systems import load_system
+from .stages import Step, hydra_value, line
+from .systems import System
 
 #: Fewest tokens in the batch of a process; in fewer, long sentences would not fit.
 SMALLEST_BATCH = 256
@@ -101,16 +98,18 @@ def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
     return settings
 
 
-def training(path: Path, plugin: Path, machines: Machines, overrides: Mapping[str, Any]) -> Step:
+def training(
+    system: System, plugin: Path, machines: Machines, overrides: Mapping[str, Any]
+) -> Step:
     """Return the step that trains a system.
 
     Args:
-        path: its config.
+        system: the system.
         plugin: the folder ``syncattn_fairseq``.
         machines: where.
         overrides: the user's values by ``SECTION.OPTION``.
     """
-    config = load_system(path, overrides)
+    config = system.load(overrides)
     settings = dict(overrides)
     if config["task"]["_name"] == TASK:
         every = config["task"].get("safety_save_updates", SAVED_EVERY)
@@ -119,7 +118,7 @@ def training(path: Path, plugin: Path, machines: Machines, overrides: Mapping[st
     settings |= batch(config, machines.processes * machines.nodes)
     if machines.cpu:
         settings |= {"common.cpu": True, "common.fp16": False}
-    words = ["--config-dir", str(path.parent.resolve()), "--config-name", path.stem]
+    words = system.hydra_words()
     # ++ sets an option whether or not the config has it.
     words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]
     words += WITHOUT_FILE
@@ -136,17 +135,3 @@ def training(path: Path, plugin: Path, machines: Machines, overrides: Mapping[st
 
 def _worker(words: Sequence[str]) -> Iterator[str]:
     yield from ("-m", "syncattn_fairseq.recipes.worker", *words)
-
-
-def hydra_value(value: Any) -> str:
-    """Return a value as hydra reads it after ``NAME=``."""
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, list):
-        return f"[{','.join(map(hydra_value, value))}]"
-    text = str(value)
-    plain = re.fullmatch(r"[A-Za-z_./][\w./-]*", text) and yaml.safe_load(text) == text
-    if not isinstance(value, str) or plain:
-        return text
-    quoted = re.sub(r"(\\*)'", r"\1\1\\'", text)
-    return "'" + re.sub(r"(\\+)$", r"\1\1", quoted) + "'"

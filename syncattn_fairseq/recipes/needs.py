@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from .stages import options
+
+if TYPE_CHECKING:
+    from ..models.description import Description
 
 #: Translations mixed with parses of the source.
 MULTI_TASK = "multitask"
-#: Architectures with dependency heads in the encoder, and in the decoder as well.
-DECODER_PARSES = ("transformer_dbsa", "transformer_syncattn")
-ENCODER_PARSES = (*DECODER_PARSES, "transformer_lisa")
-#: Options for attention heads that read the source's parse.
-READING = ("relative_depth_layers", "supervised_gate_layers")
-#: Weight of the losses of dependency heads unless a config sets it.
-DEFAULT_WEIGHT = 0.5
-#: PASCAL's controls that use no parse.
-WITHOUT_PARSES = ("self", "constant")
+
+
+def describe_model(config: dict[str, Any]) -> Description:
+    """Ask the model of a system what it reads and shows.
+
+    Args:
+        config: the system's, from `System.load`; its options are known ones.
+
+    Raises:
+        DataError: options do not go together.
+    """
+    from .. import plugin  # noqa: F401  (registers our models)
+    from ..models.description import describe
+
+    values = {name: value for name, value in config["model"].items() if name != "_name"}
+    return describe(config["model"]["_name"], [*options(values)])
 
 
 def needs_of(config: dict[str, Any]) -> set[str]:
     """Return what a system needs: ``heads.LANG``, ``labels.LANG``, or `MULTI_TASK`.
 
     Args:
-        config: the system's, from `load_system`.
+        config: as for `describe_model`.
     """
-    task, model, criterion = config["task"], config["model"], config["criterion"]
+    task = config["task"]
     if task["data"].endswith(MULTI_TASK):
         return {MULTI_TASK}
-    arch = model["_name"]
-    encoder = arch.startswith(ENCODER_PARSES) or model.get("encoder_dependency_layer", 0) > 0
-    decoder = arch.startswith(DECODER_PARSES) or model.get("decoder_dependency_layer", 0) > 0
-    scaled = arch.startswith("transformer_pascal") or bool(model.get("pascal_layers"))
-    directed = arch.startswith("rnn_syntax_directed")
-    needs = set()
-    if (
-        directed
-        or model.get("cross_attention_tree_window", 0) > 0
-        or any(model.get(option) for option in READING)
-        or (scaled and model.get("pascal_parents") not in WITHOUT_PARSES)
-        or (encoder and criterion.get("src_dep_weight", DEFAULT_WEIGHT) > 0)
-    ):
-        needs.add(f"heads.{task['source_lang']}")
-    if decoder and criterion.get("tgt_dep_weight", DEFAULT_WEIGHT) > 0:
-        needs.add(f"heads.{task['target_lang']}")
-    if arch.startswith("transformer_sh") or model.get("source_label_dim", 0) > 0:
-        needs.add(f"labels.{task['source_lang']}")
-    return needs
+    languages = {side: task[f"{side}_lang"] for side in ("source", "target")}
+    model = describe_model(config)
+    needs = {f"{k}.{languages['source']}" for k in ("heads", "labels") if model.fields.reads(k)}
+    read = {side for term in _losses(config) for side in term.list_parses(model.shown)}
+    return needs | {f"heads.{languages[side]}" for side in read}
+
+
+def _losses(config: dict[str, Any]) -> list[Any]:
+    """Build the syntactic losses of a system's criterion, as if for training."""
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.data import Dictionary
+
+    from ..criterions.label_smoothed_cross_entropy_with_syntax import NAME
+    from ..criterions.terms import TERMS
+
+    values = config["criterion"]
+    if values["_name"] != NAME:
+        return []
+    cfg = SimpleNamespace(**{**vars(CRITERION_DATACLASS_REGISTRY[NAME]()), **values})
+    words = Dictionary()
+    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    return [term(cfg, task) for term in TERMS.values()]

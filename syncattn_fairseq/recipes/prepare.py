@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from ..base.errors import DataError
 from .corpus import SPLITS, Corpus
 from .fast_align import PROGRAM
 from .needs import MULTI_TASK
@@ -138,21 +137,13 @@ def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
 
 
 def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
-    """Return the languages that a parser is needed for.
-
-    Raises:
-        DataError: the corpus has no parser for one of them.
-    """
+    """Return the languages that a parser is needed for."""
     labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
     wanted = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}}
     if corpus.given("heads", "train"):
         wanted = set()
     if labelled and not corpus.given("labels", "train"):
         wanted.add(corpus.source)
-    if missing := sorted(wanted - corpus.parses.keys()):
-        raise DataError(
-            f"{corpus.folder}/_data.yaml: no parser for {missing[0]}; name it in parses"
-        )
     return [language for language in corpus.languages if language in wanted]
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ..base.errors import DataError
 
 
@@ -141,6 +143,20 @@ def options(values: Mapping[str, Any]) -> Iterator[str]:
             yield "--" + name.replace("_", "-")
         if not isinstance(value, bool):
             yield ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def hydra_value(value: Any) -> str:
+    """Return a value as hydra reads it after ``NAME=``."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, list):
+        return f"[{','.join(map(hydra_value, value))}]"
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_./][\w./-]*", text) and yaml.safe_load(text) == text
+    if not isinstance(value, str) or plain:
+        return text
+    quoted = re.sub(r"(\\*)'", r"\1\1\\'", text)
+    return "'" + re.sub(r"(\\+)$", r"\1\1", quoted) + "'"
 
 
 def programs_of(stages: Sequence[Stage]) -> list[str]:

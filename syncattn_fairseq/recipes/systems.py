@@ -1,9 +1,24 @@
-"""The settings of a system: one YAML file for each system of each corpus."""
+"""The settings of a system: files of YAML that are merged, shared ones first.
+
+====================================  =================================================
+``training/all.yaml``                 what all trainings have
+``CORPUS/_corpus.yaml``               what all systems of a corpus have
+``CORPUS/_FAMILY.yaml``               the same for a family of models, if a corpus has several
+``FAMILY/SYSTEM.yaml``                a system, the same for all corpora
+``CORPUS/FAMILY/SYSTEM.yaml``         what differs in this corpus
+====================================  =================================================
+
+Each replaces single values of those before. If ``_data.yaml`` says that a corpus is like another,
+the other's files come before its own. They are searched in the user's folder of configs, then
+in this package's. `System.hydra_words` tells hydra to merge the same files.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +27,20 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ..base.errors import DataError
 from .config_file import one_line, read_config, read_value
-from .stages import options
+from .stages import hydra_value, options
 
+#: The configs of this package.
+SHARED = Path(__file__).parents[1] / "configs"
+#: The file that all systems begin with.
+TRAINING = Path("training", "all")
+#: What hydra begins with: no file, but all settings of fairseq, with their defaults.
+FAIRSEQ = "fairseq"
+#: Folders of systems.
+FAMILIES = ("transformer", "rnn")
 #: The option for the ``_name`` of a section if it is not called like the section.
 NAMED = {"model": "arch"}
 #: Sections that are not for training; ``generation`` has options of fairseq-generate.
-IGNORED = ("defaults", "generation", "hydra")
+IGNORED = ("generation", "hydra")
 #: Sections that fairseq has.
 SECTIONS = (
     *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
@@ -30,8 +53,9 @@ _TEXTS = (
     *("model._name", "criterion._name", "common.user_dir", "checkpoint.save_dir"),
 )
 _NUMBERS = {"dataset.max_tokens": 1, "common.seed": 0}
-#: Names of files and languages.
+#: Names of languages, and of the files and folders that hydra takes as its groups.
 _NAME = re.compile(r"\w[\w.@+-]*")
+_GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*=.*", re.DOTALL)
 
 
@@ -53,52 +77,142 @@ def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def load_system(path: Path, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a config merged with those it builds on, in the order of its ``defaults``.
+@dataclass(frozen=True)
+class System:
+    """A system of a corpus.
+
+    Attributes:
+        name: its name.
+        corpus: the corpus's.
+        folders: where its files are searched.
+        files: the files, without suffix, as they are merged; the last ones are its own.
+        own: how many of them are its own; 0: these are the settings that all systems share.
+    """
+
+    name: str
+    corpus: str
+    folders: tuple[Path, ...]
+    files: tuple[Path, ...]
+    own: int
+
+    @property
+    def path(self) -> Path:
+        """The file to name in messages."""
+        return find_file(self.folders, self.files[-1]) or self.folders[0] / self.files[-1]
+
+    @property
+    def family(self) -> str:
+        """The family of its model."""
+        return self.files[-1].parent.name
+
+    def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return its settings, by section and option; its own come first.
+
+        Args:
+            overrides: values by ``SECTION.OPTION`` that replace its own.
+
+        Raises:
+            DataError: a file cannot be read.
+        """
+        paths = [self._find(name) for name in self.files]
+        config: Any = OmegaConf.create()
+        for path in [*paths[len(paths) - self.own :], *paths]:
+            try:
+                config = OmegaConf.merge(config, _read(path))
+            except OmegaConfBaseException as error:
+                raise DataError(f"{path}: {one_line(error)}") from None
+        for name, value in {**self._folders_of(config), **(overrides or {})}.items():
+            try:
+                OmegaConf.update(config, name, value)
+            except OmegaConfBaseException as error:
+                raise DataError(f"{self.path}: {name}={value}: {one_line(error)}") from None
+        merged: Any = OmegaConf.to_container(config)
+        return merged
+
+    def _folders_of(self, config: Any) -> dict[str, str]:
+        """Return the folders of data and checkpoints, which follow from the names."""
+        if not self.own:
+            return {}
+        task = config.get("task")
+        variant = task.get("data", "") if isinstance(task, Mapping) else ""
+        if variant and not _NAME.fullmatch(str(variant)):
+            raise DataError(
+                f"{self.path}: task.data={variant}: leave it out; it is data-bin/CORPUS"
+            )
+        return {
+            "task.data": "-".join(filter(None, (f"data-bin/{self.corpus}", str(variant)))),
+            "checkpoint.save_dir": f"checkpoints/{self.corpus}/{self.name}",
+        }
+
+    def _find(self, name: Path) -> Path:
+        path = find_file(self.folders, name)
+        if path is None:
+            raise DataError(f"{self.folders[0] / name}.yaml: no such file")
+        return path
+
+    def hydra_words(self) -> list[str]:
+        """Return the arguments of ``fairseq-hydra-train`` that make it merge the same files."""
+        first, *others = (str(folder.resolve()) for folder in self.folders)
+        words = ["--config-dir", first, "--config-name", FAIRSEQ]
+        if others:
+            words.append(f"hydra.searchpath={hydra_value(others)}")
+        for group, files in groupby(self.files, lambda name: name.parent):
+            names = [name.name for name in files]
+            words.append(f"+{group}@_global_={hydra_value(names if len(names) > 1 else names[0])}")
+        return words
+
+
+def find_file(folders: Sequence[Path], name: Path) -> Path | None:
+    """Return the file of this name, without suffix, in the first folder that has it."""
+    paths = (folder / f"{name}.yaml" for folder in folders)
+    return next((path for path in paths if path.exists()), None)
+
+
+def search_folders(folder: Path) -> tuple[Path, ...]:
+    """Return where configs are searched: in a folder, then in this package's."""
+    same = folder.resolve() == SHARED.resolve()
+    return (folder,) if same else (folder, SHARED)
+
+
+def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) -> System:
+    """Return a system of a corpus.
 
     Args:
-        path: such as ``configs/wmt14_en_de/syncattn.yaml``.
-        overrides: values by ``SECTION.OPTION`` that replace its own.
+        folders: from `search_folders`.
+        corpora: the corpus, after those whose settings it has.
+        name: the system's.
 
     Raises:
-        DataError: a file cannot be read.
+        DataError: there is no such system; the message lists those that all corpora have.
     """
-    config = _load(path, {path})
-    for name, value in (overrides or {}).items():
-        try:
-            OmegaConf.update(config, name, value)
-        except OmegaConfBaseException as error:
-            raise DataError(f"{path}: {name}={value}: {one_line(error)}") from None
-    merged: Any = OmegaConf.to_container(config)
-    return merged
+    corpus = corpora[-1]
+    for family in FAMILIES if _NAME.fullmatch(name) else ():
+        places = [Path(family, name), *(Path(corpus, family, name) for corpus in corpora)]
+        if own := [place for place in places if find_file(folders, place)]:
+            files = (*_shared(folders, corpora, family), *own)
+            return System(name, corpus, folders, files, len(own))
+    patterns = (f"{place}/[!_]*.yaml" for of in FAMILIES for place in (of, f"{corpus}/{of}"))
+    known = sorted({path.stem for p in patterns for folder in folders for path in folder.glob(p)})
+    raise DataError(f"{folders[0]}/{corpus}: no system {name!r}; choose from {', '.join(known)}")
 
 
-def _load(path: Path, files: set[Path]) -> Any:
-    """Read a file and those it builds on, unless they are among ``files``, which hydra refuses."""
-    own = read_config(path)
-    values: Any = OmegaConf.to_container(own)
-    _check_interpolations(values, path)
-    names = values.get("defaults", ["_self_"])
-    if (
-        not isinstance(names, list)
-        or not names
-        or not all(_NAME.fullmatch(str(name)) for name in names)
-    ):
-        raise DataError(f"{path}: defaults: give a list of files here, such as [_self_, _corpus]")
-    if len({*names}) < len(names):
-        raise DataError(f"{path}: defaults: name each file once")
-    parts = []
-    for name in names:
-        part = path.with_name(f"{name}.yaml")
-        if part in files:
-            raise DataError(f"{path}: defaults: {name} builds on itself, or was named before")
-        if name != "_self_":
-            files.add(part)
-        parts.append(own if name == "_self_" else _load(part, files))
-    try:
-        return OmegaConf.merge(*parts)
-    except OmegaConfBaseException as error:
-        raise DataError(f"{path}: {one_line(error)}") from None
+def settings_of_all(folders: tuple[Path, ...], corpora: Sequence[str]) -> System:
+    """Return the settings that all systems of a corpus share; see `find_system`."""
+    return System("", corpora[-1], folders, tuple(_shared(folders, corpora)), 0)
+
+
+def _shared(folders: Sequence[Path], corpora: Sequence[str], family: str = "") -> Iterator[Path]:
+    yield TRAINING
+    places = (Path(corpus, f"_{of}") for corpus in corpora for of in ("corpus", family) if of)
+    yield from (place for place in places if find_file(folders, place))
+
+
+def _read(path: Path) -> Any:
+    config = read_config(path)
+    _check_interpolations(OmegaConf.to_container(config), path)
+    if "defaults" in config:
+        raise DataError(f"{path}: defaults: name no other files here; see docs/recipes.md")
+    return config
 
 
 def _check_interpolations(values: Any, path: Path) -> None:
@@ -114,8 +228,8 @@ def check_system(config: Mapping[str, Any], path: Path) -> None:
     """Check that a system has what recipes read from it.
 
     Args:
-        config: from `load_system`.
-        path: its file.
+        config: from `System.load`.
+        path: the file to name in messages.
 
     Raises:
         DataError: something is missing or of the wrong type.
@@ -123,7 +237,7 @@ def check_system(config: Mapping[str, Any], path: Path) -> None:
     for section, values in config.items():
         if section not in (*SECTIONS, *IGNORED):
             raise DataError(f"{path}: no section {section!r}; choose from {', '.join(SECTIONS)}")
-        if section != "defaults" and not isinstance(values, Mapping):
+        if not isinstance(values, Mapping):
             raise DataError(f"{path}: {section}: expected names and values, not {values!r}")
 
     def value_of(name: str) -> Any:
@@ -152,6 +266,16 @@ def check_system(config: Mapping[str, Any], path: Path) -> None:
             f"{path}: optimization.update_freq={steps}: give a list of one whole number, at "
             "least 1, such as [4]"
         )
+
+
+def check_group(name: str) -> None:
+    """Check that the name of a corpus can be that of one of hydra's groups.
+
+    Raises:
+        DataError: it cannot.
+    """
+    if not _GROUP.fullmatch(name):
+        raise DataError(f"{name}: name a corpus with letters, digits, _ and - only, a letter first")
 
 
 def check_language(name: Any, path: Path) -> None:

@@ -18,7 +18,6 @@ from syncattn_fairseq.cli import recipe as recipes
 from syncattn_fairseq.recipes.corpus import load_corpus
 from syncattn_fairseq.recipes.needs import needs_of
 from syncattn_fairseq.recipes.results import load_results, unpack_counts
-from syncattn_fairseq.recipes.systems import load_system
 from tests import japanese
 from tests.end_to_end.commands import BIN
 from tests.recipes import miniature
@@ -155,7 +154,7 @@ def check_recipe(
         done = recipe.run(server, *systems, *small)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     facts = load_corpus(recipe.configs / corpus)
-    needs = set().union(*(needs_of(load_system(facts.system(name))) for name in systems))
+    needs = set().union(*(needs_of(facts.system(name).load()) for name in systems))
     for number, language in enumerate(facts.languages):
         for split, pairs in recipe.made.texts.items():
             assert recipe.lines(f"raw/{split}.{language}") == [pair[number] for pair in pairs]
@@ -205,9 +204,6 @@ def test_seeds_of_the_built_in_corpus(
     facts["generated"] = {"train": 200, "valid": 10, "test": 10, "seed": 1}
     facts["subwords"]["size"] = 300
     (configs / "small" / "_data.yaml").write_text(yaml.safe_dump(facts))
-    for path in (configs / "small").glob("*.yaml"):
-        text = path.read_text().replace("data-bin/builtin_en_de", "data-bin/small")
-        path.write_text(text.replace("checkpoints/builtin_en_de", "checkpoints/small"))
     monkeypatch.setenv("PATH", str(forked_programs), prepend=os.pathsep)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     work = tmp_path / "it's $(touch here)"

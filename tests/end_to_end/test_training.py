@@ -18,7 +18,8 @@ import torch
 
 from syncattn_fairseq.data.subwords import NO_HEAD
 from syncattn_fairseq.recipes import launch
-from syncattn_fairseq.recipes.systems import read_overrides
+from syncattn_fairseq.recipes.corpus import load_corpus
+from syncattn_fairseq.recipes.systems import SHARED, read_overrides
 from tests.end_to_end import commands
 from tests.end_to_end.commands import finish, logged, start, train, training
 from tests.end_to_end.conftest import VALID
@@ -230,7 +231,7 @@ def test_numbers_of_buckets_are_refused_before_they_crash(data: Path, tmp_path: 
     assert "--num-batch-buckets: fairseq's bucketing needs numpy < 2" in output
 
 
-CONFIG = Path(__file__).parents[2] / "configs" / "multi30k_en_de" / "syncattn.yaml"
+SYSTEM = ("multi30k_en_de", "syncattn")
 
 
 def overrides(data: Path, folder: Path, precision: str) -> list[str]:
@@ -251,9 +252,9 @@ def overrides(data: Path, folder: Path, precision: str) -> list[str]:
 def on_the_command_line(data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """The losses of two updates with a config's options."""
     changed = overrides(data, tmp_path_factory.mktemp("cli"), "common.bf16=false")
-    script = CONFIG.parents[2] / "scripts" / "config_options.py"
+    script = Path(__file__).parents[2] / "scripts" / "config_options.py"
     printed = subprocess.run(
-        [sys.executable, script, CONFIG, *changed], capture_output=True, text=True, check=True
+        [sys.executable, script, *SYSTEM, *changed], capture_output=True, text=True, check=True
     )
     return losses(commands.run("fairseq-train", *printed.stdout.splitlines()))
 
@@ -276,8 +277,7 @@ def test_hydra_trains_the_same_model(
 ) -> None:
     output = commands.run(
         "fairseq-hydra-train",
-        f"--config-dir={CONFIG.parent}",
-        f"--config-name={CONFIG.stem}",
+        *load_corpus(SHARED / SYSTEM[0]).system(SYSTEM[1]).hydra_words(),
         *overrides(data, tmp_path, precision),
         cwd=tmp_path,  # hydra leaves its log where it is started
     )
@@ -294,7 +294,8 @@ def test_torchrun_trains_with_two_processes(
 ) -> None:
     changed = overrides(data, tmp_path, "common.bf16=false")
     machines = launch.Machines(2, cpu=True)
-    step = launch.training(CONFIG, Path(commands.PLUGIN), machines, read_overrides(changed))
+    system = load_corpus(SHARED / SYSTEM[0]).system(SYSTEM[1])
+    step = launch.training(system, Path(commands.PLUGIN), machines, read_overrides(changed))
     [command] = step.commands
     output = commands.run(*command, cwd=tmp_path)
     assert "distributed init (rank 1): env://" in output

@@ -13,6 +13,7 @@ import yaml
 
 from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.recipes.config_file import read_config
+from syncattn_fairseq.recipes.systems import FAMILIES
 from tests.fuzz.mutation import HOSTILE, mutate
 from tests.fuzz.test_readers import fuzzed
 
@@ -76,13 +77,16 @@ def test_settings_are_accepted_or_refused_in_one_line(
 ) -> None:
     for corpus in CORPORA:
         shutil.copytree(CONFIGS / corpus, tmp_path / "configs" / corpus)
+    for family in FAMILIES:
+        shutil.copytree(CONFIGS / family, tmp_path / "configs" / family)
 
     def check(seed: int) -> None:
         random = Random(seed)
         corpus, system = random.choice([*CORPORA.items()])
         path = random.choice(sorted((CONFIGS / corpus).glob("_*.yaml")))
-        path = random.choice([path, CONFIGS / corpus / f"{system}.yaml"])
-        changed = tmp_path / "configs" / corpus / path.name
+        [of_all] = CONFIGS.glob(f"[rt]*/{system}.yaml")
+        path = random.choice([path, of_all])
+        changed = tmp_path / "configs" / path.relative_to(CONFIGS)
         changed.write_bytes(change(path.read_bytes(), random))
         options = [f"--configs={tmp_path / 'configs'}", f"--work={tmp_path / 'work'}"]
         systems = random.choice([[], [system], ["@all"]])

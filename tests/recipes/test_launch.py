@@ -10,9 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.recipes.launch import SMALLEST_BATCH, Machines, batch, hydra_value, training
+from syncattn_fairseq.recipes.corpus import load_corpus
+from syncattn_fairseq.recipes.launch import SMALLEST_BATCH, Machines, batch, training
+from syncattn_fairseq.recipes.stages import hydra_value
+from syncattn_fairseq.recipes.systems import SHARED
 
-CONFIG = Path(__file__).parents[2] / "configs" / "wmt14_en_de" / "syncattn.yaml"
+SYSTEM = load_corpus(SHARED / "wmt14_en_de").system("syncattn")
 PLUGIN = Path("plugin")
 
 
@@ -55,19 +58,20 @@ def test_pairs_are_as_long_as_a_batch_at_most() -> None:
 
 def words(machines: Machines, **overrides: Any) -> tuple[str, ...]:
     changed = {name.replace("__", "."): value for name, value in overrides.items()}
-    [command] = training(CONFIG, PLUGIN, machines, changed).commands
+    [command] = training(SYSTEM, PLUGIN, machines, changed).commands
     return command
 
 
 def test_one_process_is_fairseqs_own_command() -> None:
     found = words(Machines(), common__seed=3)
     assert found[0] == "fairseq-hydra-train"
-    assert found[found.index("--config-name") + 1] == "syncattn"
+    assert found[found.index("--config-name") + 1] == "fairseq"
+    assert {"+training@_global_=all", "+transformer@_global_=syncattn"} <= {*found}
     assert {"++common.user_dir=plugin", "++optimization.update_freq=[6]", "++common.seed=3"} <= {
         *found
     }
     assert "++common.cpu=true" not in found
-    assert training(CONFIG, PLUGIN, Machines(), {}).environment == {}
+    assert training(SYSTEM, PLUGIN, Machines(), {}).environment == {}
 
 
 def test_a_preempted_training_loses_minutes() -> None:
@@ -86,12 +90,12 @@ def test_several_are_torchruns() -> None:
     assert {"++common.cpu=true", "++common.fp16=false", "++optimization.update_freq=[3]"} <= {
         *found
     }
-    assert "MALLOC_TOP_PAD_" in training(CONFIG, PLUGIN, Machines(cpu=True), {}).environment
+    assert "MALLOC_TOP_PAD_" in training(SYSTEM, PLUGIN, Machines(cpu=True), {}).environment
 
 
 def test_a_job_of_slurm_has_a_process_for_each_gpu_of_each_machine() -> None:
     machines = Machines(8, nodes=2, slurm=["partition=gpu", "exclusive"])
-    step = training(CONFIG, PLUGIN, machines, {})
+    step = training(SYSTEM, PLUGIN, machines, {})
     assert step.job == {
         **{"nodes": 2, "ntasks_per_node": 8, "gpus-per-node": 8},
         **{"partition": "gpu", "exclusive": True},

@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from sacrebleu.dataset import DATASETS
 
 from syncattn_fairseq.evaluation.alignment import read_alignments
 from syncattn_fairseq.recipes.archives import open_member
 from syncattn_fairseq.recipes.collect import collect
+from syncattn_fairseq.recipes.corpus import read_facts
 from tests.recipes.miniature import CORPORA, DIRTY, HELD_OUT, TRAIN, make
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-
-# What needs parses of the source's training text, and of both sides'.
-READ_SOURCE = {"lisa", "multi_task", "pascal", "rnn_syntax_directed", "sh"}
-LEARN_BOTH = {"dbsa", "syncattn"}
 
 
 @pytest.fixture
@@ -27,7 +23,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """A corpus, what it is made of, and the folder where its archives are, downloaded."""
     corpus = request.param
     miniature = make(corpus, tmp_path / "web", tmp_path / "signed")
-    facts = yaml.safe_load((CONFIGS / corpus / "_data.yaml").read_text(encoding="utf-8"))
+    _, facts = read_facts((CONFIGS,), corpus)
     languages = tuple(corpus.split("_")[1:3])
     download = tmp_path / "download"
     download.mkdir()
@@ -77,13 +73,9 @@ def test_gold_alignments_have_a_line_for_each_sentence_and_count_from_1(made: An
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_facts_are_complete(corpus: str) -> None:
-    facts = yaml.safe_load((CONFIGS / corpus / "_data.yaml").read_text(encoding="utf-8"))
+    _, facts = read_facts((CONFIGS,), corpus)
     source, target = corpus.split("_")[1:3]
-    assert set(facts["words"]) == {source, target}
-    systems = {path.stem for path in (CONFIGS / corpus).glob("[!_]*.yaml")}
-    parsed = {source} if systems & READ_SOURCE else set()
-    parsed |= {source, target} if systems & LEARN_BOTH else set()
-    assert parsed <= set(facts.get("parses", ())) <= {source, target}
+    assert set(facts.get("words", ())) <= {source, target}
     for archive in facts["archives"]:
         assert archive.get("url", "https://").startswith("https://")
         assert ("url" in archive) != ("licence" in archive)
@@ -93,7 +85,7 @@ def test_facts_are_complete(corpus: str) -> None:
 def test_checksums_and_sizes_of_one_address_are_the_same_everywhere() -> None:
     known: dict[str, Any] = {}
     for path in CONFIGS.glob("*/_data.yaml"):
-        for archive in yaml.safe_load(path.read_text(encoding="utf-8")).get("archives", []):
+        for archive in read_facts((CONFIGS,), path.parent.name)[1].get("archives", []):
             if "url" in archive:
                 assert known.setdefault(archive["url"], archive) == archive
     assert len(known) > len(CORPORA)
@@ -105,7 +97,7 @@ def test_test_sets_of_wmt_are_those_of_sacrebleu() -> None:
         known.setdefault(dataset.data[0], []).append(dataset)
     found = 0
     for path in CONFIGS.glob("*/_data.yaml"):
-        facts = yaml.safe_load(path.read_text(encoding="utf-8"))
+        _, facts = read_facts((CONFIGS,), path.parent.name)
         archives = facts.get("archives", [])  # the built-in corpus has none
         tests = {a["file"]: a for a in archives if a.get("url") in known}
         languages = path.parent.name.split("_")[1:3]

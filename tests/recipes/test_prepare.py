@@ -9,7 +9,6 @@ import pytest
 from syncattn_fairseq.recipes.corpus import load_corpus
 from syncattn_fairseq.recipes.needs import needs_of
 from syncattn_fairseq.recipes.prepare import preparation, read_by
-from syncattn_fairseq.recipes.systems import load_system
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -20,7 +19,7 @@ def stages_of(
     """Return what each stage reads, and its settings, by name."""
     loaded = load_corpus(CONFIGS / corpus)
     systems = map(loaded.system, loaded.members("@all"))
-    every = set().union(*(needs_of(load_system(path)) for path in systems))
+    every = set().union(*(needs_of(system.load()) for system in systems))
     return {
         stage.log.name: ({log.name for log in stage.after}, dict(stage.settings or {}))
         for stage in preparation(

@@ -1,5 +1,6 @@
 """The losses of dependency heads against the parse (SyncAttn Eq. 5), one for each side."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -79,6 +80,11 @@ class DependencyTerm(Term):
                 f"(--{self.side}-dep-weight 0)"
             )
         return False
+
+    def list_parses(self, shown: Container[str]) -> set[str]:
+        """Return this side, if the model has heads there and the loss has a weight."""
+        reads = self.weight > 0 and f"{self.side}_dependency" in shown
+        return {{"src": "source", "tgt": "target"}[self.side]} if reads else set()
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the sentences; one without labels gives 0."""

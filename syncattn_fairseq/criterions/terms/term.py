@@ -1,7 +1,7 @@
 """The base class of the syntactic losses, and their registry."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, ClassVar, TypeVar
 
 from fairseq.dataclass import FairseqDataclass
@@ -49,6 +49,15 @@ class Term(ABC):
             extra: what the model returned besides its scores.
             sample: the batch.
         """
+
+    def list_parses(self, shown: Container[str]) -> set[str]:
+        """Return the sides, ``source`` and ``target``, whose heads it reads in the batches.
+
+        Args:
+            shown: what the model returns besides its scores.
+        """
+        fields: frozenset[Any] = getattr(self, "list_fields", frozenset)()
+        return {field.side for field in fields if field.control != "words"}
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:

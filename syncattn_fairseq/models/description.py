@@ -1,0 +1,52 @@
+"""What a model reads and shows, found out from its options, without building it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..data.fields import NOTHING, SourceFields
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a model reads and shows.
+
+    Attributes:
+        fields: what it needs to know about the source's parse.
+        shown: what it returns to losses and printers, such as ``src_dependency``, and the layers,
+            from 1, that have it.
+        parses: whether its encoder has heads whose form is meant to find the source's parse.
+        layered: whether each layer of its decoder attends to the source.
+    """
+
+    fields: SourceFields = NOTHING
+    shown: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    parses: bool = False
+    layered: bool = False
+
+
+def describe(arch: str, options: Sequence[str]) -> Description:
+    """Describe the model of an architecture.
+
+    Args:
+        arch: such as ``transformer_dbsa``.
+        options: the model's, as on the command line.
+
+    Raises:
+        DataError: the options do not go together.
+    """
+    from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+    from fairseq.models.transformer import TransformerModel
+
+    model = ARCH_MODEL_REGISTRY[arch]
+    # Architectures set the defaults.
+    parser = argparse.ArgumentParser(argument_default=argparse.SUPPRESS, allow_abbrev=False)
+    model.add_args(parser)
+    args, _ = parser.parse_known_args(options)
+    ARCH_CONFIG_REGISTRY[arch](args)
+    if hasattr(model, "describe"):
+        described: Description = model.describe(args)
+        return described
+    return Description(layered=issubclass(model, TransformerModel))
