@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from argparse import Namespace
 from pathlib import Path
 
 from .errors import DataError
+
+
+def hash_user_dir(folder: Path) -> str:
+    """Return a checksum of a plugin's files: their names and contents."""
+    total = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
+    return total.hexdigest()
 
 
 def import_user_dir(folder: Path) -> None:

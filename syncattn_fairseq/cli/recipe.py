@@ -13,13 +13,14 @@ import syncattn_fairseq
 
 from ..base.errors import DataError
 from ..recipes.corpus import Corpus, load_corpus
+from ..recipes.row import Row, is_row, read_row
 from .common import command, new_parser, positive
 from .files import Parser
 from .own_commands import check_calls
 
 if TYPE_CHECKING:
     from ..recipes.launch import Machines
-    from ..recipes.tables import Row
+    from ..recipes.tables import Row as TableRow
 
 #: Each parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
@@ -34,17 +35,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     corpus = load_corpus(args.configs / args.corpus)
     args.results = args.results or args.work / "results" / f"{corpus.name}.json"
     words = [name for word in args.words for name in corpus.members(word)]
-    args.settings = [word for word in words if _is_setting(word)]
-    args.systems = list(dict.fromkeys(word for word in words if not _is_setting(word)))
+    args.settings = [word for word in words if not is_row(word)]
+    args.rows = _read_rows([word for word in words if is_row(word)], corpus)
+    args.systems = [row.label for row in args.rows]
     if args.table:
         _print_table(args, corpus)
     else:
         _run(args, corpus)
 
 
-def _is_setting(word: str) -> bool:
-    """Return whether a word is meant as ``SECTION.OPTION=VALUE``, and not for one system."""
-    return "=" in word.partition(":")[0]
+def _read_rows(words: Sequence[str], corpus: Corpus) -> list[Row]:
+    """Read rows, each once."""
+    rows: dict[str, Row] = {}
+    for word in words:
+        row = read_row(word, corpus.known_systems())
+        if rows.setdefault(row.label, row) != row:
+            raise DataError(f"{word}: {row.label} is another row already; choose another name")
+    return [*rows.values()]
 
 
 def _run(args: argparse.Namespace, corpus: Corpus) -> None:
@@ -62,8 +69,8 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     machines, gpus = _machines(args)
     experiment = Experiment(corpus, PLUGIN, machines, overrides, args.valid_bleu)
     seeds = [*dict.fromkeys(args.seeds or [None])]
-    cells = [Cell(experiment, system, seed) for seed in seeds for system in args.systems]
-    prepared = cells or [Cell(experiment, system) for system in corpus.members("@all")]
+    cells = [Cell(experiment, row, seed) for seed in seeds for row in args.rows]
+    prepared = cells or [Cell(experiment, read_row(name)) for name in corpus.members("@all")]
     needs = set().union(*(cell.needs for cell in prepared))
     cores = len(os.sched_getaffinity(0))
     parsing = machines.parsing(min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores)
@@ -139,22 +146,24 @@ def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False)
             print(f"{bullet}no results yet: {', '.join(missing)}")
 
 
-def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[Row]:
+def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[TableRow]:
     """Return the results of the systems that were asked for, after those of their baselines."""
     from ..recipes.results import load_results
     from ..recipes.tables import make_rows
 
     def baseline(system: str) -> str:
-        chosen: str = args.baseline or corpus.baseline(system)
+        chosen: str = args.baseline or corpus.baseline(configs.get(system, system))
         return chosen
 
     results = load_results(args.results)
+    configs = {cell["system"]: cell.get("config", cell["system"]) for cell in results["cells"]}
     known = dict.fromkeys(
         cell["system"]
         for cell in results["cells"]
         if args.seeds is None or cell["seed"] in args.seeds
     )
-    needed = () if partly else args.words  # but not every system of a group
+    words = {read_row(word).label for word in args.words if is_row(word)}
+    needed = () if partly else words  # but not every system of a group
     wanted = [name for name in args.systems or known if name in known or name in needed]
     if not wanted and not partly:
         raise DataError(f"{args.results}: no results" + " with these seeds" * bool(args.seeds))
@@ -184,8 +193,8 @@ def _parser() -> Parser:
         metavar="SYSTEM|@GROUP|SECTION.OPTION=VALUE",
         help="systems to train, by the names of their configs; groups of them, @all or one that "
         "the corpus defines; and settings to change in all systems. SYSTEM:SECTION.OPTION=VALUE "
-        "changes a setting of one system, which gets a row of its own. Without a system, only "
-        "prepare the corpus",
+        "changes a setting of one system, which gets a row of its own; NAME=SYSTEM:... gives this "
+        "row a name. Without a system, only prepare the corpus",
     )
     parser.add_argument(
         "--seeds",

@@ -102,12 +102,15 @@ class Grid:
         work = self.runner.work
         done = json.loads((work / cell.folder / "train.done").read_text(encoding="utf-8"))
         return {
-            "system": cell.system,
+            "system": cell.row.label,
+            "config": cell.row.system,
+            "changes": cell.own_changes,
             "seed": cell.seed,
             "overrides": dict(self.overrides),
             **read_scores(work / cell.output),
             "ngrams": pack_counts(_count_ngrams(cell, work)),
             **read_training(work / cell.folder / "train.log"),
+            **{k: v for k, v in (done.get("settings") or {}).items() if k == "plugin"},
             "commit": done["commit"],
             "hardware": done["hardware"],
         }

@@ -22,6 +22,7 @@ from .systems import (
     check_language,
     find_file,
     find_system,
+    list_systems,
     search_folders,
     settings_of_all,
 )
@@ -202,6 +203,10 @@ class Corpus:
     def settings(self) -> System:
         """The settings that all its systems share."""
         return settings_of_all(search_folders(self.folder.parent), (*self.like, self.name))
+
+    def known_systems(self) -> list[str]:
+        """Return the names of all systems that can be trained on it."""
+        return list_systems(search_folders(self.folder.parent), (*self.like, self.name))
 
     def system(self, name: str) -> System:
         """Return a system.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import naming
+from ..base.user_dir import hash_user_dir
 from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
 from .known_options import check_options
@@ -18,14 +18,13 @@ from .launch import Machines, training
 from .needs import MULTI_TASK, describe_model, needs_of
 from .prepare import RAW, WORDS, folder, gold_alignments, read_by
 from .results import REVERSED
+from .row import DECODING, Row
 from .stages import Stage, Step, line, options, written
 from .systems import IGNORED, System, check_system, generation_options, read_overrides
 
 if TYPE_CHECKING:
     from ..models.description import Description
 
-#: Settings of all other sections are for training.
-DECODING = "generation"
 #: Settings that only say when a training ends, if the learning rate does not depend on them.
 LIMITS = (
     *("optimization.max_update", "optimization.max_epoch", "optimization.stop_time_hours"),
@@ -66,18 +65,18 @@ class Cell:
 
     Attributes:
         experiment: the experiment it is part of.
-        system: name of a config, perhaps with changes: ``NAME:SECTION.OPTION=VALUE``.
+        row: a config, perhaps with changes.
         given_seed: seed of the training; None: the config's.
     """
 
     experiment: Experiment
-    system: str
+    row: Row
     given_seed: int | None = None
 
     @cached_property
     def base(self) -> System:
         """The system without changes."""
-        return self.experiment.corpus.system(self.system.partition(":")[0])
+        return self.experiment.corpus.system(self.row.system)
 
     @cached_property
     def changes(self) -> dict[str, Any]:
@@ -85,8 +84,12 @@ class Cell:
         experiment = self.experiment
         scheme = {"task.eval_bleu_remove_bpe": experiment.corpus.subwords.scheme}
         measured = VALID_BLEU | scheme if experiment.valid_bleu else {}
-        own = read_overrides(self.system.split(":")[1:])
-        return {**measured, **experiment.overrides, **own}
+        return {**measured, **experiment.overrides, **self.own_changes}
+
+    @cached_property
+    def own_changes(self) -> dict[str, Any]:
+        """The changes of this row alone."""
+        return read_overrides(self.row.changes)
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -117,7 +120,7 @@ class Cell:
     @property
     def name(self) -> str:
         """Its name on the terminal."""
-        return f"{self.system}, seed {self.seed}"
+        return f"{self.row.label}, seed {self.seed}"
 
     @property
     def plugin(self) -> Path:
@@ -130,17 +133,21 @@ class Cell:
         return ours if str(named) == ours.name else named.resolve()
 
     @property
+    def own_plugin(self) -> str:
+        """A checksum of the user's own plugin; empty: there is none."""
+        plugin = self.plugin
+        return "" if plugin == self.experiment.plugin else hash_user_dir(plugin)
+
+    @property
     def folder(self) -> Path:
         """The folder of its model, shared by systems that differ only in decoding."""
         made = Path(self.config["checkpoint"]["save_dir"])
-        changes = [text for text in self.system.split(":")[1:] if not text.startswith(DECODING)]
-        return made.with_name(_slug(made.name, changes)) / str(self.seed)
+        return made.with_name(self.row.model_folder(made.name)) / str(self.seed)
 
     @property
     def output(self) -> Path:
         """The folder of its translations and scores."""
-        changes = [text for text in self.system.split(":")[1:] if text.startswith(DECODING)]
-        return self.folder / _slug("", changes)
+        return self.folder / self.row.output_folder
 
     def stages(self) -> list[Stage]:
         """Return its stages, from training to scores."""
@@ -169,7 +176,8 @@ class Cell:
         if stage == "decode":
             return {"checkpoint": corpus.checkpoint, **self.config.get(DECODING, {})}
         sections = (name for name in self.config if name not in IGNORED)
-        return {f"{s}.{name}": v for s in sections for name, v in self.config[s].items()}
+        settings = {f"{s}.{name}": v for s in sections for name, v in self.config[s].items()}
+        return settings | ({"plugin": plugin} if (plugin := self.own_plugin) else {})
 
     def _directions(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Yield each direction's folder below the cell's, and its changed settings."""
@@ -272,7 +280,7 @@ class Cell:
             line(
                 *("syncattn-score", "--references", self.references),
                 *options(how),
-                *("--system", self.system, output / "test.txt", *forced, *gold),
+                *("--system", self.row.label, output / "test.txt", *forced, *gold),
                 *("--json", output / "scores.json", "--text", output / "translations.txt"),
             )
         ]
@@ -298,7 +306,13 @@ class Cell:
         """Score the translations in the other direction."""
         folder = self.output / REVERSED
         references = self.references.with_name(f"test.{self.experiment.corpus.source}")
-        outputs = ("--system", self.system, folder / "test.txt", "--json", folder / "scores.json")
+        outputs = (
+            "--system",
+            self.row.label,
+            folder / "test.txt",
+            "--json",
+            folder / "scores.json",
+        )
         return line("syncattn-score", "--references", references, *options(how), *outputs)
 
     def _trees(self, words: Path) -> list[Step]:
@@ -316,9 +330,3 @@ class Cell:
             systems += ["--system", f"layer {layer}", made]
         score = ("syncattn-trees", "score", "--gold", words / f"test.trees.{target}", *systems)
         return [*steps, line(*score, "--json", output / "trees.json")]
-
-
-def _slug(name: str, changes: list[str]) -> str:
-    """Return the name of a folder, without colons: fairseq would read two paths."""
-    parts = [name, *(re.sub(r"[^\w.+-]+", "_", change) for change in changes)]
-    return "-".join(part for part in parts if part)

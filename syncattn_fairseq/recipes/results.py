@@ -3,7 +3,9 @@
 ::
 
     {"corpus": "builtin_en_de",
-     "cells": [{"system": "pascal",       a config's name, with its own changes after colons
+     "cells": [{"system": "wide_pascal",  the row's name; without one, as on the command line
+                "config": "pascal",
+                "changes": {"model.pascal_std": 2},      settings that were changed in this row
                 "seed": 1,
                 "overrides": {},          settings that were changed for all systems
                 "scores": {"BLEU": 80.4, "UAS source": 96.1, ...},      all from 0 to 100
@@ -11,6 +13,7 @@
                 "ngrams": "QlpoO...",     what BLEU counts in each sentence, to test them
                 "valid": {"loss": 2.81},  where its loss is lowest
                 "updates": 850, "seconds": 231.0, "updates_per_second": 4.1,     of the training
+                "plugin": "9f86d081...",  a checksum of the user's own plugin, if there was one
                 "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}]}
 """
 
@@ -221,6 +224,9 @@ _CELL: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "scores": ("finite numbers with names", _maps_to(_is_number)),
     "signatures": ("texts with names", _maps_to(_is_text)),
     "valid": ("finite numbers with names", _maps_to(_is_number)),
+    "config": ("a name", _is_text),
+    "changes": ("settings", _maps_to(lambda value: _is_text(str(value)))),
+    "plugin": ("text", _is_text),
     "commit": ("text", _is_text),
     "hardware": ("text", _is_text),
     "updates": ("a number", _is_number),
@@ -228,7 +234,7 @@ _CELL: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "updates_per_second": ("a number", _is_number),
     "ngrams": ("text", _is_text),
 }
-_OPTIONAL = ("updates", "seconds", "updates_per_second", "ngrams")
+_OPTIONAL = ("config", "changes", "plugin", "updates", "seconds", "updates_per_second", "ngrams")
 
 
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:

@@ -191,9 +191,14 @@ def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) ->
         if own := [place for place in places if find_file(folders, place)]:
             files = (*_shared(folders, corpora, family), *own)
             return System(name, corpus, folders, files, len(own))
-    patterns = (f"{place}/[!_]*.yaml" for of in FAMILIES for place in (of, f"{corpus}/{of}"))
-    known = sorted({path.stem for p in patterns for folder in folders for path in folder.glob(p)})
+    known = list_systems(folders, corpora)
     raise DataError(f"{folders[0]}/{corpus}: no system {name!r}; choose from {', '.join(known)}")
+
+
+def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:
+    """Return the names of all systems that a corpus has, its own and shared ones."""
+    places = [place for of in FAMILIES for place in (of, *(f"{corpus}/{of}" for corpus in corpora))]
+    return sorted({p.stem for f in folders for at in places for p in f.glob(f"{at}/[!_]*.yaml")})
 
 
 def settings_of_all(folders: tuple[Path, ...], corpora: Sequence[str]) -> System:

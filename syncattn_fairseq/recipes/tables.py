@@ -62,22 +62,20 @@ def make_rows(
         which = ", ".join(missing) + (f" with seed {', '.join(map(str, seeds))}" if seeds else "")
         there = f"there are some of {', '.join(known)}" if known else "there are no others"
         raise DataError(f"no results of {which}; {there}")
-    rows: dict[str, dict[str, Row]] = {}
+    rows: dict[str, dict[tuple[str, str], Row]] = {}
     for system in dict.fromkeys([*systems, *map(baseline, systems)]):
-        parts: dict[str, list[Any]] = {}
+        parts: dict[tuple[str, str], list[Any]] = {}
         for cell in found:
             if cell["system"] == system:
-                parts.setdefault(_settings(cell), []).append(cell)
+                parts.setdefault((_settings(cell), _own(cell)), []).append(cell)
         rows[system] = {
-            settings: Row(
-                f"{system} ({settings})" if settings and len(parts) > 1 else system, system, cells
-            )
-            for settings, cells in parts.items()
+            both: Row(_name(system, both) if len(parts) > 1 else system, system, cells)
+            for both, cells in parts.items()
         }
     return [
         _with_baseline(row, settings, rows[baseline(system)])
         for system in systems
-        for settings, row in rows[system].items()
+        for (settings, _), row in rows[system].items()
     ]
 
 
@@ -85,9 +83,27 @@ def _settings(cell: Mapping[str, Any]) -> str:
     return ", ".join(sorted(f"{name}={value}" for name, value in cell["overrides"].items()))
 
 
-def _with_baseline(row: Row, settings: str, others: Mapping[str, Row]) -> Row:
+def _own(cell: Mapping[str, Any]) -> str:
+    """Return what makes a row, where its name does not say it: config, changes and plugin."""
+    made = [f"plugin {cell['plugin'][:8]}"] if "plugin" in cell else []
+    config = cell.get("config", "")
+    if config and cell["system"].partition(":")[0] != config:
+        changes = (f"{name}={value}" for name, value in cell.get("changes", {}).items())
+        made = [":".join([config, *sorted(changes)]), *made]
+    return ", ".join(made)
+
+
+def _name(system: str, settings: tuple[str, str]) -> str:
+    shown = ", ".join(filter(None, settings))
+    return f"{system} ({shown})" if shown else system
+
+
+def _with_baseline(row: Row, settings: str, others: Mapping[tuple[str, str], Row]) -> Row:
     """Compare a row with one of the same settings."""
-    other = others.get(settings)
+    same = [other for (changed, _), other in others.items() if changed == settings]
+    other = same[0] if len(same) == 1 else None
+    if row in others.values():
+        return row
     if other is not None and other.system != row.system:
         return Row(row.name, row.system, row.cells, other)
     if others and other is None:
@@ -220,8 +236,17 @@ def _notes(rows: Sequence[Row], columns: Container[str]) -> list[str]:
     if changed:
         notes.append(f"changed settings: {', '.join(sorted(changed))}")
     notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in cells})]
+    notes += [f"{name}: {made}" for name, made in _named(cells)]
+    plugins = sorted({cell["plugin"][:8] for cell in cells if "plugin" in cell})
+    notes += [f"plugin: {', '.join(plugins)}"] if plugins else []
     notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
     return notes
+
+
+def _named(cells: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the names of rows, each with the config and the changes that it stands for."""
+    found = ((cell["system"], {k: v for k, v in cell.items() if k != "plugin"}) for cell in cells)
+    return sorted({(name, made) for name, cell in found if (made := _own(cell))})
 
 
 def spread(numbers: Sequence[float], digits: int = 1) -> str:

@@ -116,6 +116,42 @@ def test_one_system_with_a_change_of_its_own(capsys: pytest.CaptureFixture[str])
     assert f"--path {folder}/checkpoint_last.pt " in decode and " --beam 9 " in decode
 
 
+def test_a_row_with_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    row = "wide=pascal:model.pascal_std=2.5"
+    stages, commands = dry(capsys, "nc11_en_de", row, "pascal", row, "--from=train")
+    assert stages[0] == "wide, seed 1: train" and len(stages) == 6
+    folder = "checkpoints/nc11_en_de/wide/1"
+    training = [shlex.split(c) for c in commands if "fairseq-hydra-train" in c]
+    assert {"++model.pascal_std=2.5", f"++checkpoint.save_dir={folder}"} <= {*training[0]}
+    assert "+transformer@_global_=pascal" in training[0]
+    score = next(c for c in commands if c.startswith("syncattn-score"))
+    assert f"--system wide {folder}/test.txt " in score
+    _, commands = dry(capsys, "nc11_en_de", row, "--from=decode", "--slurm", "partition=gpu")
+    assert all(folder in c for c in commands)
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        (["dbsa=pascal:model.pascal_std=2"], ": dbsa is a config of its own; choose another name"),
+        (["a/b=pascal:model.pascal_std=2"], ": name a row with letters, digits, _, + and - only"),
+        (["=pascal:model.pascal_std=2"], ": name a row with letters"),
+        (["é=pascal:model.pascal_std=2"], ": name a row with letters"),
+        (["$(x)=pascal:model.pascal_std=2"], ": name a row with letters"),
+        (["x" * 101 + "=pascal:model.pascal_std=2"], ": name a row with letters"),
+        (["x=pascl:model.pascal_std=2"], "no system 'pascl'; choose from"),
+        (["x=pascal:model.pascal_sd=2"], "model.pascal_sd: there is no such option"),
+        (["x=pascal:"], ": write settings as SECTION.OPTION=VALUE"),
+        (["x=pascal"], "x=pascal: write settings as SECTION.OPTION=VALUE"),
+        (["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"], "x is another row alrea"),
+    ],
+)
+def test_names_that_a_row_cannot_have(
+    rows: list[str], fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fault in fails(capsys, "nc11_en_de", "--dry-run", *rows)
+
+
 def test_a_plugin_of_the_users_own() -> None:
     mine, ours = ROOT / "examples" / "released_pascal", ROOT / "syncattn_fairseq"
     own = f"pascal:common.user_dir={mine}:model.released_layers=1"  # an option of its own

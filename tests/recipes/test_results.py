@@ -58,6 +58,33 @@ def test_cells_are_kept_and_replaced(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir() if not p.name.startswith(".")] == ["x.json"]
 
 
+def test_rows_of_one_name_are_pooled_only_if_they_are_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    wide = {"config": "ours", "changes": {"model.a": 2}}
+    record(
+        path,
+        "x",
+        [
+            *(cell("base", seed, 10.0 + seed, config="base", changes={}) for seed in (1, 2)),
+            *(cell("wide", seed, 20.0 + seed, **wide) for seed in (1, 2)),
+            cell("wide", 3, 30.0, config="ours", changes={"model.a": 3}),
+            cell("wide", 4, 40.0, **wide, plugin="0123456789abcdef"),
+            cell("ours:model.a=2", 1, 50.0, **wide),
+        ],
+    )
+    rows = make_rows(load_results(path), ["base", "wide", "ours:model.a=2"], None, baseline)
+    assert [(row.name, [c["seed"] for c in row.cells]) for row in rows] == [
+        ("base", [1, 2]),
+        ("wide (ours:model.a=2)", [1, 2]),
+        ("wide (ours:model.a=3)", [3]),
+        ("wide (ours:model.a=2, plugin 01234567)", [4]),
+        ("ours:model.a=2", [1]),
+    ]
+    assert all(row.baseline is not None and row.baseline.name == "base" for row in rows[1:])
+    notes = make_tables(rows, format_table).splitlines()
+    assert "wide: ours:model.a=3" in notes and "plugin: 01234567" in notes
+
+
 GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 1, 10.0)]})
 
 
@@ -84,6 +111,9 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
         ('{"loss": 3.0}', "3.0", "cell 1: valid: '3.0'; expected finite numbers with names"),
         ('"updates": 850', '"updates": null', "cell 1: updates: 'None'; expected a number"),
         ('"overrides": {}', '"overrides": []', r"cell 1: overrides: '\[\]'; expected settings"),
+        ('"commit": "abc"', '"config": 1, "commit": "abc"', "cell 1: config: '1'; expected a name"),
+        ('"commit": "abc"', '"changes": 1, "commit": "abc"', "cell 1: changes: '1'; expected set"),
+        ('"commit": "abc"', '"plugin": [], "commit": "abc"', r"cell 1: plugin: '\[\]'; expected"),
         ('"commit": "abc"', '"commit": {}', r"cell 1: commit: '\{\}'; expected text"),
     ],
 )
