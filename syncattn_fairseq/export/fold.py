@@ -12,7 +12,7 @@ import torch
 from fairseq.models.transformer import TransformerModel, TransformerModelBase
 
 from ..base.errors import DataError
-from ..modules import TreeCrossAttention
+from ..models.tree_cross_attention import TreeCrossAttention
 from ..modules.folded_linear import FoldedLinear
 from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
 

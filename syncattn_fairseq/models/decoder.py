@@ -10,12 +10,13 @@ from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
 from ..base.errors import DataError
-from ..modules import BatchView, NumberedLayerDrop, TreeCrossAttention
+from ..modules import BatchView
 from ..modules.heads.placement import layers_that_show, names_shown
-from ..modules.layer_drop import bypass_decoder_layer
 from ..modules.options import read_layers
 from .config import aligning_layer
+from .layer_drop import NumberedLayerDrop, bypass_decoder_layer
 from .layers import SyntaxDecoderLayer, show_heads, wrap
+from .tree_cross_attention import TreeCrossAttention
 
 
 class SyntaxTransformerDecoder(TransformerDecoderBase):

@@ -8,10 +8,11 @@ from typing import Any
 from fairseq.models.transformer import TransformerEncoderBase
 from torch import Tensor, nn
 
-from ..modules import BatchView, LabelEmbedding, NumberedLayerDrop, TreeCrossAttention
+from ..modules import BatchView, LabelEmbedding
 from ..modules.heads.placement import layers_that_show, names_shown
-from ..modules.layer_drop import bypass_encoder_layer
+from .layer_drop import NumberedLayerDrop, bypass_encoder_layer
 from .layers import SyntaxEncoderLayer, show_heads, wrap
+from .tree_cross_attention import TreeCrossAttention
 
 
 class SyntaxTransformerEncoder(TransformerEncoderBase):

@@ -14,11 +14,14 @@ from fairseq.modules.transformer_layer import (
 )
 from torch import Tensor, nn
 
-from ..modules import BackwardCrossAttention, BatchView, SyntaxAttention, TreeCrossAttention
+from ..modules import BatchView
 from ..modules.heads import Heads, Place
 from ..modules.heads.placement import name_of, place_heads
 from ..modules.options import read_layers
 from ..modules.positions import POSITIONS
+from .backward_cross_attention import BackwardCrossAttention
+from .self_attention import FairseqSyntaxAttention
+from .tree_cross_attention import TreeCrossAttention
 
 #: Copies of weights that official fairseq 0.12.2 passes to a PyTorch kernel in evaluation.
 KERNEL_COPIES = [
@@ -117,7 +120,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 
 def build_syntax_attention(
     embed_dim: int, cfg: Any, side: str, number: int, view: BatchView
-) -> SyntaxAttention | None:
+) -> FairseqSyntaxAttention | None:
     """Build the self-attention of a layer from positions and kinds of heads.
 
     Returns:
@@ -134,7 +137,7 @@ def build_syntax_attention(
         numbers = range(first, first + count)
         heads[name_of(kind)] = kind.build(cfg, Place(side, number, numbers, total, head_dim, view))
         first += count
-    return SyntaxAttention(
+    return FairseqSyntaxAttention(
         embed_dim,
         total,
         heads=heads,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from syncattn_fairseq.functional import syntax_directed_attention
+from syncattn_fairseq.models.tree_cross_attention import TreeCrossAttention
 from syncattn_fairseq.modules import (
     BatchView,
     FlexibleAttention,
@@ -16,7 +17,6 @@ from syncattn_fairseq.modules import (
     PositionPredictor,
     Source,
     SyntaxDirectedAttention,
-    TreeCrossAttention,
     gru_step,
 )
 from syncattn_fairseq.modules.source_attention import TREE_POSITIONS

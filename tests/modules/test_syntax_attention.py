@@ -7,7 +7,8 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
-from syncattn_fairseq.modules import BatchView, SyntaxAttention
+from syncattn_fairseq.models.self_attention import FairseqSyntaxAttention
+from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import (
     DependencyHeads,
     GatedHeads,
@@ -27,7 +28,7 @@ def make(
     scaled: int = 0,
     look_back: int | None = None,
     window: int | None = None,
-) -> SyntaxAttention:
+) -> FairseqSyntaxAttention:
     torch.manual_seed(1)
     view, d = BatchView(), D // H
     groups: dict[str, Heads] = {}
@@ -42,25 +43,25 @@ def make(
         groups["ordinary"] = Heads(between, d, view)
     if scaled:
         groups["parent_scaled"] = ParentScaledHeads(scaled, d, view)
-    attention = SyntaxAttention(D, H, self_attention=True, heads=groups)
+    attention = FairseqSyntaxAttention(D, H, self_attention=True, heads=groups)
     for parameter in attention.parameters():
         nn.init.normal_(parameter, std=0.5)
     view.fill(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.bool), {})
     return attention.double().eval()
 
 
-def show_batch(attention: SyntaxAttention, tokens: Tensor, **fields: Tensor) -> None:
+def show_batch(attention: FairseqSyntaxAttention, tokens: Tensor, **fields: Tensor) -> None:
     """Fill the view that all groups share."""
     group, _ = next(attention.groups)
     group.view.fill(tokens, torch.zeros_like(tokens, dtype=torch.bool), fields)
 
 
-def show_parents(attention: SyntaxAttention, positions: Tensor) -> None:
+def show_parents(attention: FairseqSyntaxAttention, positions: Tensor) -> None:
     show_batch(attention, torch.zeros_like(positions), src_parent_positions=positions)
 
 
 def slow(
-    attention: SyntaxAttention, x: Tensor, causal: bool, parents: list[float] | None = None
+    attention: FairseqSyntaxAttention, x: Tensor, causal: bool, parents: list[float] | None = None
 ) -> tuple[Tensor, Tensor]:
     """One sentence (T, D) without padding: output (T, D) and the first head's probabilities."""
     d, contexts, first = D // H, [], None
