@@ -22,7 +22,10 @@ ROOT = Path(__file__).parents[1]
 CONFIG_OPTIONS = ROOT / "scripts" / "config_options.py"
 CONFIGS = sorted((ROOT / "configs").glob("*/[!_]*.yaml"))
 
-SMALL_CORPORA = ("enja", "multi30k_en_de", "multi30k_tiny_en_de_3625", "multi30k_tiny_en_de_7250")
+SMALL_CORPORA = (
+    *("atis_en_tr", "atis_tr_en", "enja", "enja_10000"),
+    *("multi30k_en_de", "multi30k_tiny_en_de_3625", "multi30k_tiny_en_de_7250"),
+)
 SMALL = [
     "model.encoder_embed_dim=16",
     "model.decoder_embed_dim=16",

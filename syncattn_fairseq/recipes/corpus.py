@@ -13,13 +13,16 @@ from urllib.parse import urlsplit
 
 from omegaconf import OmegaConf
 
-from ..base.errors import DataError
+from ..base.errors import DataError, naming
 from .config_file import read_config
+from .stages import commands_of
 from .systems import check_language, load_system
 
 #: Prefix of the environment variables that choose another parser for a language.
 PARSER = "PARSER_"
 SPLITS = ("train", "valid", "test")
+#: The format of texts that have heads and labels.
+TREEBANK = "conllu"
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Here:
     Attributes:
         variable: environment variable with their folder.
         train, valid, test: the text of each split, with ``{language}`` for a language.
-        heads: the heads of the words, with ``{split}`` as well; None: the texts are parsed.
+        heads, labels: of the words, with ``{split}`` as well; None: the texts are parsed.
     """
 
     variable: str
@@ -54,6 +57,7 @@ class Here:
     valid: str
     test: str
     heads: str | None = None
+    labels: str | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -156,6 +160,27 @@ class Corpus:
         """Source and target language."""
         return self.source, self.target
 
+    def places(self, split: str) -> list[str]:
+        """Return the texts of a split: those that the user has, or those of the archives."""
+        if self.here is not None and self.here.folder is not None:
+            return [f"plain={getattr(self.here, split)}"]
+        found: list[str] = getattr(self, split)
+        return found
+
+    def given(self, kind: str, split: str) -> list[str]:
+        """Return the heads or labels that come with the texts of a split; empty: there are none.
+
+        Args:
+            kind: ``heads`` or ``labels``.
+            split: such as ``train``.
+        """
+        if self.here is not None and self.here.folder is not None:
+            pattern: str | None = getattr(self.here, kind)
+            return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
+        texts = [text.partition("=") for text in self.places(split)]
+        trees = [f"{TREEBANK}_{kind}={place}" for name, _, place in texts if name == TREEBANK]
+        return trees if len(trees) == len(texts) else []
+
     def baseline(self, system: str) -> str:
         """Return the system that another is compared with, as in its paper."""
         return "rnn_global" if system.startswith("rnn_") else "transformer"
@@ -228,6 +253,14 @@ def _check(corpus: Corpus, path: Path) -> None:
     """Check what the types of a corpus's facts do not say."""
     if not corpus.generated:
         _need(path, corpus.words, corpus.languages)
+        for language, tokeniser in corpus.words.items():
+            with naming(f"{path}: words: {language}"):
+                commands_of(tokeniser)
+        if corpus.given("heads", "train") and (corpus.clean is not None or not corpus.valid):
+            raise DataError(
+                f"{path}: heads come with the text, so all pairs are used as they are: give "
+                "clean: null, and valid as texts"
+            )
     if corpus.gold_alignments is not None and corpus.gold_alignments.count("!") != 1:
         raise DataError(f"{path}: gold_alignments: give ARCHIVE!MEMBER")
 

@@ -117,7 +117,7 @@ def _steps(
         **texts,
         "align": _align(corpus),
         "subwords": _subwords(corpus, cores),
-        "parse": _given_heads(corpus) if needs else [],
+        "parse": _given(corpus, needs) if needs else [],
         **{f"parse-{language}": _parse(corpus, language, parsing) for language in parsed},
         "binarise": _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
         **{
@@ -143,21 +143,17 @@ def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
     Raises:
         DataError: the corpus has no parser for one of them.
     """
-    labelled = {f"labels.{corpus.source}", MULTI_TASK}
+    labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
     wanted = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}}
-    if needs & labelled:
+    if corpus.given("heads", "train"):
+        wanted = set()
+    if labelled and not corpus.given("labels", "train"):
         wanted.add(corpus.source)
-    if _heads_are_given(corpus):
-        wanted = {corpus.source} if needs & labelled else set()
     if missing := sorted(wanted - corpus.parses.keys()):
         raise DataError(
             f"{corpus.folder}/_data.yaml: no parser for {missing[0]}; name it in parses"
         )
     return [language for language in corpus.languages if language in wanted]
-
-
-def _heads_are_given(corpus: Corpus) -> bool:
-    return corpus.here is not None and corpus.here.folder is not None and bool(corpus.here.heads)
 
 
 def _parser(parsing: str) -> str:
@@ -194,11 +190,8 @@ def _collect(corpus: Corpus) -> list[Step]:
     archives, raw = folder(corpus, DOWNLOAD), folder(corpus, RAW)
     commands = [line("mkdir", "-p", raw)]
     for split in SPLITS:
-        places = getattr(corpus, split)
-        if corpus.here and corpus.here.folder:
-            archives, places = corpus.here.folder, [f"plain={getattr(corpus.here, split)}"]
-        if places:
-            commands.append(_collected(corpus, archives, raw / split, split, *places))
+        if getattr(corpus, split):
+            commands.append(_collected(corpus, raw / split, split, *corpus.places(split)))
     if corpus.gold_alignments:
         archive, member = corpus.gold_alignments.split("!")
         links = ("tar", "-xOzf", str(archives / archive), member)
@@ -207,7 +200,9 @@ def _collect(corpus: Corpus) -> list[Step]:
     return commands
 
 
-def _collected(corpus: Corpus, archives: Path, output: Path, split: str, *places: str) -> Step:
+def _collected(corpus: Corpus, output: Path, split: str, *places: str) -> Step:
+    own = corpus.here.folder if corpus.here else None
+    archives = own or folder(corpus, DOWNLOAD)
     first = ("--first", corpus.first) if corpus.first and split == "train" else ()
     return line(
         *("syncattn-collect", "--archives", archives, "--languages", *corpus.languages),
@@ -284,28 +279,25 @@ def _subwords(corpus: Corpus, cores: int) -> list[Step]:
     return commands
 
 
-def _given_heads(corpus: Corpus) -> list[Step]:
-    """Collect the heads that came with the text, from the same lines as the text."""
-    here = corpus.here
-    if here is None or here.folder is None or here.heads is None:
-        return []
+def _given(corpus: Corpus, needs: set[str]) -> list[Step]:
+    """Collect the heads and labels that came with the text, from the same lines as the text."""
+    kinds = ["heads"]
+    if any(need.startswith("labels") for need in needs) or MULTI_TASK in needs:
+        kinds.append("labels")
     return [
         _collected(
-            corpus,
-            here.folder,
-            folder(corpus, WORDS) / f"{split}.heads",
-            split,
-            "--keep-empty",
-            "plain=" + here.heads.replace("{split}", split),
+            corpus, folder(corpus, WORDS) / f"{split}.{kind}", split, "--keep-empty", *places
         )
+        for kind in kinds
         for split in SPLITS
+        if (places := corpus.given(kind, split))
     ]
 
 
 def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
-    heads = "parsed" if _heads_are_given(corpus) else "heads"
+    heads = "parsed" if corpus.given("heads", "train") else "heads"
     stanza = os.environ.get("STANZA_DIR") if _parser(parser) == "stanza" else None
     models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
     return [

@@ -27,7 +27,7 @@ SECTIONS = (
 #: Settings that must be text, and those that must be whole numbers, in every system.
 _TEXTS = (
     *("task._name", "task.data", "task.source_lang", "task.target_lang"),
-    *("model._name", "checkpoint.save_dir"),
+    *("model._name", "criterion._name", "common.user_dir", "checkpoint.save_dir"),
 )
 _NUMBERS = {"dataset.max_tokens": 1, "common.seed": 0}
 #: Names of files and languages.
@@ -79,7 +79,11 @@ def _load(path: Path, files: set[Path]) -> Any:
     values: Any = OmegaConf.to_container(own)
     _check_interpolations(values, path)
     names = values.get("defaults", ["_self_"])
-    if not isinstance(names, list) or not all(_NAME.fullmatch(str(name)) for name in names):
+    if (
+        not isinstance(names, list)
+        or not names
+        or not all(_NAME.fullmatch(str(name)) for name in names)
+    ):
         raise DataError(f"{path}: defaults: give a list of files here, such as [_self_, _corpus]")
     if len({*names}) < len(names):
         raise DataError(f"{path}: defaults: name each file once")

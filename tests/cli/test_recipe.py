@@ -29,7 +29,7 @@ PREPARATION = ["download", "collect", "tokenise", "clean", "subwords", "parse", 
 
 @pytest.fixture(autouse=True)
 def variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = ("ENJA", "MULTI30K_TINY", "PARSER_EN", "PARSER_JA", "PARSE_OPTIONS", "STANZA_DIR")
+    own = ("ATIS", "ENJA", "MULTI30K_TINY", "PARSER_EN", "PARSER_JA", "PARSE_OPTIONS", "STANZA_DIR")
     for name in own:
         monkeypatch.delenv(name, raising=False)
 
@@ -269,6 +269,27 @@ def test_heads_that_a_user_has_are_not_parsed(
     assert sum("train.parsed.en --labels" in c for c in commands) == 1
 
 
+def test_trees_of_a_treebank_are_not_parsed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    systems = ("dbsa", "transformer:model.source_label_dim=8")
+    _, commands = dry(capsys, "atis_tr_en", *systems, "--to=parse")
+    assert not any("syncattn-parse" in c or "stanza" in c for c in commands)
+    collected = [shlex.split(c) for c in commands if "collect" in c]
+    for kind in ("heads", "labels"):
+        assert [w[1:3] + w[6:] for w in collected if w[7].endswith(kind)] == [
+            ["--archives", "corpora/atis_tr_en/download", "--output"]
+            + [f"corpora/atis_tr_en/words/{split}.{kind}", "--keep-empty"]
+            + [f"conllu_{kind}={{language}}_atis-ud-{split.replace('valid', 'dev')}.conllu"]
+            for split in ("train", "valid", "test")
+        ]
+    assert not any("labels" in c for c in dry(capsys, "atis_tr_en", "dbsa", "--to=parse")[1])
+    monkeypatch.setenv("ATIS", str(tmp_path))
+    _, commands = dry(capsys, "atis_tr_en", *systems, "--to=parse")
+    assert not any("conllu" in c or "syncattn-parse" in c for c in commands)
+    assert sum("plain=train.labels.{language}.gz" in c for c in commands) == 1
+
+
 def test_another_parser_of_a_language(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,6 +413,8 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["checkpoint.save_dir=/"], "checkpoint.save_dir=/: give a folder of its own"),
         (['checkpoint.save_dir="a\\nb"'], "checkpoint.save_dir='a\\nb': give a name"),
         (["task.source_lang=../en"], "'../en' is not the name of a language"),
+        (["common.user_dir=3"], "common.user_dir=3: give a name"),
+        (["criterion._name="], "criterion._name=None: give a name"),
         (["model.x=" + "[" * 3000], "lists of more than 20 levels"),
         (["model.x=[&a 1,*a]"], "model.x=[&a 1,*a]:1: *a is an alias"),
         (["model.x=9" + "9" * 18], "a number of more than 18 digits"),
@@ -423,9 +446,10 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["generation.beam=abc"], "generation.beam: invalid int value: 'abc'"),
         (["generation.lenpen=null"], "generation.lenpen: invalid float value: 'None'"),
         (["generation.print_alignment=foo"], "generation.print_alignment: invalid choice: 'foo'"),
+        (["generation.help=true"], "generation.help: there is no such option"),
         (["generation.beem=5"], "no such option; did you mean beam?"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
-        (["criterion._name=3"], "criterion._name=3: there is no such criterion"),
+        (["criterion._name=x"], "criterion._name=x: there is no such criterion"),
         (["nothing"], "nothing.yaml: no such system; choose from dbsa, "),
         (["../wmt14_en_de/dbsa"], "no such system"),
         (["@nothing"], "@nothing: multi30k_en_de has no such group; choose from @all"),
@@ -523,6 +547,7 @@ def test_interpolations_are_refused(
         ({"a": "[../x/b]"}, "a.yaml: defaults: give a list of files here"),
         ({"a": "[{b: c}]"}, "a.yaml: defaults: give a list of files here"),
         ({"a": "b"}, "a.yaml: defaults: give a list of files here"),
+        ({"a": "[]"}, "a.yaml: defaults: give a list of files here"),
         ({"a": "[b]"}, "b.yaml: no such file"),
     ],
 )
@@ -554,6 +579,9 @@ def test_a_system_may_build_on_what_builds_on_others(tmp_path: Path) -> None:
         ("multi30k_en_de", "words: {en: cat}", "the key 'de' is missing"),
         ("multi30k_en_de", "words: {en: cat, de: syncattn-x}", "syncattn-x: there is no such"),
         ("multi30k_en_de", "words: {en: cat, de: syncattn-common}", "there is no such command"),
+        ("multi30k_en_de", "words: {en: cat, de: 'a |'}", "words: de: 'a |': a command is missing"),
+        ("atis_en_tr", "clean: {}", "heads come with the text, so all pairs are used as they are"),
+        ("atis_en_tr", "valid: {every: 9}", "heads come with the text, so all pairs are used"),
         ("multi30k_en_de", "gold_alignments: x", "gold_alignments: give ARCHIVE!MEMBER"),
     ],
 )

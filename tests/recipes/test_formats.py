@@ -173,6 +173,28 @@ def test_a_line_without_end_is_no_text(name: str) -> None:
         texts(name, b"\n" + long)
 
 
+TREEBANK = """\
+\ufeff# sent_id = 1
+1-2\tim\t_\t_\t_\t_\t_\t_\t_\t_
+1\tin\t_\t_\t_\t_\t3\tcase\t_\t_
+2\t10 000\t_\t_\t_\t_\t3\tnummod\t_\t_
+2.1\tx\t_\t_\t_\t_\t_\t_\t_\t_
+3\t\u2028\t_\t_\t_\t_\t0\troot\t_\t_
+
+# a sentence without words
+
+1\ta\t_\t_\t_\t_\t_\t_\t_\t_
+"""
+
+
+def test_treebanks_have_a_head_and_a_label_for_each_word() -> None:
+    assert texts("conllu", TREEBANK) == ["in 10_000 _", "a"]
+    assert texts("conllu_heads", TREEBANK) == ["3 3 0", ""]
+    assert texts("conllu_labels", TREEBANK) == ["case nummod root", ""]
+    with pytest.raises(DataError, match="^f:2: expected 10 columns between tabs"):
+        texts("conllu", "\n1 a\n")
+
+
 def test_ted_talks_keep_titles_and_descriptions() -> None:
     assert texts("iwslt_tags", TRAIN_TAGS) == [
         "A Name: Life in the oceans",

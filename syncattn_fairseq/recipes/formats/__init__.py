@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from .aspec import read_aspec, read_aspec_undated
+from .conllu import read_heads, read_labels, read_words
 from .lines import read_latin1, read_plain
 from .segments import read_segments
 from .ted_talks import read_ted_segments, read_ted_talks
@@ -20,6 +21,9 @@ TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
     "sgm": read_segments,
     "iwslt_tags": read_ted_talks,
     "iwslt_xml": read_ted_segments,
+    "conllu": read_words,
+    "conllu_heads": read_heads,
+    "conllu_labels": read_labels,
 }
 
 #: Formats with several languages. Readers yield pairs of the two given languages, in that order.

@@ -1,0 +1,98 @@
+"""Any archive, and any text in it, is read or refused in one line, in little memory."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.recipes import archives
+from syncattn_fairseq.recipes.collect import collect
+from syncattn_fairseq.recipes.formats import PAIRS, TEXTS
+from tests.fuzz.mutation import mutate
+from tests.fuzz.test_readers import MEMORY, fuzzed, memory
+from tests.recipes.test_archives import MEMBERS, special, tar, zipped
+from tests.recipes.test_formats import IWSLT_XML, NEWSTEST, TRAIN_TAGS, TREEBANK
+
+SPECIAL = [
+    special("a/link", tarfile.SYMTYPE, "../training/b.de"),
+    special("a/hard", tarfile.LNKTYPE, "training/b.de"),
+    special("a/pipe", tarfile.FIFOTYPE),
+    special("é" * 150, tarfile.DIRTYPE),  # with a header for its name
+]
+TAR = tar({**MEMBERS, "noise": b"noise"}, "w", *SPECIAL)
+ZIP = zipped({**MEMBERS, "noise": b"noise", "link": b"noise"}, "link")
+
+
+def unchanged(content: bytes) -> bytes:
+    return content
+
+
+KINDS: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
+    "x.tar": (TAR, unchanged),
+    "x.tgz": (TAR, lambda content: gzip.compress(content, 1)),
+    "x.tar.gz": (gzip.compress(TAR), unchanged),
+    "x.tar.bz2": (bz2.compress(TAR), unchanged),
+    "x.zip": (ZIP, unchanged),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_archives(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "LEAST", 1 << 20)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    valid, pack = KINDS[name]
+    before = memory()
+
+    def check(seed: int) -> None:
+        random = Random(seed)
+        (tmp_path / name).write_bytes(pack(mutate(valid, random)))
+        member = random.choice([*MEMBERS, "link", "a/pipe", "é" * 150])
+        try:
+            with archives.open_member(tmp_path, f"{name}!{member}") as file:
+                file.read()
+        except DataError as error:
+            assert len(str(error).splitlines()) == 1 and len(str(error)) < 2000
+            assert str(error).startswith(str(tmp_path / name))
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
+    fuzzed(check)()
+    assert memory() - before < MEMORY
+
+
+TEXT = {
+    "plain": "a b\n\nc\n",
+    "latin1": "a b\n\nc\n",
+    "sgm": NEWSTEST,
+    "iwslt_tags": TRAIN_TAGS,
+    "iwslt_xml": IWSLT_XML,
+    **dict.fromkeys(("conllu", "conllu_heads", "conllu_labels"), TREEBANK),
+    "aspec": "1 ||| a ||| 2 ||| 本 ||| b\n2 ||| 本［１］ ||| b\n",
+    "aspec_undated": "1 ||| a ||| 2 ||| 本 ||| b\n2 ||| 本［１］ ||| b\n",
+}
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *PAIRS])
+def test_texts(tmp_path: Path, name: str) -> None:
+    languages = ("ja", "en") if name in PAIRS else ("en", "de")
+    place = "x" if name in PAIRS else "x.{language}"
+    valid = TEXT[name].encode()
+
+    def check(seed: int) -> None:
+        random = Random(seed)
+        for language in languages:
+            file = tmp_path / place.replace("{language}", language)
+            file.write_bytes(mutate(valid, random))
+        try:
+            for pair in collect(tmp_path, name, place, languages):
+                assert all(text == " ".join(text.split()) for text in pair)
+        except DataError as error:
+            assert len(str(error).splitlines()) == 1 and len(str(error)) < 1000
+
+    fuzzed(check)()

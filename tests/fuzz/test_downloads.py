@@ -1,0 +1,73 @@
+"""Whatever a server answers: the file as it said, or one line and nothing left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.recipes import download
+from syncattn_fairseq.recipes.fetch import fetch
+from syncattn_fairseq.recipes.sums import SUMS
+from tests.fuzz.mutation import mutate
+from tests.fuzz.test_readers import fuzzed
+from tests.recipes.server import serve
+
+ANSWERS = [
+    b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nETag: 'a'\r\nContent-Type: text/plain\r\n\r\nabcdef",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n2\r\nef\r\n0\r\n\r\n",
+    b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 3-5/6\r\nETag: 'a'\r\n\r\ndef",
+    b"HTTP/1.1 302 Found\r\nLocation: other?x\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.0 404 Not found\r\nContent-Encoding: gzip\r\nLast-Modified: today\r\n\r\n",
+]
+SUM = "0" * 64 + "  other\n" + "1" * 64 + " *another one\n"
+
+
+def test_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "PAUSES", (0.0,))
+    monkeypatch.delenv("SYNCATTN_MIRROR", raising=False)
+    here = tmp_path / "here"
+    with serve(tmp_path) as server:
+
+        def check(seed: int) -> None:
+            random = Random(seed)
+            server.raw = mutate(random.choice(ANSWERS), random)
+            part, note = here / ".file.part", here / ".file.part.json"
+            if random.random() < 0.5:  # an earlier run has left something
+                here.mkdir(exist_ok=True)
+                part.write_bytes(b"abc")
+                note.write_bytes(
+                    mutate(f'["{server.url}/file", "\'a\'", 6]'.encode(), random)
+                    if random.random() < 0.5
+                    else f'["{server.url}/file", "\'a\'", 6]'.encode()
+                )
+            try:
+                size = fetch(f"{server.url}/file", here).stat().st_size
+            except DataError as error:
+                assert len(str(error).splitlines()) == 1 and str(error).isprintable()
+                assert not here.exists() or {*here.iterdir()} <= {part, note}
+            else:
+                assert size and {path.name for path in here.iterdir()} == {"file", SUMS}
+                assert len((here / SUMS).read_text().splitlines()) == 1
+            for path in here.iterdir() if here.exists() else ():
+                path.unlink()
+
+        fuzzed(check)()
+
+
+def test_checksums(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+
+    def check(seed: int) -> None:
+        random = Random(seed)
+        sums = mutate(SUM.encode(), random)
+        (tmp_path / SUMS).write_bytes(sums)
+        try:
+            fetch("http://127.0.0.1/file", tmp_path)
+        except DataError as error:
+            assert f"{tmp_path / SUMS}:" in str(error) and len(str(error).splitlines()) == 1
+            assert (tmp_path / SUMS).read_bytes() == sums
+
+    fuzzed(check)()
