@@ -75,17 +75,20 @@ MANIFEST = {
 }
 
 
-def fuzzed(check: Callable[[int], None]) -> Callable[[], None]:
-    """Call a check with the seeds of its mutations."""
-    given_seeds = given(st.integers(0, 2**64))
-    limits = settings(
-        max_examples=CASES,
-        suppress_health_check=list(HealthCheck),
-        database=None,
-        phases=[Phase.generate],  # a smaller seed is no smaller file
-    )
-    test: Callable[[], None] = limits(given_seeds(check))
-    return test
+def fuzzed(cases: int) -> Callable[[Callable[[int], None]], Callable[[], None]]:
+    """Call a check with the seeds of so many mutations."""
+
+    def decorate(check: Callable[[int], None]) -> Callable[[], None]:
+        limits = settings(
+            max_examples=cases,
+            suppress_health_check=list(HealthCheck),
+            database=None,
+            phases=[Phase.generate],  # a smaller seed is no smaller file
+        )
+        test: Callable[[], None] = limits(given(st.integers(0, 2**64))(check))
+        return test
+
+    return decorate
 
 
 def consume(reader: Callable[[Path], Any]) -> Callable[[Path], Any]:
@@ -198,7 +201,7 @@ def test_mutated_files_are_read_or_refused_in_one_line(tmp_path: Path, name: str
     path = tmp_path / "file"
     before = memory()
 
-    @fuzzed
+    @fuzzed(CASES)
     def check(seed: int) -> None:
         path.write_bytes(mutate(valid, Random(seed)))
         try:
@@ -223,7 +226,7 @@ def model() -> bytes:
 def test_damaged_sentencepiece_models(tmp_path: Path, model: bytes) -> None:
     path = tmp_path / "m.model"
 
-    @fuzzed
+    @fuzzed(CASES)
     def check(seed: int) -> None:
         path.write_bytes(mutate(model, Random(seed)))
         try:
