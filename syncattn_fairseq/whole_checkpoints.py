@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .base.errors import DataError, naming
+from .base.errors import DataError, naming, shorten
 from .base.files import replacing
 from .building import explain
 from .checkpoint_options import check_options
@@ -67,12 +67,12 @@ def _check(state: Any) -> None:
     """Raise `DataError` if this is no checkpoint, or one that cannot be used."""
     if not _has_history(state):
         raise DataError("holds no model with its history; give a fairseq checkpoint")
-    check_options(state)
     for name, tensor in state["model"].items():
         if not isinstance(tensor, Tensor):
-            raise DataError(f"{name} is {type(tensor).__name__}, not numbers; use another one")
+            raise DataError(f"{shorten(name)} is {type(tensor).__name__}, not numbers")
         if tensor.is_floating_point() and tensor.isnan().any():
-            raise DataError(f"{name} holds numbers that are NaN; use another checkpoint")
+            raise DataError(f"{shorten(name)} holds NaN; use another checkpoint")
+    check_options(state)
 
 
 def _has_history(state: Any) -> bool:

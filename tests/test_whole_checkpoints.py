@@ -71,16 +71,16 @@ def test_every_error_of_loading_names_the_file(tmp_path: Path, damage: str) -> N
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (torch.tensor([1, float("nan")]), "weight holds numbers that are NaN"),
-        (torch.tensor([1, float("nan")], dtype=torch.float16), "weight holds numbers that are NaN"),
-        ([1.0], "weight is list, not numbers"),
+        (torch.tensor([1, float("nan")]), "weight holds NaN; use another"),
+        (torch.tensor([1, float("nan")], dtype=torch.float16), "weight holds NaN; use another"),
+        ([1.0], "weight is list, not numbers$"),
     ],
 )
 def test_weights_are_numbers(tmp_path: Path, weight: Any, message: str) -> None:
     path = save(tmp_path / "model.pt", 1, model={"weight": weight})
-    with pytest.raises(DataError, match=f"^{path}: {message}; use another"):
+    with pytest.raises(DataError, match=f"^{path}: {message}"):
         checkpoint_utils.load_checkpoint_to_cpu(str(path))
-    with pytest.raises(DataError, match=f"^{path}: {message}; use another"):
+    with pytest.raises(DataError, match=f"^{path}: {message}"):
         average_checkpoints([path], tmp_path / "mean.pt")
     assert [*tmp_path.iterdir()] == [path]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import DataError
+from ..base.errors import DataError, shorten
 from ..base.files import hash_file
 from ..data.schemes import stored_schemes
 from .analysis import Alignment, Sentence, Translation
@@ -128,9 +128,8 @@ class CTranslate2Model(Model):
         try:
             self.translator = load_ctranslate2().Translator(str(folder), device=device)
         except (ValueError, RuntimeError) as error:
-            reason = " ".join(str(error).split())
             raise DataError(
-                f"{folder}: CTranslate2 cannot run it on {device} ({reason}); "
+                f"{folder}: CTranslate2 cannot run it on {device} ({shorten(error)}); "
                 "give cpu, or cuda for a GPU"
             ) from None
 

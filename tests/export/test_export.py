@@ -248,11 +248,12 @@ def test_damaged_json_is_refused(
 def test_another_subword_model_is_not_exported(
     small_corpus: Corpus, tmp_path: Path, trained: Path
 ) -> None:
+    pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")
     other = tmp_path / "other"
     text = small_corpus.folder / "words" / "train.en"
     assert bpe.main(["learn", "--vocab-size=60", f"--model={other}", "--input", str(text)]) == 0
     wrong = {
-        other.with_suffix(".model"): "splits 11 of 11 sentences of .* in another way",
+        other.with_suffix(".model"): r"splits (\d+) of \1 sentences of .* in another way",
         _file(tmp_path / "bytes", bytes(range(255, 0, -1))): "not UTF-8",
         _file(tmp_path / "piece", b"\n\x01\x02"): "not a sentencepiece model",
         _file(tmp_path / "codes", b"h e\n"): "marks subwords as subword_nmt",
