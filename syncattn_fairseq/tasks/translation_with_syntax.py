@@ -138,6 +138,15 @@ class TranslationWithSyntaxTask(TranslationTask):
         stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Dictionary:
+        """Load a dictionary as fairseq does, but name the file if it is damaged.
+
+        Raises:
+            DataError: the file is damaged.
+        """
+        return load_dictionary(Path(filename))
+
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a model, and note what it reads, since data is loaded later."""
         model = super().build_model(cfg, *args, **kwargs)
