@@ -117,15 +117,6 @@ class TranslationWithSyntaxTask(TranslationTask):
         self.sentences_read = 0
         self.batches_read: deque[dict[str, Any]] = deque()
 
-    @classmethod
-    def load_dictionary(cls, filename: str) -> Dictionary:
-        """Read a dictionary.
-
-        Raises:
-            DataError: the file is not a fairseq dictionary.
-        """
-        return load_dictionary(Path(filename))
-
     @cached_property
     def source_label_dictionary(self) -> Dictionary | None:
         """The source's dependency labels, None if the data has none."""

@@ -8,14 +8,16 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from syncattn_fairseq.models.self_attention import FairseqSyntaxAttention
-from syncattn_fairseq.modules import BatchView
+from syncattn_fairseq.modules import BatchView, SyntaxAttention
 from syncattn_fairseq.modules.heads import (
     DependencyHeads,
+    ForgetGateHeads,
     GatedHeads,
     Heads,
     ParentScaledHeads,
     WindowHeads,
 )
+from syncattn_fairseq.modules.positions import RotaryPositions
 from tests.functional import reference
 
 D, H = 12, 3
@@ -366,3 +368,37 @@ def test_dropout_leaves_out_attention_of_every_kind() -> None:
         show_parents(attention, torch.tensor([PARENTS] * 2).double())
         output, _ = attention(x, x, x, need_weights=False)
         torch.testing.assert_close(output, attention.out_proj.bias.expand_as(output))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@torch.no_grad()
+def test_without_fairseq_it_attends_and_shows_the_same(causal: bool) -> None:
+    theirs = make(heads=1, look_back=2)
+    view = BatchView()
+    groups = {
+        "dependency": DependencyHeads(1, D // H, view),
+        "gated": GatedHeads(H - 1, D // H, view, 2),
+    }
+    ours = SyntaxAttention(D, groups).double().eval()
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.randn(2, 6, D).double()
+    padding = torch.arange(6) >= torch.tensor([[6], [4]])
+    mask = causal_mask(6) if causal else None
+    turned = x.transpose(0, 1)
+    wanted, _ = theirs(turned, turned, turned, padding, attn_mask=mask)
+    torch.testing.assert_close(ours(x, padding, causal), wanted.transpose(0, 1))
+    shown = [layer.show("dependency", turned, padding, causal) for layer in (ours, theirs)]
+    torch.testing.assert_close(*shown)
+
+
+@torch.no_grad()
+def test_without_fairseq_it_decodes_step_by_step() -> None:
+    view = BatchView()
+    groups = {"gated": GatedHeads(1, 4, view, 2), "forget": ForgetGateHeads(2, 4, view, D)}
+    attention = SyntaxAttention(D, groups, RotaryPositions(H, D // H, view, True)).double()
+    for parameter in attention.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    x = torch.randn(2, 5, D).double()
+    whole, kept = attention(x, causal=True), {}
+    steps = [attention(x[:, t : t + 1], causal=True, kept=kept) for t in range(5)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), whole)
