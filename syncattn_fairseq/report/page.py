@@ -39,9 +39,10 @@ def render(
     Args:
         title: its heading.
         scores: the scores of each system.
-        sentences: the test set's sentences, with the systems in the same order.
+        sentences: the first sentences of the test set, with the systems in the same order.
         logs: the systems' training logs, by name.
     """
+    size = next(iter(scores.values())).sentences
     measured, trained = measured_charts(scores), training_charts(logs, list(scores))
     summaries, details = [], []
     for sentence in sentences:
@@ -69,7 +70,7 @@ def render(
         title=title,
         scores=scores,
         first=next(iter(scores.values())),
-        sentences=len(summaries),
+        shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
         measured=measured,
         trained=trained,
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),

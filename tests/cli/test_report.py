@@ -195,6 +195,32 @@ def test_plain_text_alone(
     assert details[0]["sure"] is details[0]["possible"] is None, "no gold"
 
 
+def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = ["w " * words for words in (250, 251, 3)]
+    Path("ref").write_text("".join(f"{text}\n" for text in texts))
+    heads = (" ".join(["0"] * len(text.split())) for text in texts)
+    lines = [
+        f"S-{n}\t{text}\nH-{n}\t-1\t{text}\nD-{n}\t-1\t{text}\nX-{n}\tsource\tword\t{parse}\n"
+        for n, (text, parse) in enumerate(zip(texts, heads, strict=True))
+    ]
+    Path("a").write_text("".join(lines))
+    named = ["--references=ref", "--system", "A", "a", "a", "--output=r.html", "--tokenize=none"]
+    assert report.main([*named, "--sentences=2"]) == 0
+    assert "r.html: 2 of 3 sentences, 1 systems" in capsys.readouterr().out
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert ">Sentences (2 of 3)<" in page
+    head, [drawn, long] = content(page)
+    assert len(head["sentences"]) == 2 and head["scores"]["A"]["sentences"] == 3
+    assert len(drawn["systems"][0]["source"]) == 250 and "long" not in drawn
+    assert long == {"long": 251} and len(head["sentences"][1]["source"].split()) == 251
+    assert report.main(named) == 0
+    assert "r.html: 3 sentences" in capsys.readouterr().out
+    assert ">Sentences (3)<" in Path("r.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
