@@ -14,8 +14,10 @@ from .source_attention import (
     LocalAttention,
     PositionPredictor,
     Source,
+    SourceAttention,
     SyntaxDirectedAttention,
 )
+from .stepwise_linear import StepwiseLinear
 from .syntax_attention import SyntaxAttention
 from .tree_cross_attention import TreeCrossAttention
 
@@ -31,6 +33,8 @@ __all__ = [
     "NumberedLayerDrop",
     "PositionPredictor",
     "Source",
+    "SourceAttention",
+    "StepwiseLinear",
     "SyntaxAttention",
     "SyntaxDirectedAttention",
     "TreeCrossAttention",
