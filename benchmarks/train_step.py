@@ -24,6 +24,15 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
 )
 
 
+def make_criterion(model: Any, task: Any, **options: Any) -> Any:
+    """Make the criterion of a model: ours if the model is, or else fairseq's."""
+    if not hasattr(model, "source_fields"):
+        return LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
+    cfg: Any = make_config()()
+    vars(cfg).update(sentence_avg=False, label_smoothing=0.1, **options)
+    return LabelSmoothedCrossEntropyWithSyntax.build_criterion(cfg, task)
+
+
 def make_update(
     arch: str,
     options: dict[str, Any],
@@ -36,14 +45,7 @@ def make_update(
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **dropout, **options).to(dtype).train()
-    criterion: Any
-    if hasattr(model, "source_fields"):
-        cfg: Any = make_config()()
-        cfg.sentence_avg, cfg.label_smoothing = False, 0.1
-        cfg.sync_mse_weight = cfg.sync_rank_weight = 0.01
-        criterion = LabelSmoothedCrossEntropyWithSyntax.build_criterion(cfg, task)
-    else:
-        criterion = LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
+    criterion = make_criterion(model, task, sync_mse_weight=0.01, sync_rank_weight=0.01)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), foreach=True)
     state = {"n": 0}
 

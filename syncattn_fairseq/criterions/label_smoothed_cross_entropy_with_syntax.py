@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import make_dataclass
 from typing import Any
 
+import torch
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
     LabelSmoothedCrossEntropyCriterionConfig,
 )
 from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
 from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
-from .terms.term import OBSERVERS
+from .terms.term import OBSERVERS, log_ratio, log_sums
 
 NAME = "label_smoothed_cross_entropy_with_syntax"
 
@@ -103,7 +103,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
                 continue
             value, numbers = term(extra, sample)
             if term.weight != 0:
-                objective = objective + term.weight * value
+                objective = torch.add(objective, value, alpha=term.weight)
             log.update({term.name: value.detach(), **numbers})
         log.update(position_sums(extra, sample, self.padding_idx))
         log["total_loss"] = objective.detach()
@@ -113,9 +113,8 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log fairseq's metrics, and those of each syntactic loss that was computed."""
         super().reduce_metrics(logging_outputs)
-        sample_size = sum(log.get("sample_size", 0) for log in logging_outputs)
-        total = sum(log.get("total_loss", 0) for log in logging_outputs)
-        metrics.log_scalar("total_loss", total / sample_size / math.log(2), sample_size, round=3)
+        log_sums(logging_outputs, "total_loss", "sample_size")
+        log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))
         for term in TERMS.values():
             term.log_metrics(logging_outputs)
         reduce_positions(logging_outputs)

@@ -12,8 +12,10 @@ from .source_attention import (
     LocalAttention,
     PositionPredictor,
     Source,
+    SourceAttention,
     SyntaxDirectedAttention,
 )
+from .stepwise_linear import StepwiseLinear
 from .syntax_attention import SyntaxAttention
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "LocalAttention",
     "PositionPredictor",
     "Source",
+    "SourceAttention",
+    "StepwiseLinear",
     "SyntaxAttention",
     "SyntaxDirectedAttention",
     "gru_step",

@@ -16,7 +16,7 @@ from fairseq.data import Dictionary, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
-from omegaconf import II
+from omegaconf import II, OmegaConf
 from torch import Tensor
 
 from ..base.errors import DataError
@@ -92,6 +92,7 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     )
     gen_subset: str = II("dataset.gen_subset")
     results_path: Optional[str] = II("common_eval.results_path")  # noqa: UP045
+    ddp_backend: str = II("distributed_training.ddp_backend")
 
 
 @register_task("translation_with_syntax", dataclass=TranslationWithSyntaxConfig)
@@ -116,6 +117,24 @@ class TranslationWithSyntaxTask(TranslationTask):
         self.input_texts: list[str] = []
         self.sentences_read = 0
         self.batches_read: deque[dict[str, Any]] = deque()
+
+    @classmethod
+    def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
+        """Set the task up as fairseq does.
+
+        Raises:
+            DataError: parameters would be sharded.
+        """
+        # Only a complete configuration, as commands have, knows the backend.
+        if OmegaConf.is_config(cfg) and (
+            OmegaConf.select(cfg, "ddp_backend", throw_on_resolution_failure=False)
+            == "fully_sharded"
+        ):
+            raise DataError(
+                "--ddp-backend fully_sharded: losses read parameters of syntactic heads outside "
+                "their layers, where shards are not gathered; leave the option out"
+            )
+        return super().setup_task(cfg, **kwargs)
 
     @cached_property
     def source_label_dictionary(self) -> Dictionary | None:

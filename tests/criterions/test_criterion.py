@@ -8,6 +8,7 @@ import pytest
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.logging import metrics
+from fairseq.logging.progress_bar import format_stat
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -335,6 +336,19 @@ def test_head_accuracy_of_several_heads_is_that_of_their_mean() -> None:
         log = term(extra, {**sample, "src_parents": parents})[1]
         correct.append(log["src_dep_correct"].item())
     assert correct == [0, 2, 0], "each head prefers another word"
+
+
+def test_what_is_logged_after_every_update_does_not_wait_for_the_device() -> None:
+    model, make = build.model("transformer_syncattn_tiny", **SYNC), criterion(sync_weight=0.1)
+    with metrics.aggregate() as meters:
+        make.reduce_metrics([make(model, batch())[2]])
+    fairseqs = {"loss", "nll_loss", "ppl"}
+    ours = [name for name in meters if not name.startswith("_") and name not in fairseqs]
+    assert {"total_loss", "src_uas", "tgt_dep_loss", "sync_loss"} < set(ours)
+    with NoHostSynchronisation():
+        values = {name: meters.get_smoothed_value(name) for name in ours}
+    shown = format_stat(values["src_uas"])
+    assert shown == round(shown, 3), "no digits that mean nothing"
 
 
 class NoHostSynchronisation(TorchDispatchMode):

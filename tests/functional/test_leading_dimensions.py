@@ -74,7 +74,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[[], list[Tensor]]]] =
     ),
     "parser": (parser_scores, lambda: [numbers(T, d), numbers(S, d), numbers(d, d), numbers(d)]),
     "surprisals": (
-        lambda attention, parents: label_surprisals(attention, parents, causal=True),
+        lambda attention, parents: label_surprisals(
+            attention, parents, labels_in_view(parents, True)
+        ),
         lambda: [numbers(T, T), labels()],
     ),
     "labels": (lambda parents: labels_in_view(parents, causal=True), lambda: [labels()]),
