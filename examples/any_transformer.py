@@ -53,11 +53,6 @@ class Layer(nn.Module):
             x = x + self.cross(self.norms[1](x), memory, memory, memory_padding)[0]
         return x + self.dense(self.norms[2](x))
 
-    def parse(self, x: Tensor, padding: Tensor) -> Tensor:
-        """Return where the dependency head attends, ``(B, T, T)``, from the layer's input."""
-        x = self.norms[0](x).transpose(0, 1)
-        return self.attention.show("dependency", x, padding, self.cross is not None)[:, 0]
-
 
 class Stack(nn.Module):
     """An encoder or a decoder of two layers."""
@@ -66,6 +61,7 @@ class Stack(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(words, WIDTH)
         self.view = BatchView()
+        self.view.wanted = ["dependency"]
         rest = Heads(HEADS - 1, HEAD_DIM, self.view)
         bottom = {"dependency": DependencyHeads(1, HEAD_DIM, self.view), "ordinary": rest}
         upper = DistanceBiasHeads if decodes else GatedHeads
@@ -79,10 +75,9 @@ class Stack(nn.Module):
         padding = tokens == PAD
         self.view.fill(tokens, padding, {})
         x = self.embedding(tokens) + sinusoids(tokens.size(1))
-        parse = self.layers[0].parse(x, padding)
         for layer in self.layers:
             x = layer(x, padding, memory, memory_padding)
-        return x, parse
+        return x, self.layers[0].attention.shown["dependency"][:, 0]
 
 
 def sinusoids(length: int) -> Tensor:

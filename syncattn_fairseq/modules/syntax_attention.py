@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from .folded_linear import FoldedLinear
-from .heads.heads import Heads, Scope, States, split_heads
+from .heads.heads import Heads, Scope, split_heads
 from .positions.positions import Order, Positions
 
 
@@ -18,6 +19,10 @@ class HeadGroups(nn.Module):
 
     A subclass sets ``num_heads``, ``head_dim``, the projections and the dropout, and then calls
     :meth:`compose`.
+
+    Attributes:
+        shown: what heads have shown of the last batch, by name, ``(B, h, ...)``; only what the
+            batch's view says is wanted (:attr:`.BatchView.wanted`).
     """
 
     num_heads: int
@@ -29,6 +34,7 @@ class HeadGroups(nn.Module):
     dropout_module: Any
     heads: nn.ModuleDict
     positions: Any
+    shown: dict[str, Tensor]
 
     def compose(self, heads: dict[str, Heads], positions: Positions | None) -> None:
         """Divide the layer among groups of heads.
@@ -40,6 +46,7 @@ class HeadGroups(nn.Module):
         """
         self.heads = nn.ModuleDict(heads)
         self.positions = positions
+        self.shown = {}
         assert sum(group.count for group in heads.values()) == self.num_heads
         if any(type(group).rewrite_query is not Heads.rewrite_query for group in heads.values()):
             self.q_proj = FoldedLinear(self.q_proj, self._rewrite_queries)
@@ -53,43 +60,17 @@ class HeadGroups(nn.Module):
             yield group, slice(first, first + group.count)
             first += group.count
 
-    def _rows(self, heads: slice) -> slice:
-        """Return the rows of a projection that belong to these heads."""
-        return slice(heads.start * self.head_dim, heads.stop * self.head_dim)
-
     def _rewrite_queries(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        rewritten = [
-            group.rewrite_query(weight[self._rows(heads)], bias[self._rows(heads)])
-            for group, heads in self.groups
-        ]
-        weights, biases = zip(*rewritten, strict=True)
-        return torch.cat(weights), torch.cat(biases)
-
-    def show(
-        self, name: str, x: Tensor, padding_mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:
-        """Compute what heads show by this name.
-
-        Args:
-            name: see :attr:`.Heads.shown`.
-            x: input of the attention, ``(T, B, D)`` as in fairseq.
-            padding_mask: ``(B, T)``, True = padding.
-            causal: whether rows see no column to their right.
-
-        Returns:
-            ``(B, h, ...)``, see :meth:`.Heads.show`.
-        """
-        shown, length = [], x.size(0)
-        orders = self._order(length, length, x.device)
+        """Fold what heads do to their queries into the projection, ``(H d, D)`` and ``(H d)``."""
+        inputs = weight.unflatten(0, (-1, self.head_dim)).transpose(1, 2)  # (H, D, d)
+        constants = bias.view(-1, 1, self.head_dim)
+        weights, biases = [], []
         for group, heads in self.groups:
-            if group.shown == name:
-                rows = self._rows(heads)
-                query, bias = getattr(self.q_proj, "plain", (self.q_proj.weight, self.q_proj.bias))
-                queries = query[rows], bias[rows]
-                keys = self.k_proj.weight[rows], self.k_proj.bias[rows]
-                states = States(x, queries, keys, self.head_dim, orders(heads))
-                shown.append(group.show(states, padding_mask, causal))
-        return torch.cat(shown, dim=1)
+            moved = group.rewrite_query(torch.zeros_like(constants[heads]))
+            weights.append(group.rewrite_query(inputs[heads]) - moved)
+            biases.append(group.rewrite_query(constants[heads]))
+        folded = torch.cat(weights).transpose(1, 2).flatten(0, 1)
+        return folded.to(weight.dtype), torch.cat(biases).flatten().to(bias.dtype)
 
     def _order(self, rows: int, columns: int, device: torch.device) -> Callable[[slice], Order]:
         """Return a function from the numbers of some heads to the order that they see."""
@@ -118,9 +99,11 @@ class HeadGroups(nn.Module):
         Returns:
             Like x.
         """
+        folded = isinstance(self.q_proj, FoldedLinear)  # else what heads do is not in it
+        queries = F.linear(x, *self.q_proj.plain) if folded else self.q_proj(x)
         query, key, value = (
-            split_heads(project(x), self.head_dim)
-            for project in (self.q_proj, self.k_proj, self.v_proj)
+            split_heads(projected, self.head_dim)
+            for projected in (queries, self.k_proj(x), self.v_proj(x))
         )
         if kept is not None:
             if "prev_key" in kept:
@@ -132,15 +115,20 @@ class HeadGroups(nn.Module):
 
         orders = self._order(query.size(2), key.size(2), x.device)
         causal, contexts = attn_mask is not None, []
+        shown: dict[str, list[Tensor]] = {}
         for name, (group, heads) in zip(self.heads, self.groups, strict=True):
             scope = Scope(mask, padding_mask, causal, self.dropout_module)
-            scope.order, scope.x = orders(heads), x
+            scope.order, scope.x, scope.looked_at = orders(heads), x, group.looked_at
             if kept is not None:
                 own = [field for field in kept if field.startswith(f"{name}.")]
                 scope.kept = {field.removeprefix(f"{name}."): kept[field] for field in own}
-            contexts.append(group.attend(query[:, heads], key[:, heads], value[:, heads], scope))
+            own_query = group.rewrite_query(query[:, heads])
+            contexts.append(group.attend(own_query, key[:, heads], value[:, heads], scope))
+            if scope.shown is not None:
+                shown.setdefault(group.shown, []).append(scope.shown)
             if kept is not None and scope.kept is not None:
                 kept.update({f"{name}.{field}": state for field, state in scope.kept.items()})
+        self.shown = {name: torch.cat(parts, dim=1) for name, parts in shown.items()}
         context = torch.cat(contexts, dim=1)
         return self.out_proj(context.permute(2, 0, 1, 3).flatten(2))
 
@@ -202,9 +190,14 @@ class SyntaxAttention(HeadGroups):
 def _additive(
     padding_mask: Tensor | None, attn_mask: Tensor | None, dtype: torch.dtype
 ) -> Tensor | None:
-    """Merge fairseq's two masks into one that is added to the scores."""
+    """Merge fairseq's two masks into one that is added to the scores.
+
+    Padding is hidden by a finite number: in a decoder padded on the left, rows of padding see
+    nothing else, and would not be numbers.
+    """
     mask = None if attn_mask is None else attn_mask.to(dtype)
     if padding_mask is not None:
-        padding = torch.zeros_like(padding_mask, dtype=dtype).masked_fill(padding_mask, -torch.inf)
+        lowest = torch.finfo(dtype).min / 2
+        padding = torch.zeros_like(padding_mask, dtype=dtype).masked_fill(padding_mask, lowest)
         mask = padding[:, None, None, :] if mask is None else mask + padding[:, None, None, :]
     return mask
