@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ._numerics import dot_products, multiply, widen
+from ._numerics import dot_products, multiply_by_head, widen
 
 #: Probabilities below this count as this: the loss's gradient divides by them.
 _LEAST = 1e-30
@@ -50,7 +50,7 @@ def biaffine_query(query: Tensor, weight: Tensor, key_bias: Tensor | None = None
     Returns:
         Q', ``(..., T, d)``.
     """
-    rewritten = multiply(query, weight)
+    rewritten = multiply_by_head(query, weight)
     if key_bias is not None:
         rewritten = rewritten + math.sqrt(query.size(-1)) * widen(key_bias).unsqueeze(-2)
     return rewritten

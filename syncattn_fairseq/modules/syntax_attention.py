@@ -72,6 +72,13 @@ class HeadGroups(nn.Module):
         folded = torch.cat(weights).transpose(1, 2).flatten(0, 1)
         return folded.to(weight.dtype), torch.cat(biases).flatten().to(bias.dtype)
 
+    def _projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
+        """Return weight and bias of queries, before they are rewritten, of keys and of values."""
+        folds = isinstance(self.q_proj, FoldedLinear)
+        query = self.q_proj.plain if folds else (self.q_proj.weight, self.q_proj.bias)
+        keys, values = self.k_proj, self.v_proj
+        return query, (keys.weight, keys.bias), (values.weight, values.bias)
+
     def _order(self, rows: int, columns: int, device: torch.device) -> Callable[[slice], Order]:
         """Return a function from the numbers of some heads to the order that they see."""
         if self.positions is None:
@@ -99,38 +106,48 @@ class HeadGroups(nn.Module):
         Returns:
             Like x.
         """
-        folded = isinstance(self.q_proj, FoldedLinear)  # else what heads do is not in it
-        queries = F.linear(x, *self.q_proj.plain) if folded else self.q_proj(x)
-        query, key, value = (
-            split_heads(projected, self.head_dim)
-            for projected in (queries, self.k_proj(x), self.v_proj(x))
-        )
-        if kept is not None:
+        counts = [group.count for group, _ in self.groups]
+        if kept is None:
+            # One product and one split: fewer kernels, in the gradient too.
+            weights, biases = zip(*self._projections(), strict=True)
+            joined = F.linear(x.contiguous(), torch.cat(weights), torch.cat(biases))
+            parts = split_heads(joined, self.head_dim).split(3 * counts, dim=1)
+        else:
+            query, key, value = (
+                split_heads(F.linear(x, *projection), self.head_dim)
+                for projection in self._projections()
+            )
             if "prev_key" in kept:
                 key = torch.cat([kept["prev_key"], key], dim=2)
                 value = torch.cat([kept["prev_value"], value], dim=2)
             kept.update({"prev_key": key, "prev_value": value})
             padding_mask = None  # the last token's; decoded tokens have none
-        mask = _additive(padding_mask, attn_mask, query.dtype)
+            parts = tuple(part for s in (query, key, value) for part in s.split(counts, dim=1))
+        n = len(counts)
+        queries, keys, values = parts[:n], parts[n : 2 * n], parts[2 * n :]
+        mask = _additive(padding_mask, attn_mask, queries[0].dtype)
 
-        orders = self._order(query.size(2), key.size(2), x.device)
+        orders = self._order(queries[0].size(2), keys[0].size(2), x.device)
         causal, contexts = attn_mask is not None, []
         shown: dict[str, list[Tensor]] = {}
-        for name, (group, heads) in zip(self.heads, self.groups, strict=True):
+        of_groups = zip(self.heads, self.groups, queries, keys, values, strict=True)
+        for name, (group, heads), query, key, value in of_groups:
             scope = Scope(mask, padding_mask, causal, self.dropout_module)
             scope.order, scope.x, scope.looked_at = orders(heads), x, group.looked_at
             if kept is not None:
                 own = [field for field in kept if field.startswith(f"{name}.")]
                 scope.kept = {field.removeprefix(f"{name}."): kept[field] for field in own}
-            own_query = group.rewrite_query(query[:, heads])
-            contexts.append(group.attend(own_query, key[:, heads], value[:, heads], scope))
+            contexts.append(group.attend(group.rewrite_query(query), key, value, scope))
             if scope.shown is not None:
                 shown.setdefault(group.shown, []).append(scope.shown)
             if kept is not None and scope.kept is not None:
                 kept.update({f"{name}.{field}": state for field, state in scope.kept.items()})
-        self.shown = {name: torch.cat(parts, dim=1) for name, parts in shown.items()}
-        context = torch.cat(contexts, dim=1)
-        return self.out_proj(context.permute(2, 0, 1, 3).flatten(2))
+        self.shown = {
+            name: heads[0] if len(heads) == 1 else torch.cat(heads, dim=1)
+            for name, heads in shown.items()
+        }
+        context = contexts[0] if n == 1 else torch.cat(contexts, dim=1)
+        return self.out_proj(context.permute(2, 0, 1, 3).flatten(2).contiguous())
 
 
 class SyntaxAttention(HeadGroups):
