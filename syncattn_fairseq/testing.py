@@ -85,6 +85,12 @@ def make_batch(model: Any, sentences: list[int], left_pad: bool = True) -> dict[
         sentences: indices in :data:`SOURCE_LENGTHS`.
         left_pad: whether the source is padded on the left, as usual, or on the right.
     """
+    dataset = make_dataset(model, left_pad)
+    return dataset.collater([dataset[index] for index in sentences])
+
+
+def make_dataset(model: Any, left_pad: bool = True) -> SyntaxPairDataset:
+    """Make the sentence pairs of :func:`make_batch`."""
     words = _dictionary(_WORDS)
     generator = np.random.default_rng(1)
     source, target = (
@@ -101,14 +107,13 @@ def make_batch(model: Any, sentences: list[int], left_pad: bool = True) -> dict[
         left_pad_source=left_pad,
         shuffle=False,
     )
-    dataset = SyntaxPairDataset(
+    return SyntaxPairDataset(
         pairs,
         [_draw_marks(length, generator) for length in SOURCE_LENGTHS],
         [_draw_marks(length, generator) for length in TARGET_LENGTHS],
         [4 + torch.from_numpy(generator.integers(_LABELS, size=n)) for n in SOURCE_LENGTHS],
         fields=model.source_fields,
     )
-    return dataset.collater([dataset[index] for index in sentences])
 
 
 @torch.no_grad()

@@ -20,6 +20,8 @@ from syncattn_fairseq.functional import (
     parent_gaussian,
     parent_scaled_scores,
     parser_scores,
+    planted_losses,
+    planted_target,
     predicted_position,
     project_attention,
     project_distances,
@@ -35,6 +37,7 @@ from syncattn_fairseq.functional import (
 from syncattn_fairseq.functional.dbsa import label_surprisals, labels_in_view
 from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
+from syncattn_fairseq.functional.tree_planted import count_words
 
 LEADING = (2, 3)
 T, S, d = 5, 6, 4
@@ -60,6 +63,14 @@ def depths() -> Tensor:
 def starts() -> Tensor:
     """Words of two subwords, but for the last."""
     return (torch.arange(T) // 2 * 2).expand(*LEADING, T)
+
+
+def between() -> Tensor:
+    """Distances of words of two subwords; in each sentence, some tokens at its end are none."""
+    words = starts() // 2
+    outside = padding()
+    distances = (words.unsqueeze(-1) - words.unsqueeze(-2)).abs()
+    return distances.masked_fill(outside.unsqueeze(-1) | outside.unsqueeze(-2), -1)
 
 
 def padding() -> Tensor:
@@ -101,6 +112,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[[], list[Tensor]]]] =
         lambda q, k: additive_scores(q, k, torch.arange(d).double()),
         lambda: [numbers(T, d), numbers(S, d)],
     ),
+    "planted": (lambda a, d: planted_losses(a, d, causal=True), lambda: [numbers(T, T), between()]),
+    "planted target": (planted_target, lambda: [between()]),
+    "words": (count_words, lambda: [between()]),
     "position": (predicted_position, lambda: [numbers(T), numbers()]),
     "local": (local_attention, lambda: [numbers(S), numbers()]),
     "flexible": (flexible_attention, lambda: [numbers(S), numbers(), numbers()]),

@@ -19,6 +19,7 @@ from syncattn_fairseq.functional import (
     parent_gaussian,
     parent_scaled_scores,
     parser_scores,
+    planted_losses,
     predicted_position,
     project_attention,
     project_distances,
@@ -34,6 +35,7 @@ from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates,
 from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
 
 COLUMNS = torch.tensor([[1, 1, 0, 4, 2], [3, 0, -1, 3, -1]])
+CHAIN = (torch.arange(5) - torch.arange(5).unsqueeze(1)).abs()
 #: Each function with the shapes of its inputs.
 FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "biaffine": (biaffine_scores, [(2, 5, 4), (2, 6, 4), (4, 4), (4,)]),
@@ -56,6 +58,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
         [(2, 3, 5, 4), (5, 4)],
     ),
     "additive": (additive_scores, [(2, 3, 4), (2, 5, 4), (4,)]),
+    "planted": (lambda a: planted_losses(a, CHAIN), [(2, 5, 5)]),
     "position": (lambda a: predicted_position(a, torch.tensor([5, 6])), [(2, 3)]),
     "local": (local_attention, [(2, 5), (2,)]),
     "flexible": (flexible_attention, [(2, 5), (2,), (2,)]),
