@@ -436,6 +436,7 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ({"sync_layer": 1, "decoder_dependency_layer": 0}, "--sync-layer ties"),
         ({"pascal_layers": "3"}, "--pascal-layers 3: the encoder has layers 1 to 2"),
         ({"pascal_layers": "one"}, "--pascal-layers one"),
+        ({"pascal_layers": "²"}, "--pascal-layers ²: the encoder has layers 1 to 2; list some"),
         (
             {"pascal_layers": "1", "pascal_heads": 2},
             "--pascal-heads 2: encoder layer 1 has 2 heads, of which 1 are dependency heads",
