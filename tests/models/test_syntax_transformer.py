@@ -14,7 +14,13 @@ from omegaconf import OmegaConf
 from torch.nn import functional as F
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, ask_for_parents
+from syncattn_fairseq.data.fields import (
+    LABELS,
+    TREE_DISTANCES,
+    SourceFields,
+    ask_for_parents,
+    ask_for_tree_distances,
+)
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
 from syncattn_fairseq.modules.heads.relative_depth import DEPTHS
@@ -745,6 +751,20 @@ def test_what_a_model_reads_must_be_there() -> None:
             {"cross_attention_tree_window": 4},
             SourceFields(fields=frozenset([TREE_DISTANCES])),
         ),
+        *(
+            (
+                "syntax_transformer",
+                {"distance_bias_layers": "1", "distance_bias_distance": distance},
+                SourceFields(fields=frozenset([ask_for_tree_distances(control)])),
+            )
+            for distance, control in (
+                ("tree", "parse"),
+                ("random", "random"),
+                ("shuffled", "permuted"),
+            )
+        ),
+        ("syntax_transformer", {"distance_bias_layers": "1"}, SourceFields()),
+        ("syntax_transformer", {"distance_bias_distance": "tree"}, SourceFields()),
     ],
 )
 def test_a_model_says_what_it_reads(
