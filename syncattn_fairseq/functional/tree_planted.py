@@ -57,9 +57,9 @@ def planted_target(distances: Tensor, causal: bool = False) -> Tensor:
 
 
 def planted_losses(attention: Tensor, distances: Tensor, causal: bool = False) -> Tensor:
-    """Compare the attention of each word with its target (the paper's tree-planting loss).
+    """Compute the divergence of each word's attention from its target (the tree-planting loss).
 
-    .. math:: KL(S_w ‖ A_w) = Σ_v S_{wv} log(S_{wv} / A_{wv})
+    .. math:: L_w = Σ_v S_{wv} log(S_{wv} / A_{wv})
 
     A is not normalised over the words: what goes to the end of the sentence is lost, as in DBSA's
     loss. That loss is the limit in which all of S is on the parent.
