@@ -17,6 +17,7 @@ from fairseq.dataclass import FairseqDataclass
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
+from ..data.fields import LossField
 from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
 from .terms.term import OBSERVERS, log_ratio, log_sums
@@ -71,6 +72,13 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             cfg.report_accuracy,
             [term(cfg, task) for term in TERMS.values()],
         )
+
+    def list_fields(self) -> frozenset[LossField]:
+        """Return what its losses read in the batch besides parents; the task supplies it."""
+        fields: frozenset[LossField] = frozenset()
+        for term in self.terms:
+            fields |= getattr(term, "list_fields", frozenset)()
+        return fields
 
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True

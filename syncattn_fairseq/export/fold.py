@@ -15,6 +15,7 @@ from ..base.errors import DataError
 from ..models.tree_cross_attention import TreeCrossAttention
 from ..modules.folded_linear import FoldedLinear
 from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
+from ..modules.positions import Positions
 
 #: Options kept so that an export can be read as a syntax Transformer again: which of its heads are
 #: a parser's, and which layer aligns. fairseq's own Transformer ignores them.
@@ -58,6 +59,8 @@ def _reason(module: Any) -> str | None:
         return (
             "its cross-attention reads the source's tree (SDAtt), which no other program supports"
         )
+    if isinstance(module, Positions):
+        return module.not_plain
     if not isinstance(module, Heads) or module.folds:
         return None
     for kind, reason in _REASONS.items():

@@ -38,5 +38,6 @@ def relative_buckets(
     exact = buckets // 2
     # Distances below `exact`, whose logarithm is not used, are raised to it.
     growth = (distances.clamp_min(exact) / exact).log() / math.log(furthest / exact)
-    coarse = exact + (growth * (buckets - exact)).long()
+    # Where the exact number is whole, a device's logarithms may come out just below it.
+    coarse = exact + (growth * (buckets - exact) + 1e-4).long()
     return side + torch.where(distances < exact, distances, coarse.clamp_max(buckets - 1))

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, load_marks
-from ..data.fields import NOTHING
+from ..data.fields import NOTHING, LossField
 from ..data.labels import load_dictionary, locate_dictionary
 from ..data.schemes import stored_schemes
 from .analysis_printer import AnalysisPrinter
@@ -112,6 +112,7 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
         self.fields = NOTHING
+        self.loss_fields: frozenset[LossField] = frozenset()
         self.nbest = 1
         self.parse_file_begun = False
         self.input_texts: list[str] = []
@@ -168,6 +169,13 @@ class TranslationWithSyntaxTask(TranslationTask):
             )
         return model
 
+    def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
+        """Build a criterion, and note what its losses read, since data is loaded later."""
+        criterion = super().build_criterion(cfg, *args, **kwargs)
+        if hasattr(criterion, "list_fields"):
+            self.loss_fields |= criterion.list_fields()
+        return criterion
+
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
     ) -> None:
@@ -210,6 +218,8 @@ class TranslationWithSyntaxTask(TranslationTask):
             load("labels", source, needed=True) if self.fields.reads("labels") else None,
             fields=self.fields,
             gold=self.cfg.gold_source_heads,
+            loss_fields=self.loss_fields,
+            schemes=self.schemes,
         )
 
     def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:

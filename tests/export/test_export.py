@@ -389,6 +389,9 @@ def test_a_parser_gives_the_labels_that_an_export_reads(
         ("transformer_lisa", {}, "LISA"),
         ("transformer_local_attn", {}, "local attention"),
         ("syntax_transformer", {"cross_attention_tree_window": 4}, "SDAtt"),
+        ("syntax_transformer", {"positions": "rotary"}, "turned by their positions .*rotary"),
+        ("syntax_transformer", {"positions": "alibi"}, "falls with the distance .*alibi"),
+        ("transformer_dbsa", {"positions": "bias"}, "biases for relative positions .*bias"),
         ("rnn_global", {"share_all_embeddings": True}, "recurrent"),
     ],
 )
@@ -397,7 +400,7 @@ def test_what_is_no_plain_transformer_is_refused_by_name(
 ) -> None:
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", arch, **options)
     with pytest.raises(DataError, match=reason) as refused:
-        export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
+        export(path, small_corpus.data, "fairseq", tmp_path / "out")
     assert str(refused.value).startswith(f"{path}: cannot be exported: ")
     assert [*tmp_path.iterdir()] == [path]
 

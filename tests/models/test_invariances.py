@@ -137,6 +137,17 @@ def test_an_overflow_in_half_precision_is_noticed(monkeypatch: pytest.MonkeyPatc
         testing.check_half_precision(testing.build_model(local_layers="1"))
 
 
+def test_half_precision_is_not_left_in_the_model() -> None:
+    model = testing.build_model(positions="alibi", encoder_attention_heads=8)
+    constants = {name: value.clone() for name, value in model.named_buffers()}
+    model.encoder.layers[0].self_attn.positions.slopes.add_(2.0**-20)
+    testing.check_half_precision(model)
+    found = model.encoder.layers[0].self_attn.positions.slopes
+    assert found.dtype == torch.float64
+    slopes = constants["encoder.layers.0.self_attn.positions.slopes"]
+    torch.testing.assert_close(found, slopes + 2.0**-20, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(
     "options",
     [
