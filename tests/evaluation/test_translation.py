@@ -4,11 +4,15 @@ import gzip
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.words import detect_scheme
+from syncattn_fairseq.evaluation import translation
 from syncattn_fairseq.evaluation.translation import (
     detokenize_moses,
     read_references,
@@ -115,3 +119,21 @@ def test_references_that_are_not_gzipped(tmp_path: Path) -> None:
     path.write_text("ein Hund\n", encoding="utf-8")
     with pytest.raises(DataError, match="not a complete gzip file"):
         read_references(path)
+
+
+def test_blocks_of_sentences_have_the_same_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sacreBLEU keeps all n-grams of the references that it is given at a time."""
+    texts = [[f"a b c d e{n % 3} f{n % rate} g h" for n in range(10)] for rate in (2, 5)]
+    whole = [score_bleu(*texts), score_chrf(*texts)]
+    monkeypatch.setattr(translation, "_BLOCK", 3)
+    seen = []
+    for metric in (BLEU, CHRF):
+        count = metric._extract_corpus_statistics
+
+        def watch(self: Any, *texts: Any, count: Any = count) -> Any:
+            seen.append(len(texts[0]))
+            return count(self, *texts)
+
+        monkeypatch.setattr(metric, "_extract_corpus_statistics", watch)
+    assert [score_bleu(*texts), score_chrf(*texts)] == whole and 0 < whole[0].score < 100
+    assert seen == [3, 3, 3, 1] * 2
