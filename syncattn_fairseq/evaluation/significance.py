@@ -18,6 +18,7 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from ..base.errors import DataError
+from .translation import count_matches
 
 #: sacreBLEU's defaults: samples of randomisation (ar) and bootstrap (bs), and the seed of both.
 _EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
@@ -142,7 +143,7 @@ def count_ngrams(
     if len(translations) != len(references):
         raise DataError(f"{len(translations)} translations, but {len(references)} references")
     metric: Any = BLEU(tokenize=tokenize, force=True)
-    return np.asarray(metric._extract_corpus_statistics(translations, [references]))
+    return np.asarray(count_matches(metric, translations, references))
 
 
 def randomisation(
