@@ -17,6 +17,7 @@ from fairseq.dataclass import FairseqDataclass
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
+from ..base.fairseq_options import as_fairseq
 from ..data.fields import LossField
 from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
@@ -30,7 +31,8 @@ def make_config() -> type[FairseqDataclass]:
 
     A loss is left out if the model lacks the heads for it, whatever its weight.
     """
-    bases = (LabelSmoothedCrossEntropyCriterionConfig, *(term.Options for term in TERMS.values()))
+    options = dict.fromkeys(as_fairseq(term.Options) for term in TERMS.values())
+    bases = (LabelSmoothedCrossEntropyCriterionConfig, *options)
     return make_dataclass("SyntaxCriterionConfig", [], bases=bases)
 
 

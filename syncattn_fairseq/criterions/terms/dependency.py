@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
 from ...base.errors import DataError
@@ -13,14 +12,15 @@ from .term import Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, reg
 
 
 @dataclass
-class DependencyLossOptions(FairseqDataclass):
+class DependencyLossOptions:
     """Options of both sides."""
 
-    dep_normalization: ChoiceEnum(["tokens", "sum"]) = field(  # type: ignore[valid-type]
+    dep_normalization: str = field(
         default="tokens",
         metadata={
+            "choices": ("tokens", "sum"),
             "help": "dependency loss of a sentence: its mean over labels, times the number of "
-            "target tokens; or the plain sum"
+            "target tokens; or the plain sum",
         },
     )
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ...functional import project_distances, sync_mse_loss, sync_rank_loss
@@ -13,7 +12,7 @@ from .term import Log, Term, register_term
 
 
 @dataclass
-class DistanceLossOptions(FairseqDataclass):
+class DistanceLossOptions:
     """Options of both losses."""
 
     sync_shift: bool = field(

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ...functional import project_attention, sync_attention_loss
@@ -11,7 +10,7 @@ from .term import Log, Term, join_heads, mean_of_heads, register_term
 
 
 @dataclass
-class SyncAttentionOptions(FairseqDataclass):
+class SyncAttentionOptions:
     """SyncAttn's loss: its weight, and which tokens count."""
 
     sync_weight: float = field(default=0.5, metadata={"help": "weight of SyncAttn's loss"})

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import torch
-from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
 from torch import Tensor
 
 Log = dict[str, Tensor]
@@ -25,8 +23,8 @@ class Term(ABC):
         task: fairseq's, which has the dictionaries.
     """
 
-    #: Its options, added to the criterion's.
-    Options: ClassVar[type[FairseqDataclass]]
+    #: Its options, a dataclass like those of heads, added to the criterion's.
+    Options: ClassVar[type]
     #: The option that holds λ.
     weight_option: ClassVar[str]
     #: The name under which it is registered, and its loss is logged.
@@ -103,6 +101,8 @@ def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
         logs: of all workers.
         names: of numbers that the term logged.
     """
+    from fairseq.logging import metrics
+
     for name in names:
         metrics.log_scalar_sum(f"_{name}", sum(log.get(name, 0) for log in logs))
 
@@ -123,6 +123,8 @@ def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int
     def divide(meters: Any) -> Tensor:
         ratio = wide_sum(meters, above) / wide_sum(meters, below)
         return (scale * ratio).round(decimals=digits)
+
+    from fairseq.logging import metrics
 
     metrics.log_derived(name, divide)
 

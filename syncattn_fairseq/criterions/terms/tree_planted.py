@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
 from ...base.errors import DataError
@@ -15,15 +14,16 @@ from .term import Log, Term, log_ratio, log_sums, register_term
 
 
 @dataclass
-class PlantedOptions(FairseqDataclass):
+class PlantedOptions:
     """Options of both sides."""
 
-    planted_distance: ChoiceEnum(list(WORD_DISTANCES)) = field(  # type: ignore[valid-type]
+    planted_distance: str = field(
         default="tree",
         metadata={
+            "choices": tuple(WORD_DISTANCES),
             "help": "distance with which the attention of dependency heads should fade: in edges "
             "of the parse (tree), in words of the text (linear, which needs no parse), or in edges "
-            "of a random tree (random)"
+            "of a random tree (random)",
         },
     )
 
