@@ -1,6 +1,7 @@
 """From a syntax Transformer to the plain one that computes the same, if there is one.
 
-Everything that depends on the kinds of heads and on their parameters' names is here.
+Everything that depends on the kinds of heads and on their parameters' names is here. Whether source
+labels and positions can be exported depends on the format.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _REASONS: dict[type[Heads], str] = {
 
 
 def refuse(model: Any, name: str) -> None:
-    """Check that a plain Transformer can compute what a model does, apart from source labels.
+    """Check that all attention of a model is plain, apart from source labels and positions.
 
     Args:
         model: built by fairseq.
@@ -70,7 +71,7 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
     """Build fairseq's own Transformer that computes the same in evaluation, on the CPU.
 
     A bi-affine head is an ordinary one with another query: U and a key bias are multiplied into the
-    query projection. A label embedding is left out.
+    query projection. A label embedding is left out, and so are positions in the attention.
 
     Args:
         model: a Transformer that `refuse` accepts.
@@ -84,7 +85,7 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
             state[f"{name}.weight"] = module.weight.float().cpu()
             state[f"{name}.bias"] = module.bias.float().cpu()
     plain: TransformerModel = TransformerModel.build_model(plain_options(model, options), task)
-    # The other parameters of syntactic parts are folded in, or are label embeddings.
+    # The other parameters of syntactic parts are folded in, or left out.
     plain.load_state_dict({key: state[key] for key in plain.state_dict()})
     return plain.eval()
 
@@ -102,6 +103,8 @@ def plain_options(model: Any, options: Any) -> Namespace:
     names |= {"max_source_positions", "max_target_positions", *_KEPT}
     given = vars(options) if isinstance(options, Namespace) else dict(options)
     found = {name: value for name, value in given.items() if name in names}
+    # Which --positions have no embeddings is for the model to say.
+    found["no_token_positional_embeddings"] = model.cfg.no_token_positional_embeddings
     # Other programs copy the layers, and these options matter only in training.
     found |= {"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}
     found |= {"encoder_layers_to_keep": None, "decoder_layers_to_keep": None}
