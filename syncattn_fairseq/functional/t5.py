@@ -11,9 +11,12 @@ import math
 import torch
 from torch import Tensor
 
+#: The distance from which on T5 makes no difference.
+FURTHEST = 128
+
 
 def relative_buckets(
-    offsets: Tensor, causal: bool = False, buckets: int = 32, furthest: int = 128
+    offsets: Tensor, causal: bool = False, buckets: int = 32, furthest: int = FURTHEST
 ) -> Tensor:
     """Number the buckets of relative positions.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,9 @@ FACTOR = "￨"
 ABOUT = "syncattn.json"
 _LONGEST_TARGET = 200  # as fairseq's --max-len-b
 
+#: Before this version of CTranslate2, all layers had the biases of the first one.
+_OWN_BIASES = [4, 8, 3]
+
 
 @dataclass(frozen=True)
 class About:
@@ -35,6 +39,7 @@ class About:
         labels: whether the source carries dependency labels.
         alignment_layer: decoder layer, from 1, whose attention aligns.
         longest_source: the most subwords that a source may have.
+        positions: as ``--positions`` has it.
         files: the SHA-256 of each file; empty in exports of earlier versions.
     """
 
@@ -44,6 +49,7 @@ class About:
     labels: bool
     alignment_layer: int
     longest_source: int
+    positions: str = "absolute"
     files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
@@ -81,6 +87,7 @@ class About:
         numbers, names = (self.alignment_layer, self.longest_source), (self.source, self.target)
         return (
             isinstance(self.format, str)
+            and isinstance(self.positions, str)
             and all(map(is_plain_name, names))
             and type(self.labels) is bool
             and all(type(number) is int and number > 0 for number in numbers)
@@ -125,8 +132,9 @@ class CTranslate2Model(Model):
             from ..parsing.registry import open_parser
 
             self.parser = open_parser(source_parser)
+        ctranslate2 = load_ctranslate2(about.positions)
         try:
-            self.translator = load_ctranslate2().Translator(str(folder), device=device)
+            self.translator = ctranslate2.Translator(str(folder), device=device)
         except (ValueError, RuntimeError) as error:
             raise DataError(
                 f"{folder}: CTranslate2 cannot run it on {device} ({shorten(error)}); "
@@ -267,11 +275,14 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
     raise DataError(f"{folder}: no {side} vocabulary; export the model again")
 
 
-def load_ctranslate2() -> Any:
+def load_ctranslate2(positions: str = "absolute") -> Any:
     """Import CTranslate2, which is an extra.
 
+    Args:
+        positions: that it has to support, by their name in ``--positions``.
+
     Raises:
-        DataError: it is not installed.
+        DataError: it is not installed, or too old.
     """
     try:
         import ctranslate2
@@ -279,4 +290,10 @@ def load_ctranslate2() -> Any:
         raise DataError(
             "this format needs CTranslate2; pip install 'syncattn-fairseq[ctranslate2]'"
         ) from None
+    version = ctranslate2.__version__
+    if positions == "bias" and [*map(int, re.findall(r"\d+", version)[:3])] < _OWN_BIASES:
+        raise DataError(
+            f"--positions bias needs CTranslate2 {'.'.join(map(str, _OWN_BIASES))} or later, not "
+            f"{version}, which gives all layers the biases of the first one"
+        )
     return ctranslate2

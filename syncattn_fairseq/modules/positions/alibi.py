@@ -33,7 +33,6 @@ class AlibiPositions(Positions):
     """
 
     Options = AlibiOptions
-    not_plain = "its attention falls with the distance (--positions alibi)"
     slopes: Tensor
 
     def __init__(

@@ -23,8 +23,6 @@ class BiasPositions(Positions):
         heads, head_dim, view, causal: as for :class:`.Positions`.
     """
 
-    not_plain = "it has learnt biases for relative positions (--positions bias)"
-
     def __init__(self, heads: int, head_dim: int, view: BatchView, causal: bool) -> None:
         super().__init__(heads, head_dim, view, causal)
         self.weight = nn.Parameter(torch.zeros(BUCKETS, heads))

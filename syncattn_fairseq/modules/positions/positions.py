@@ -29,8 +29,6 @@ class Positions(Part, nn.Module):
 
     #: Whether fairseq adds position embeddings to the tokens.
     embedded: ClassVar[bool] = False
-    #: Why a model cannot be exported if positions change its scores or states.
-    not_plain: ClassVar[str] = "it encodes positions in a way of its own (--positions)"
 
     def __init__(self, heads: int, head_dim: int, view: BatchView, causal: bool) -> None:
         super().__init__()

@@ -15,8 +15,6 @@ from .positions import Positions, register_positions
 class RotaryPositions(Positions):
     """Rotary position embedding, after the projections; it has no parameters."""
 
-    not_plain = "its queries and keys are turned by their positions (--positions rotary)"
-
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check that heads have an even number of dimensions, which are turned in pairs."""
