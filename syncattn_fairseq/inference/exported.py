@@ -23,7 +23,7 @@ FACTOR = "￨"
 ABOUT = "syncattn.json"
 #: Of CTranslate2's settings: symbols of the vocabulary, and what is true or false.
 _TOKENS = ("bos", "eos", "unk", "decoder_start")
-_SWITCHES = ("add_source_bos", "add_source_eos", "multi_query_attention")
+_SWITCHES = ("add_source_bos", "add_source_eos")
 _LONGEST_TARGET = 200  # as fairseq's --max-len-b
 
 
@@ -272,7 +272,8 @@ def _check_config(folder: Path, words: Sequence[str]) -> None:
         return (
             isinstance(found, dict)
             and all(found.get(f"{name}_token") in words for name in _TOKENS)
-            and all(type(found.get(name, False)) is bool for name in _SWITCHES)
+            and all(type(found.get(name)) is bool for name in _SWITCHES)
+            and type(found.get("multi_query_attention")) in (bool, type(None))
             and type(found.get("layer_norm_epsilon")) in (float, type(None))
         )
 

@@ -254,6 +254,8 @@ def test_damaged_json_is_refused(
         {"eos_token": "nothing"},
         {"unk_token": ["<unk>"]},
         {"add_source_eos": 1},
+        {"add_source_bos": None},
+        {"multi_query_attention": "x"},
         {"layer_norm_epsilon": "1e-5"},
     ],
 )
