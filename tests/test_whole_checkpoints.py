@@ -330,3 +330,11 @@ def test_weights_of_another_model_are_explained(
         resume(tmp_path, restore_file=name)
     last = name == "checkpoint_last.pt"
     assert str(error.value).endswith("; choose another --save-dir" if last else "here")
+
+
+def test_options_are_stored_as_plain_values(tmp_path: Path) -> None:
+    model = Namespace(arch="transformer", dropout=0.1, layers=[1, 2])
+    path = tmp_path / "checkpoint1.pt"
+    checkpoint_utils.torch_persistent_save({"cfg": {"model": model}}, str(path))
+    assert torch.load(path)["cfg"]["model"] == vars(model)
+    assert b"Namespace" not in path.read_bytes()

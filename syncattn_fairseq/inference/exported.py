@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,9 @@ from .subwords import Cutter, is_plain_name, open_cutters
 FACTOR = "￨"
 
 ABOUT = "syncattn.json"
+#: Of CTranslate2's settings: symbols of the vocabulary, and what is true or false.
+_TOKENS = ("bos", "eos", "unk", "decoder_start")
+_SWITCHES = ("add_source_bos", "add_source_eos")
 _LONGEST_TARGET = 200  # as fairseq's --max-len-b
 
 #: Before this version of CTranslate2, all layers had the biases of the first one.
@@ -76,7 +79,7 @@ class About:
         except (ValueError, TypeError, RecursionError):
             about = None
         if about is None or not about._is_sound():
-            raise DataError(f"{path}: damaged; export the model again")
+            raise DataError(f"{path}: damaged or missing; export the model again")
         for name, digest in about.files.items():
             if not (folder / name).is_file() or hash_file(folder / name) != digest:
                 raise DataError(f"{folder / name}: damaged or missing; export the model again")
@@ -244,6 +247,7 @@ def load_exported(
     """Load a CTranslate2 folder; for the arguments see :func:`.load.load`."""
     about = About.read(folder)
     vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
+    _check_config(folder, vocabularies[1])
     languages, schemes = (about.source, about.target), stored_schemes(folder)
     cutters = open_cutters(
         subwords,
@@ -265,14 +269,42 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
     """
     for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
         if (folder / name).is_file():
-            try:
-                words = json.loads((folder / name).read_text(encoding="utf-8"))
-            except (ValueError, RecursionError):
-                words = None
-            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-                raise DataError(f"{folder / name}: damaged; export the model again")
+            words: list[str] = _read_json(folder / name, _is_vocabulary)
             return words
     raise DataError(f"{folder}: no {side} vocabulary; export the model again")
+
+
+def _check_config(folder: Path, words: Sequence[str]) -> None:
+    """Check the settings that CTranslate2 keeps with a model; it may crash if they are wrong.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
+
+    def is_config(found: Any) -> bool:
+        return (
+            isinstance(found, dict)
+            and all(found.get(f"{name}_token") in words for name in _TOKENS)
+            and all(type(found.get(name)) is bool for name in _SWITCHES)
+            and type(found.get("multi_query_attention")) in (bool, type(None))
+            and type(found.get("layer_norm_epsilon")) in (float, type(None))
+        )
+
+    _read_json(folder / "config.json", is_config)
+
+
+def _is_vocabulary(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(word, str) for word in found)
+
+
+def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if is_sound(found):
+            return found
+    except (FileNotFoundError, ValueError, RecursionError):
+        pass
+    raise DataError(f"{path}: damaged or missing; export the model again")
 
 
 def load_ctranslate2(positions: str = "absolute") -> Any:

@@ -261,11 +261,11 @@ def test_exports_of_earlier_versions_are_loaded(
     small_corpus: Corpus, tmp_path: Path, trained: Path
 ) -> None:
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    change(folder, files=None)
+    describe(folder, files=None)
     syncattn_fairseq.load(folder, device="cpu")
 
 
-def change(folder: Path, **values: Any) -> None:
+def describe(folder: Path, **values: Any) -> None:
     """Change the description of an export; None: remove a value."""
     about = json.loads((folder / "syncattn.json").read_text()) | values
     about = {name: value for name, value in about.items() if value is not None}
@@ -286,8 +286,10 @@ def test_a_damaged_description_is_refused(
     small_corpus: Corpus, tmp_path: Path, trained: Path, values: dict[str, Any]
 ) -> None:
     _, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
-    change(folder, **values)
-    with pytest.raises(DataError, match=f"^{folder / 'syncattn.json'}: damaged; export") as error:
+    describe(folder, **values)
+    with pytest.raises(
+        DataError, match=f"^{folder / 'syncattn.json'}: damaged or missing; export"
+    ) as error:
         syncattn_fairseq.load(folder, device="cpu")
     assert "\n" not in str(error.value)
 
@@ -297,13 +299,36 @@ def test_damaged_json_is_refused(
     small_corpus: Corpus, tmp_path: Path, trained: Path, content: bytes
 ) -> None:
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    change(folder, files=None)  # or the checksums would tell
+    describe(folder, files=None)  # or the checksums would tell
     for name in ("shared_vocabulary.json", "syncattn.json"):
         (folder / name).write_bytes(content)
         if (name, content) == ("shared_vocabulary.json", b"[]"):
             continue  # a list of words
-        with pytest.raises(DataError, match=f"^{folder / name}: damaged; export"):
+        with pytest.raises(DataError, match=f"^{folder / name}: damaged or missing; export"):
             syncattn_fairseq.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"decoder_start_token": None},  # CTranslate2 would crash
+        {"eos_token": "nothing"},
+        {"unk_token": ["<unk>"]},
+        {"add_source_eos": 1},
+        {"add_source_bos": None},
+        {"multi_query_attention": "x"},
+        {"layer_norm_epsilon": "1e-5"},
+    ],
+)
+def test_settings_that_ctranslate2_would_crash_with_are_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, change: dict[str, Any]
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    describe(folder, files=None)
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
+        syncattn_fairseq.load(folder, device="cpu")
 
 
 def test_another_subword_model_is_not_exported(

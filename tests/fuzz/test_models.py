@@ -100,6 +100,26 @@ def test_any_options_of_a_checkpoint(
     fuzzed(check, 0.1)()
 
 
+def mutate_export(whole: Path, folder: Path, random: Random) -> str:
+    """Make a folder like another one, but for one file; return its name."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(whole, folder)
+    names = sorted(path.name for path in whole.iterdir())
+    texts = [name for name in names if name.endswith((".json", ".txt"))]
+    name = random.choice(random.choice([names, texts]))
+    if random.random() < 0.05:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(mutate((whole / name).read_bytes(), random))
+    if name in texts and name != "syncattn.json" and random.random() < 0.7:
+        # As a stranger would, who can make checksums. The model itself is read by other code.
+        about = json.loads((folder / "syncattn.json").read_text())
+        about["files"] = {path.name: hash_file(path) for path in folder.iterdir()}
+        del about["files"]["syncattn.json"]
+        (folder / "syncattn.json").write_text(json.dumps(about))
+    return name
+
+
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
 def test_any_files_of_an_export(
     small_corpus: Corpus, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
@@ -110,24 +130,9 @@ def test_any_files_of_an_export(
     whole, folder = tmp_path / "whole", tmp_path / "mutated"
     checkpoint = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_dbsa")
     export(checkpoint, small_corpus.data, format, whole, subwords=[small_corpus.subwords])
-    names = sorted(path.name for path in whole.iterdir())
-    texts = [name for name in names if name.endswith((".json", ".txt"))]
 
     def check(seed: int) -> None:
-        random = Random(seed)
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(whole, folder)
-        name = random.choice(random.choice([names, texts]))
-        if random.random() < 0.05:
-            (folder / name).unlink()
-        else:
-            (folder / name).write_bytes(mutate((whole / name).read_bytes(), random))
-        if name in texts and name != "syncattn.json" and random.random() < 0.7:
-            # As a stranger would, who can make checksums. The model itself is read by other code.
-            about = json.loads((folder / "syncattn.json").read_text())
-            about["files"] = {path.name: hash_file(path) for path in folder.iterdir()}
-            del about["files"]["syncattn.json"]
-            (folder / "syncattn.json").write_text(json.dumps(about))
+        mutate_export(whole, folder, Random(seed))
         try_out(folder)
 
     fuzzed(check, 0.1)()
