@@ -13,31 +13,14 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
-from benchmarks.bf16 import systems
 from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
 from tests.criterions.test_criterion import batch, criterion
 from tests.emulated_gpu import NAME, EmulatedGpu, OnGpu, move, register
 from tests.models import build
-from tests.models.test_syntax_rnn import SIZES
+from tests.systems import NO_DROPOUT, SYSTEMS, WEIGHTS
 
 register()
 
-SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (arch, SIZES if "rnn" in arch else o) for name, (arch, o) in systems().items()},
-    **{
-        f"{arch}, {', '.join(options)}": (f"transformer_{arch}_tiny", options)
-        for arch, options in (
-            ("syncattn", {"sync_backward": "softmax", "dependency_key_bias": True}),
-            ("dbsa", {"dependency_heads": 2, "tgt_dependency_rows": "input"}),
-            ("lpsi", {"distance_sync_layers": "1,2"}),
-            ("lpsi", {"gate_temperature": 2.0}),
-            ("pascal", {"parent_ignoring": 0.5}),
-        )
-    },
-}  # fmt: skip
-WEIGHTS = dict.fromkeys(("src_dep_weight", "tgt_dep_weight", "sync_weight"), 0.5)
-WEIGHTS |= dict.fromkeys(("sync_mse_weight", "sync_rank_weight"), 0.1)
-NO_DROPOUT = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
 #: Where fairseq itself asks whether a batch has padding, and one of our lines that knowingly waits.
 KNOWN = ("/fairseq/models/transformer/", "/syncattn_fairseq/models/rnn_encoder.py:")
 
@@ -66,6 +49,7 @@ def test_a_system_trains_validates_decodes_and_prints(name: str, dtype: torch.dt
     model, sample, words = make(name), batch(), build.dictionary()
     expected = train(model, sample)
     gradients = [p.grad for p in model.parameters()]
+    nothing = 1e-5 * max(g.norm() for g in gradients if g is not None)
     model.zero_grad()
     names = [n for n, _ in model.named_parameters()]
 
@@ -86,7 +70,7 @@ def test_a_system_trains_validates_decodes_and_prints(name: str, dtype: torch.dt
                 continue
             found = numbers(p.grad).double().flatten()
             assert found.isfinite().all(), key
-            if exact.norm() > 1e-7:
+            if exact.norm() > nothing:  # that of a key's bias is 0 but for rounding
                 cosine = torch.cosine_similarity(found, exact.double().flatten(), dim=0)
                 assert cosine >= 0.999, f"{key}: {cosine}"
 
