@@ -38,7 +38,7 @@ from syncattn_fairseq.models import rnn_decoder  # noqa: E402
 META = torch.device("meta")
 #: They allocate or rename memory, and launch nothing.
 FREE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
-FREE |= {"_unsafe_view", "squeeze_"}
+FREE |= {"_unsafe_view"}
 
 
 @dataclass(frozen=True)

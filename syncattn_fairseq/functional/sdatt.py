@@ -53,7 +53,7 @@ class _AdditiveScores(torch.autograd.Function):
         of_query, of_key = ctx.types
         of_tangents = gradient.unsqueeze(-1) * widen(weight)
         of_sums = torch.ops.aten.tanh_backward(of_tangents, widen(tangents))
-        of_weight = multiply(gradient.flatten(), widen(tangents).flatten(0, -2))
+        of_weight = multiply(widen(tangents).flatten(0, -2).transpose(0, 1), gradient.flatten())
         return (
             of_sums.sum(-2).to(of_query),
             _sum_over(of_sums, -3).to(of_key),
