@@ -29,6 +29,8 @@ def unparsed() -> dict[str, Any]:
         net_input[name].fill_(float("nan"))
     for name in ("src_tree_distances", "src_depths"):
         net_input[name].zero_()
+    labels = net_input["src_labels"]
+    labels.masked_fill_(labels > build.EOS, build.dictionary().unk())
     return sample
 
 
