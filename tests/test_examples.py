@@ -118,11 +118,3 @@ def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp: Module
                 wanted += (share - float(target[sentence, row, column])) ** 2
     loss = sharp.SharpSyncTerm.compare(target, projected, padding)
     assert float(loss) == pytest.approx(wanted, rel=1e-5)
-
-
-def test_the_page_shows_the_example_as_it_is() -> None:
-    page = (EXAMPLES.parent / "docs" / "extending.md").read_text("utf-8")
-    [shown] = [part for part in page.split("```python\n")[1:] if part.startswith("@dataclass")]
-    code = shown.split("```")[0]
-    assert code.rstrip() in (EXAMPLES / "user_dir" / "__init__.py").read_text("utf-8")
-    assert "class OutwardHeads(Heads):" in code and "def bias(" in code
