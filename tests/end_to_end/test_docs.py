@@ -70,7 +70,7 @@ NOT_RUN = {
     "python benchmarks/parser_noise.py": "takes minutes",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
-PARTS = {'@register_part("outward")': "examples/user_dir/__init__.py"}
+PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
 
 #: What a page takes for granted before the command that begins so.
 BEFORE = {

@@ -87,7 +87,7 @@ def test_gates_are_lpsis_of_the_shuffled_distances(causal: bool) -> None:
                 found = gates[b, h, t, : len(order)].tolist()
                 assert found == pytest.approx(expected, abs=1e-6)
             if causal:
-                assert gates[b, h].triu(1).lt(1e-37).all()
+                assert gates[b, h].triu(1).max() < 1e-30
 
 
 def test_steps_of_decoding_are_the_rows() -> None:
