@@ -16,6 +16,7 @@ from .score import add_arguments, measures, quieten, read_input
 
 if TYPE_CHECKING:
     from ..inference.model import Model
+    from ..report.training_log import Point
 
 
 @command
@@ -32,11 +33,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     quieten()
     outputs, gold = read_input(args)
-    logs = {}
+    logs: dict[str, list[list[Point]]] = {}
     for name, path in args.log:
-        if name not in outputs or name in logs:
-            raise DataError(f"--log {name}: give at most one log for each --system, by its name")
-        logs[name] = read_training_log(path)
+        if name not in outputs:
+            raise DataError(f"--log {name}: no --system has that name")
+        logs.setdefault(name, []).append(read_training_log(path))
     models = _models(args, list(outputs))
     asked = measures(args)
     if asked["baseline"] is None:
@@ -104,7 +105,8 @@ def _parser() -> Parser:
         nargs=2,
         default=[],
         metavar=("NAME", "FILE"),
-        help="what fairseq-train printed for this system, to draw curves of its losses",
+        help="what fairseq-train printed for this system, to draw curves of its losses; once for "
+        "each seed",
     )
     parser.add_argument(
         "--attention",

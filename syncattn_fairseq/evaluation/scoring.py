@@ -19,8 +19,8 @@ from .bracketing import BracketingScore, score_trees
 from .breakdown import attachment_by_distance, attachment_by_label
 from .fairseq_output import DecodedSentence
 from .induction import induce_tree
-from .length import BucketScore, count_source_words, score_by_length
-from .significance import Significance, compare_with_baseline
+from .length import BucketScore, count_source_words, intervals_by_length, score_by_length
+from .significance import Significance, compare_with_baseline, count_ngrams
 from .translation import (
     BleuScore,
     TranslationScore,
@@ -205,6 +205,15 @@ def score_systems(
         compared = compare_with_baseline(texts, baseline, gold.references, tokenize)
         for name, significance in compared.items():
             scores[name] = replace(scores[name], significance=significance)
+        if lengths is not None:
+            counts = {n: count_ngrams(text, gold.references, tokenize) for n, text in texts.items()}
+            for name in counts.keys() - {baseline}:
+                intervals = intervals_by_length(counts[name], counts[baseline], lengths)
+                compared_buckets = {
+                    words: replace(bucket, interval=intervals.get(words))
+                    for words, bucket in (scores[name].bleu_by_length or {}).items()
+                }
+                scores[name] = replace(scores[name], bleu_by_length=compared_buckets)
     return scores
 
 

@@ -141,7 +141,9 @@ def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> 
         *("baseline", "difference", "confidence", "p", "signature")
     }
     assert systems["Plain"]["significance"]["p"] is None
-    assert systems["Plain"]["bleu_by_length"] == {"1-10": {"sentences": 2, "bleu": 0}}
+    assert systems["Plain"]["bleu_by_length"] == {
+        "1-10": {"sentences": 2, "bleu": 0, "interval": None}
+    }
 
     assert main([*SYSTEMS, "--by-length", "--source", "source", "--json", "-"]) == 0
     systems = json.loads(capsys.readouterr().out)["systems"]
