@@ -291,7 +291,7 @@ def _parser() -> Parser:
         "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
         "job)",
     )
-    parser.name_files(files=["results"])
+    parser.name_files(files=["results"], outputs=["figure"])
     return parser
 
 
