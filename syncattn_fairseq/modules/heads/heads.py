@@ -198,7 +198,7 @@ class Heads(Part, nn.Module):
     def rewrite_query(self, query: Tensor) -> Tensor:
         """Return the queries that they want in place of the projected ones, ``(B, h, rows, d)``.
 
-        This must be affine in each query, `q ↦ q U + c`: it is also folded into the projection.
+        This must be affine in each query, `q U + c`: it is also folded into the projection.
         """
         return query
 
