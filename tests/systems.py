@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.bf16 import systems
+from benchmarks.half import systems
 from tests.models.test_syntax_rnn import SIZES
 
 #: Architecture and options of each.
