@@ -26,6 +26,7 @@ FAMILIES = {
         "transformer_dbsa",
         "transformer_syncattn",
         "transformer_lpsi",
+        "transformer_local_attn",
         "transformer_pascal",
         "transformer_lisa",
         "transformer_sh",

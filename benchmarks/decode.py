@@ -87,6 +87,7 @@ def make_exports(
         labels=None,
         alignment_layer=1,
         subwords=None,
+        cutters=None,
         history=[],
     )
     decoders = {"fairseq, as trained": make_decoder(arch, {}, args, task)}

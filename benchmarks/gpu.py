@@ -1,7 +1,7 @@
 """Check all that needs a GPU in one run: speed, memory, half precision, parsing, exported models.
 
-``bash benchmarks/gpu.sh`` installs and runs it, in under ten minutes, and writes one Markdown
-table; ``--cpu`` makes a smaller run on a CPU. The table also names the checks that could not run.
+``bash benchmarks/gpu.sh`` installs and runs it, in nine minutes, and writes one Markdown table row
+by row; ``--cpu`` makes a smaller run on a CPU. The table also names the checks that could not run.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,62 +29,110 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import common, decode, train_step  # noqa: E402
+from benchmarks import common, decode, half, train_step  # noqa: E402
 
-#: Architectures to train for some updates, with options so that all kinds of heads are used.
-TRAININGS = {
-    "syntax_transformer": [],
-    "transformer_dbsa": [],
-    "transformer_syncattn": [],
-    "transformer_syncattn, softmax": ["--sync-backward=softmax"],
-    "transformer_pascal": ["--parent-ignoring=0.3"],
-    "transformer_lisa": ["--src-dep-weight=1"],
-    "transformer_lpsi, MSE": ["--sync-mse-weight=0.01"],
-    "transformer_lpsi, rank": ["--sync-rank-weight=0.01"],
-    "transformer_local_attn": [],
-    "transformer_sh": [],
-    "syntax_transformer, tree window": ["--cross-attention-tree-window=4"],
-    "syntax_transformer, supervised gate": ["--supervised-gate-layers=1,2"],
-    "syntax_transformer, relative depth": ["--relative-depth-layers=1,2"],
-    "rnn_global": [],
-    "rnn_local": [],
-    "rnn_flexible": [],
-    "rnn_syntax_directed": [],
-    "rnn_syntax_directed_double": [],
-}
+#: Real trainings from the command line, besides those in this process, of each kind of model.
+TRAININGS = ["transformer_syncattn", "transformer_lpsi", "rnn_syntax_directed"]
 SMALL = ["--encoder-layers=2", "--decoder-layers=2", "--encoder-embed-dim=128"]
 SMALL += ["--encoder-ffn-embed-dim=256", "--encoder-attention-heads=4"]
 SMALL += ["--decoder-attention-heads=4"]
 SMALL_RNN = ["--encoder-embed-dim=128", "--encoder-hidden-size=128"]
 SMALL_RNN += ["--decoder-embed-dim=128", "--decoder-hidden-size=128"]
+#: The most seconds that everything may take on a GPU; the table names what does not fit.
+SECONDS = 540
+#: Kernels of attention, by a part of their names.
+KERNELS = {"flash": "flash", "fmha": "memory-efficient", "cudnn": "cuDNN", "softmax": "plain"}
 
 #: The largest share of heads that may differ between two devices.
 MOST_DIFFERENT = 0.001
 
 Row = tuple[str, ...]
 
+STARTED = time.monotonic()
 
-def measure_updates(args: argparse.Namespace) -> Iterator[Row]:
-    """Measure time and memory of an update of every architecture and size against fairseq's."""
-    sizes = ["_tiny"] if args.cpu else ["_iwslt_de_en", ""]
-    precisions = ["fp32"] if args.cpu else list(common.PRECISIONS)
-    for family in common.FAMILIES:
-        for size in sizes if family == "transformer" else sizes[:1]:
-            for precision in precisions if family == "transformer" else precisions[:1]:
-                options = _options(args, family=family, size=size, precision=precision)
-                task, device = common.make_task(options.vocabulary), torch.device(options.device)
-                tokens = 256 if args.cpu else 4096
-                batches = [common.make_batch(task, tokens, device, seed=s) for s in range(4)]
-                updates = {
-                    name: train_step.make_update(arch, chosen, options, task, batches)
-                    for name, (arch, chosen) in _systems(options).items()
-                }
-                memory = common.measure_memory(updates, device)
-                seconds = common.interleaved(updates, options.rounds, device)
-                yield from _ratio_rows("update", options, seconds, memory)
-                del updates
-                if device.type == "cuda":
-                    torch.cuda.empty_cache()
+
+class Limit:
+    """The time that is left; there is no limit until it begins."""
+
+    end: float | None = None
+
+    def begin(self) -> None:
+        """Begin to count."""
+        self.end = time.monotonic() + SECONDS
+
+    def left(self) -> float | None:
+        """Return the seconds that are left, None for any number."""
+        return None if self.end is None else max(1.0, self.end - time.monotonic())
+
+    def is_over(self) -> bool:
+        """Tell whether nothing more may begin."""
+        return self.end is not None and time.monotonic() > self.end
+
+
+LIMIT = Limit()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A size of models and batches to measure."""
+
+    family: str
+    size: str
+    precision: str
+    length: int = 26
+
+    def __str__(self) -> str:
+        size = {"": "base", "_iwslt_de_en": "512/1024", "_tiny": "tiny"}[self.size]
+        size = size if self.family == "transformer" else "620/1000"
+        return f"{size}, {self.precision}" + (f", length {self.length}" if self.length > 26 else "")
+
+
+SETTINGS = [
+    Setting("transformer", "", "fp16"),
+    Setting("transformer", "", "fp32"),
+    Setting("transformer", "", "bf16"),
+    Setting("transformer", "", "fp16", length=98),
+    Setting("transformer", "_iwslt_de_en", "fp16"),
+    Setting("rnn", "_iwslt_de_en", "fp32"),
+    Setting("rnn", "_iwslt_de_en", "fp16"),
+]
+SMALL_SETTINGS = [Setting("transformer", "_tiny", "fp32"), Setting("rnn", "_tiny", "fp16")]
+
+
+def measure_updates(args: argparse.Namespace, setting: Setting) -> Iterator[Row]:
+    """Measure an update of every system: time against fairseq's model, memory and kernels.
+
+    Memory is all that a system takes: parameters and their copies, gradients and activations.
+    """
+    options = _options(args, family=setting.family, size=setting.size, precision=setting.precision)
+    task, device = common.make_task(options.vocabulary), torch.device(options.device)
+    tokens = 256 if args.cpu else 4096
+    batches = [common.make_batch(task, tokens, device, setting.length, seed=s) for s in range(4)]
+    updates: dict[str, Callable[[], Any]] = {}
+    memory, kernels = {}, {}
+    for name, (arch, chosen) in _systems(options).items():
+        before = torch.cuda.memory_allocated() if device.type == "cuda" else 0
+        updates[name] = train_step.make_update(arch, chosen, options, task, batches)
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
+            for _ in range(2):
+                updates[name]()
+            memory[name] = (torch.cuda.max_memory_allocated(device) - before) / 2**20
+            kernels[name] = describe_kernels(updates[name])
+    seconds = common.interleaved(updates, options.rounds, device)
+    for row in _ratio_rows(f"update, {setting}", seconds, memory, invert=False):
+        yield (*row, kernels.get(row[1], "-"))
+
+
+def describe_kernels(update: Callable[[], Any]) -> str:
+    """Count the kernels that an update launches, and name those that attend."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        update()
+        torch.cuda.synchronize()
+    names = [e.name for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    names = [name for name in names if not name.startswith(("Memcpy", "Memset"))]
+    used = [said for part, said in KERNELS.items() if any(part in name.lower() for name in names)]
+    return f"{len(names)} kernels, attention {', '.join(used) or '-'}"
 
 
 def measure_decoding(args: argparse.Namespace) -> Iterator[Row]:
@@ -97,7 +146,8 @@ def measure_decoding(args: argparse.Namespace) -> Iterator[Row]:
         for name, (arch, chosen) in _systems(options).items()
     }
     seconds = common.interleaved(decoders, options.rounds, device, warmup=1)
-    yield from _ratio_rows("sentences per second", options, seconds, {}, invert=True)
+    what = f"sentences per second, {Setting('transformer', options.size, 'fp32')}"
+    yield from _ratio_rows(what, seconds, {}, invert=True)
 
 
 def _options(args: argparse.Namespace, **chosen: Any) -> argparse.Namespace:
@@ -117,64 +167,60 @@ def _systems(options: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]
 
 
 def _ratio_rows(
-    what: str,
-    options: argparse.Namespace,
-    seconds: dict[str, list[float]],
-    memory: dict[str, float],
-    invert: bool = False,
+    what: str, seconds: dict[str, list[float]], memory: dict[str, float], invert: bool
 ) -> Iterator[Row]:
-    size = {"": "base", "_iwslt_de_en": "512/1024", "_tiny": "tiny"}[options.size]
-    size = size if options.family == "transformer" else "620/1000"
     for name, (median, (low, middle, high)) in common.compare(seconds, invert).items():
         mib = f"{memory[name]:.0f}" if name in memory else "-"
         ratio = f"{middle:.3f} ({low:.3f} - {high:.3f})"
-        yield (f"{what}, {size}, {options.precision}", name, f"{median:.1f}", ratio, mib)
+        yield (what, name, f"{median:.1f}", ratio, mib)
 
 
-def train_all(args: argparse.Namespace, work: Path) -> Iterator[Row]:
-    """Train every architecture for some updates in half precision; losses must stay finite."""
-    updates = 5 if args.cpu else 200
-    precisions = ["fp32"] if args.cpu else ["fp16", "bf16"]
-    chosen = list(TRAININGS)[:: 4 if args.cpu else 1]
+def train_in_half(args: argparse.Namespace) -> Iterator[Row]:
+    """Train a small model of every system in half precision and in float32, side by side."""
+    updates = 20 if args.cpu else 500
+    chosen = list(half.systems())[:: 9 if args.cpu else 1]
+    precisions = ["fp16"] if args.cpu else ["fp16", "bf16"]
     cells = [(name, precision) for precision in precisions for name in chosen]
 
     def train(cell: tuple[str, str]) -> Row:
         name, precision = cell
-        log = work / f"{name}-{precision}.log"
-        options = ["--no-save", "--cpu" if args.cpu else f"--{precision}"]
-        started = time.monotonic()
-        with log.open("w") as file:
-            status = subprocess.run(
-                _training(work, name, updates, *options),
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            ).returncode
-        lines = (line.split(" | train_inner | ") for line in log.read_text().splitlines())
-        steps = [json.loads(parts[1]) for parts in lines if len(parts) == 2]
-        losses = [float(step["total_loss"]) for step in steps]
-        skipped = updates - len(losses)
-        if status or not losses:
-            said = f"FAILED: {log.read_text().splitlines()[-1][:120]}"
-        elif not all(map(math.isfinite, losses)):
-            said = f"NOT FINITE after {[math.isfinite(x) for x in losses].index(False)} updates"
-        else:
-            said = f"finite, {losses[0]:.2f} to {losses[-1]:.2f}"
-            said += f", {skipped} not logged" if skipped else ""
-        return (
-            f"{updates} updates, {precision}",
-            name,
-            f"{time.monotonic() - started:.0f} s",
-            said,
-        )
+        what, started = f"{updates} updates, {precision} and fp32", time.monotonic()
+        command = [sys.executable, ROOT / "benchmarks" / "half.py", "--systems", name]
+        command += ["--precision", precision, "--updates", updates]
+        command += ["--device", "cpu" if args.cpu else "cuda"]
+        try:
+            done = _call([*map(str, command)])
+        except subprocess.TimeoutExpired:
+            return (what, name, "-", "not run: out of time")
+        said = (done.stdout or done.stderr).strip().splitlines()[-1].split(" | ")[-1]
+        said = said if done.stdout else f"FAILED: {said[:120]}"
+        return (what, name, f"{time.monotonic() - started:.0f} s", said)
 
     with ThreadPoolExecutor(1 if args.cpu else args.jobs) as pool:
         yield from pool.map(train, cells)
 
 
-def _training(work: Path, name: str, updates: int, *options: Any) -> list[str]:
-    """Return the command that trains a small model of ``TRAININGS``."""
-    arch = name.split(",")[0]
+def train_from_command_line(args: argparse.Namespace, work: Path) -> Iterator[Row]:
+    """Run fairseq's own commands: fairseq-train --fp16, and fairseq-hydra-train for bfloat16."""
+    updates = 5 if args.cpu else 100
+    for arch in TRAININGS[: 1 if args.cpu else None]:
+        started = time.monotonic()
+        options = ["--no-save", "--cpu" if args.cpu else "--fp16"]
+        done = _call(_training(work, arch, updates, *options))
+        steps = [
+            line.split(" | ")[-1] for line in done.stdout.splitlines() if "train_inner" in line
+        ]
+        losses = [float(json.loads(step)["total_loss"]) for step in steps]
+        if done.returncode or not losses or not all(map(math.isfinite, losses)):
+            said = f"FAILED: {(done.stdout + done.stderr).strip().splitlines()[-1][:120]}"
+        else:
+            said = f"finite, {losses[0]:.2f} to {losses[-1]:.2f}"
+        what = f"fairseq-train {options[-1]}, {updates} updates"
+        yield (what, arch, f"{time.monotonic() - started:.0f} s", said)
+
+
+def _training(work: Path, arch: str, updates: int, *options: Any) -> list[str]:
+    """Return the command that trains a small model."""
     return _command(
         "fairseq_cli.train:cli_main", work / "bin", "--user-dir", ROOT / "syncattn_fairseq",
         "--task", "translation_with_syntax", "--arch", arch,
@@ -183,11 +229,11 @@ def _training(work: Path, name: str, updates: int, *options: Any) -> list[str]:
         "--lr-scheduler", "inverse_sqrt", "--warmup-updates", 100, "--clip-norm", 1,
         "--max-tokens", 1024, "--share-all-embeddings", "--seed", 1, "--max-update", updates,
         "--log-format", "json", "--log-interval", 1,
-        *(SMALL_RNN if arch.startswith("rnn") else SMALL), *TRAININGS[name], *options,
+        *(SMALL_RNN if arch.startswith("rnn") else SMALL), *options,
     )  # fmt: skip
 
 
-def prepare_corpus(work: Path) -> None:
+def prepare_corpus(work: Path) -> Iterator[Row]:
     """Generate and binarise a small corpus from the built-in grammar, with heads and labels."""
     words, pieces, data = work / "words", work / "pieces", work / "bin"
     splits = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
@@ -210,6 +256,7 @@ def prepare_corpus(work: Path) -> None:
         "syncattn_fairseq.cli.preprocess:main", "-s", "en", "-t", "de", "--joined-dictionary",
         "--destdir", data, *options,
     )  # fmt: skip
+    yield from ()
 
 
 def _command(entry: str, *arguments: Any) -> list[str]:
@@ -219,8 +266,21 @@ def _command(entry: str, *arguments: Any) -> list[str]:
     return [sys.executable, "-c", name, *map(str, arguments)]
 
 
+def _call(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, from whatever folder, until it ends or the time is up."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, **environment}
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=LIMIT.left(),
+    )
+
+
 def _run(entry: str, *arguments: Any) -> None:
-    _check(subprocess.run(_command(entry, *arguments), capture_output=True, text=True))
+    _check(_call(_command(entry, *arguments)))
 
 
 def _check(done: subprocess.CompletedProcess[str]) -> None:
@@ -247,15 +307,11 @@ def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
         outputs[device] = work / f"parsed-{device}"
         started = time.monotonic()
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
-        done = subprocess.run(
-            _command(
-                "syncattn_fairseq.cli.parse:main", "--lang", "en", "--stanza-dir", models,
-                "--input", text, "--output", outputs[device],
-            ),
-            capture_output=True,
-            text=True,
-            env={**os.environ, **hidden},
+        command = _command(
+            "syncattn_fairseq.cli.parse:main", "--lang", "en", "--stanza-dir", models,
+            "--input", text, "--output", outputs[device],
         )  # fmt: skip
+        done = _call(command, **hidden)
         seconds = time.monotonic() - started
         said = "done" if not done.returncode else f"FAILED: {done.stderr.strip()[-120:]}"
         if device == "cpu" and len(outputs) == 2 and not done.returncode:
@@ -286,7 +342,7 @@ def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
     saving = ["--save-dir", work / "saved", "--no-epoch-checkpoints", *["--cpu"] * args.cpu]
     updates = 5 if args.cpu else 200
     training = _training(work, "transformer_syncattn", updates, *saving)
-    _check(subprocess.run(training, capture_output=True, text=True))
+    _check(_call(training))
     _run(
         "syncattn_fairseq.cli.export:main", "--path", work / "saved" / "checkpoint_last.pt",
         "--data-bin", work / "bin", "--format", "ctranslate2", "--output", work / "exported",
@@ -311,8 +367,13 @@ def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
 
 def attempt(name: str, section: Iterator[Row]) -> Iterator[Row]:
     """Yield the rows of a section; an error becomes one more row, so that the others still run."""
+    if LIMIT.is_over():
+        yield (name, "-", "-", "not run: out of time")
+        return
     try:
         yield from section
+    except subprocess.TimeoutExpired:
+        yield (name, "-", "-", "not run to the end: out of time")
     except Exception as error:
         traceback.print_exc()
         said = " ".join(f"{type(error).__name__}: {error}".split())
@@ -331,34 +392,41 @@ def main() -> None:
     args = parser.parse_args()
     if not args.cpu and not torch.cuda.is_available():
         parser.error("PyTorch sees no GPU here; --cpu makes a smaller run without one")
-    torch.set_num_threads(2)
-    started = time.monotonic()
+    torch.set_num_threads(1 if args.cpu else 2)
+    if not args.cpu:
+        LIMIT.begin()
     name = "CPU" if args.cpu else torch.cuda.get_device_name()
     title = f"{name}, Python {platform.python_version()}, torch {torch.__version__}"
     print(title, flush=True)
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
+    columns = ("what", "system", "ms or s", "ratio or outcome", "MiB", "kernels of an update")
+    written, failed = 0, 0
+    with tempfile.TemporaryDirectory() as folder, args.output.open("w") as table:
+
+        def write(*cells: str) -> None:
+            row = cells + ("",) * (len(columns) - len(cells))
+            print("| " + " | ".join(row) + " |", file=table, flush=True)
+
+        print(title, file=table, end="\n\n")
+        write(*columns)
+        write(*("---",) * len(columns))
         work = Path(folder)
-        prepare_corpus(work)
+        settings = SMALL_SETTINGS if args.cpu else SETTINGS
         sections: dict[str, Iterator[Row]] = {
-            "updates": measure_updates(args),
+            **{f"update, {setting}": measure_updates(args, setting) for setting in settings},
+            "half precision": train_in_half(args),
             "decoding": measure_decoding(args),
-            "trainings": train_all(args, work),
+            "corpus": prepare_corpus(work),
+            "trainings": train_from_command_line(args, work),
             "parsing": parse_text(args, work),
             "exported model": translate_exported(args, work),
         }
         for name, section in sections.items():
             for row in attempt(name, section):
-                rows.append(row)
+                write(*row)
                 print(" | ".join(row), flush=True)
-    columns = ("what", "system", "ms or s", "ratio or outcome", "MiB")
-    table = [columns, ("---",) * len(columns)]
-    table += [row + ("",) * (len(columns) - len(row)) for row in rows]
-    lines = ["| " + " | ".join(row) + " |" for row in table]
-    args.output.write_text("\n".join([title, "", *lines]) + "\n")
-    failed = [row for row in rows if any("FAILED" in cell or "NOT FINITE" in cell for cell in row)]
-    print(f"{len(rows)} rows in {args.output}, {len(failed)} failed; "
-          f"{time.monotonic() - started:.0f} s")  # fmt: skip
+                written += 1
+                failed += any("FAILED" in cell for cell in row)
+    print(f"{written} rows in {args.output}, {failed} failed; {time.monotonic() - STARTED:.0f} s")
     sys.exit(bool(failed))
 
 

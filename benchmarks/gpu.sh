@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Check everything that needs a GPU, in under ten minutes, and write one table (see benchmarks/gpu.py).
+# Check everything that needs a GPU, in nine minutes, and write one table (see benchmarks/gpu.py).
 #
 #   bash benchmarks/gpu.sh [--cpu] [--output gpu.md] [--stanza-dir DIR]
 #
 # PYTHON   an interpreter with everything installed and a torch for this GPU (default: that of .venv, made if missing)
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/_common.sh"
 if [ -z "${PYTHON:-}" ]; then
-    use_venv --extras parse,ctranslate2
+    use_venv --extras parse
     PYTHON=python
 fi
 exec "$PYTHON" "$root/benchmarks/gpu.py" "$@"

@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from fairseq import optim
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.optim.adam import FairseqAdamConfig
+from fairseq.optim.fp16_optimizer import FP16Optimizer
+from omegaconf import OmegaConf
+from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -24,38 +30,68 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
 )
 
 
+def make_criterion(model: Any, task: Any, **options: Any) -> Any:
+    """Make the criterion of a model: ours if the model is, or else fairseq's."""
+    if not hasattr(model, "source_fields"):
+        return LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
+    cfg: Any = make_config()()
+    vars(cfg).update(sentence_avg=False, label_smoothing=0.1, **options)
+    return LabelSmoothedCrossEntropyWithSyntax.build_criterion(cfg, task)
+
+
+def make_optimizer(model: Any, precision: str) -> Any:
+    """Make fairseq's Adam; in half precision, the one with float32 copies of the parameters."""
+    options = {
+        "fp16": precision == "fp16",
+        "bf16": precision == "bf16",
+        "fp16_scale_window": 128,
+        "fp16_no_flatten_grads": not torch.cuda.is_available(),  # fairseq flattens on GPUs only
+    }
+    cfg = OmegaConf.merge(OmegaConf.structured(FairseqConfig), {"common": options})
+    OmegaConf.set_struct(cfg, False)
+    cfg.optimizer = OmegaConf.structured(FairseqAdamConfig(adam_betas="(0.9, 0.98)"))
+    cfg.optimizer._name, cfg.optimizer.lr = "adam", [1e-3]
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    if precision == "fp32":
+        return optim.build_optimizer(cfg.optimizer, parameters)
+    return FP16Optimizer.build_optimizer(cfg, parameters)
+
+
 def make_update(
     arch: str,
     options: dict[str, Any],
     args: argparse.Namespace,
     task: Any,
     batches: list[dict[str, Any]],
-) -> Callable[[], None]:
-    """Return a function that makes one update on the next batch."""
+) -> Callable[[], Tensor | None]:
+    """Return a function that makes one update on the next batch, and returns the loss per token.
+
+    It returns None, and changes nothing, if half precision overflows.
+    """
     device = torch.device(args.device)
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
+    options = {**dropout, **options}
     dtype = common.PRECISIONS[args.precision]
-    model = common.make_model(arch, task, device, **dropout, **options).to(dtype).train()
-    criterion: Any
-    if hasattr(model, "source_fields"):
-        cfg: Any = make_config()()
-        cfg.sentence_avg, cfg.label_smoothing = False, 0.1
-        cfg.sync_mse_weight = cfg.sync_rank_weight = 0.01
-        criterion = LabelSmoothedCrossEntropyWithSyntax.build_criterion(cfg, task)
-    else:
-        criterion = LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), foreach=True)
+    model = common.make_model(arch, task, device, **options).to(dtype).train()
+    criterion = make_criterion(model, task, sync_mse_weight=0.01, sync_rank_weight=0.01)
+    optimizer = make_optimizer(model, args.precision)
     state = {"n": 0}
 
-    def update() -> None:
+    def update() -> Tensor | None:
         batch = dict(batches[state["n"] % len(batches)])
         batch["net_input"] = common.net_input(model, batch)
         state["n"] += 1
         loss, sample_size, _ = criterion(model, batch)
-        (loss / sample_size).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.backward(loss)
+        optimizer.multiply_grads(1 / sample_size)
+        try:
+            optimizer.clip_grad_norm(1.0)
+        except OverflowError:  # of the scaled loss; the scale is lower from now on
+            optimizer.zero_grad()
+            return None
         optimizer.step()
         optimizer.zero_grad()
+        return loss.detach() / sample_size
 
     return update
 

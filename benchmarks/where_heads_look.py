@@ -30,16 +30,16 @@ from tqdm import tqdm
 import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.data.fields import SourceFields, ask_for_parents
 from syncattn_fairseq.evaluation.table import format_table
-from syncattn_fairseq.modules import SyntaxAttention
 from syncattn_fairseq.modules.heads import Heads
 from syncattn_fairseq.modules.heads.heads import Scope, split_heads
+from syncattn_fairseq.modules.syntax_attention import HeadGroups
 
 COLUMNS = ("flat", "itself", "next to it", "parent", "mirror", "best head's parent", "its mirror")
 
 
 def list_groups(attention: Any, view: Any) -> list[tuple[str, Any, slice]]:
     """List the kinds of heads of a layer: name, module and the heads' numbers."""
-    if isinstance(attention, SyntaxAttention):
+    if isinstance(attention, HeadGroups):
         names = list(attention.heads)
         return [(n, *found) for n, found in zip(names, attention.groups, strict=True)]
     heads = Heads(attention.num_heads, attention.head_dim, view)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import re
 from argparse import Namespace
@@ -10,14 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import torch
-from torch.overrides import TorchFunctionMode
-
-from .base.errors import DataError
+from .base.errors import DataError, shorten
 from .checkpoint_options import require_architecture
-
-#: The largest number of positions that a model may have.
-_POSITIONS = 1_000_000
 
 _MISMATCH = re.compile(
     r"size mismatch for (\S+): copying a param with shape torch\.Size\(\[([\d, ]*)\]\) from "
@@ -28,8 +21,6 @@ _MISMATCH = re.compile(
 def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
     """Build the model that a checkpoint's options describe, and give it the weights.
 
-    First, only a sketch is built, which takes no memory: the options may ask for any size.
-
     Args:
         task: fairseq's, with the dictionaries.
         options: a checkpoint's; they may change.
@@ -39,41 +30,13 @@ def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
         DataError: options and weights do not go together.
         Exception: anything, if the options make no sense; use it within `naming_checkpoint`.
     """
-    for name, value in vars(options).items():
-        if not isinstance(value, int):
-            continue
-        if name.endswith("layers") and value > len(weights):
-            raise DataError(f"its option {name} is {value}, but it has {len(weights)} tensors")
-        if name.endswith("positions") and value > _POSITIONS:
-            raise DataError(f"its option {name} is {value}, more than {_POSITIONS}")
-    for name, shape in _sketch(task, options).items():
-        if name in weights and weights[name].shape != shape:
-            where = f"in {task.cfg.data}"
-            raise DataError(_describe(name, [*weights[name].shape], [*shape], where))
     model = task.build_model(options)
+    for name, tensor in model.state_dict().items():
+        if name in weights and weights[name].shape != tensor.shape:
+            where = f"in {task.cfg.data}"
+            raise DataError(_describe(name, [*weights[name].shape], [*tensor.shape], where))
     model.load_state_dict(dict(weights), strict=True, model_cfg=options)
     return model
-
-
-def _sketch(task: Any, options: Namespace) -> dict[str, torch.Size]:
-    """Return the shapes of a model's weights; none if a plugin's part cannot be sketched."""
-    try:
-        with torch.device("meta"), _Sketching():
-            sketch = task.build_model(copy.deepcopy(options))
-    except (NotImplementedError, RuntimeError) as error:
-        if "meta" not in str(error):
-            raise
-        return {}
-    return {name: tensor.shape for name, tensor in sketch.state_dict().items()}
-
-
-class _Sketching(TorchFunctionMode):
-    """Leaves out random initialisation, for which PyTorch would import its compiler."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.Tensor.normal_:
-            return args[0]
-        return func(*args, **(kwargs or {}))
 
 
 @contextmanager
@@ -91,7 +54,7 @@ def naming_checkpoint(*paths: object) -> Iterator[None]:
         yield
     except (DataError, OSError) as error:
         named = any(str(error).startswith(f"{path}: ") for path in paths)
-        raise DataError(str(error) if named else f"{where}: {error}") from None
+        raise DataError(shorten(error) if named else f"{where}: {shorten(error)}") from None
     except Exception as error:  # impossible options can raise anything
         raise DataError(f"{where}: {explain(error)}") from error
 
@@ -102,7 +65,7 @@ def explain(error: BaseException) -> str:
         name, stored, here = found.groups()
         return _describe(name, _numbers(stored), _numbers(here))
     lines = str(error).strip().splitlines()
-    reason = f": {lines[-1].strip()[:200]}" if lines else ""
+    reason = f": {shorten(lines[-1].strip(), 200)}" if lines else ""
     return (
         f"its options and weights do not go together here ({type(error).__name__}{reason}); it is "
         "damaged, or from another version"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from omegaconf import OmegaConf
+from torch import Tensor
 
 from .base.errors import DataError
 from .base.literals import evaluate
@@ -57,7 +58,7 @@ def check_options(state: Mapping[str, Any]) -> None:
     if state.get("cfg"):
         model = list_options(state["cfg"]).get("model")
         if model is not None:
-            _check_types(list_options(model))
+            _check_types(list_options(model), state.get("model"))
 
 
 def require_architecture(options: Any) -> None:
@@ -99,18 +100,35 @@ def _check_literal(option: str, value: str) -> None:
         raise DataError(f"its option {option}: {error}; do not use this file") from None
 
 
-def _check_types(options: dict[str, Any]) -> None:
+def _check_types(options: dict[str, Any], weights: Mapping[str, Tensor] | None) -> None:
     """Check the options that a model declares; others may be there, too."""
-    from fairseq.models import ARCH_MODEL_REGISTRY
+    from fairseq.models import ARCH_MODEL_REGISTRY, FairseqEncoderDecoderModel
 
     name = options.get("_name") or options.get("arch")
     if not _is_known(name):
         return
+    model = ARCH_MODEL_REGISTRY[name]
     parser = ArgumentParser(add_help=False, conflict_handler="resolve")
-    ARCH_MODEL_REGISTRY[name].add_args(parser)
+    model.add_args(parser)
     for action in parser._actions:
         if action.dest in options:
             _check_type(action, options[action.dest])
+    if weights is not None and issubclass(model, FairseqEncoderDecoderModel):
+        _check_sizes({action.dest for action in parser._actions}, options, weights)
+
+
+def _check_sizes(
+    declared: set[str], options: dict[str, Any], weights: Mapping[str, Tensor]
+) -> None:
+    """Check that weights have the sizes of the options, which may ask for all memory there is."""
+    widest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
+    limits = {"_layers": len(weights), "_dim": widest, "_size": widest, "_heads": widest}
+    limits["_positions"] = 1_000_000
+    for option in declared & options.keys():
+        for ending, limit in limits.items():
+            value = options[option]
+            if option.endswith(ending) and isinstance(value, int) and value > limit:
+                raise DataError(f"its option {option} is {value}, but its weights are smaller")
 
 
 def _check_type(action: Action, value: Any) -> None:

@@ -19,6 +19,7 @@ building.build_from_checkpoints_in_one_line()
 safety_saves.save_between_validations()
 finite_losses.stop_at_infinite_losses()
 
-from . import criterions, models, tasks  # noqa: E402  (check first that fairseq works)
+from . import models, tasks  # noqa: E402  (check first that fairseq works)
+from .criterions import label_smoothed_cross_entropy_with_syntax  # noqa: E402
 
-__all__ = ["criterions", "models", "tasks"]
+__all__ = ["label_smoothed_cross_entropy_with_syntax", "models", "tasks"]

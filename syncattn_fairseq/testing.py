@@ -17,6 +17,7 @@ whatever the model reads of the source's parse is made from random trees.
 
 from __future__ import annotations
 
+import copy
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
@@ -85,6 +86,12 @@ def make_batch(model: Any, sentences: list[int], left_pad: bool = True) -> dict[
         sentences: indices in :data:`SOURCE_LENGTHS`.
         left_pad: whether the source is padded on the left, as usual, or on the right.
     """
+    dataset = make_dataset(model, left_pad)
+    return dataset.collater([dataset[index] for index in sentences])
+
+
+def make_dataset(model: Any, left_pad: bool = True) -> SyntaxPairDataset:
+    """Make the sentence pairs of :func:`make_batch`."""
     words = _dictionary(_WORDS)
     generator = np.random.default_rng(1)
     source, target = (
@@ -101,14 +108,13 @@ def make_batch(model: Any, sentences: list[int], left_pad: bool = True) -> dict[
         left_pad_source=left_pad,
         shuffle=False,
     )
-    dataset = SyntaxPairDataset(
+    return SyntaxPairDataset(
         pairs,
         [_draw_marks(length, generator) for length in SOURCE_LENGTHS],
         [_draw_marks(length, generator) for length in TARGET_LENGTHS],
         [4 + torch.from_numpy(generator.integers(_LABELS, size=n)) for n in SOURCE_LENGTHS],
         fields=model.source_fields,
     )
-    return dataset.collater([dataset[index] for index in sentences])
 
 
 @torch.no_grad()
@@ -155,13 +161,11 @@ def check_steps(model: Any) -> None:
 
 @torch.no_grad()
 def check_half_precision(model: Any) -> None:
-    """Check that float16 and bfloat16 give finite scores; the model is in float64 again then."""
-    state = {name: value.clone() for name, value in model.state_dict().items()}
+    """Check that float16 and bfloat16 give finite scores."""
     for dtype in (torch.float16, torch.bfloat16):
-        scores, _ = model.to(dtype)(**make_batch(model, [0, 1, 2])["net_input"])
+        scores, _ = copy.deepcopy(model).to(dtype)(**make_batch(model, [0, 1, 2])["net_input"])
         if not scores.isfinite().all():
             raise AssertionError(f"some scores are not finite in {dtype}")
-    model.double().load_state_dict(state)
 
 
 def check_gradients(model: Any) -> None:

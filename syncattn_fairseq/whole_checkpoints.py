@@ -2,7 +2,8 @@
 
 fairseq itself writes a checkpoint and copies it byte by byte to ``checkpoint_last.pt``: a run that
 is killed meanwhile cannot be resumed. On a full disk it tries to write three times, and never names
-the file. It also does not store how many validations in a row ``--patience`` has counted.
+the file. It also does not store how many validations in a row ``--patience`` has counted, and it
+stores a model's options in a way that PyTorch 2.6 refuses to load.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import shutil
 import sys
 import zipfile
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .base.errors import DataError, naming
+from .base.errors import DataError, naming, shorten
 from .base.files import replacing
 from .building import explain
 from .checkpoint_options import check_options
@@ -67,12 +69,12 @@ def _check(state: Any) -> None:
     """Raise `DataError` if this is no checkpoint, or one that cannot be used."""
     if not _has_history(state):
         raise DataError("holds no model with its history; give a fairseq checkpoint")
-    check_options(state)
     for name, tensor in state["model"].items():
         if not isinstance(tensor, Tensor):
-            raise DataError(f"{name} is {type(tensor).__name__}, not numbers; use another one")
+            raise DataError(f"{shorten(name)} is {type(tensor).__name__}, not numbers")
         if tensor.is_floating_point() and tensor.isnan().any():
-            raise DataError(f"{name} holds numbers that are NaN; use another checkpoint")
+            raise DataError(f"{shorten(name)} holds NaN; use another checkpoint")
+    check_options(state)
 
 
 def _has_history(state: Any) -> bool:
@@ -140,6 +142,7 @@ def keep_checkpoints_whole() -> None:
     @functools.wraps(persist)
     def persist_whole(obj: Any, filename: str, async_write: bool = False) -> Any:
         _store_patience(obj)
+        _store_plainly(obj)
         if async_write or not file_io.PathManager.supports_rename(filename):
             return persist(obj, filename, async_write)
         return save_checkpoint(obj, filename)
@@ -219,6 +222,16 @@ def _store_patience(state: Any) -> None:
     if hasattr(rule, "num_runs") and isinstance(state, dict) and "extra_state" in state:
         counted = {"best": float(rule.best), "num_runs": rule.num_runs}
         state["extra_state"]["patience"] = counted
+
+
+def _store_plainly(state: Any) -> None:
+    """Store a model's options as a table: PyTorch 2.6 loads a namespace only if a plugin allows it.
+
+    So fairseq without this package can load the checkpoint of its own models.
+    """
+    cfg = state.get("cfg") if isinstance(state, dict) else None
+    if isinstance(cfg, dict) and isinstance(cfg.get("model"), Namespace):
+        cfg["model"] = vars(cfg["model"])
 
 
 def _restore_patience(extra_state: Any) -> None:

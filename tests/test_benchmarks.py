@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks import start
+from benchmarks import common, launches, start, train_step
 from benchmarks.gpu import parse_text
 from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
@@ -112,3 +112,42 @@ def test_heads_of_two_devices_are_compared(
 
 def test_the_commands_that_are_timed() -> None:
     assert {name: f"{module}:main" for name, module in start.COMMANDS.items()} == SCRIPTS
+
+
+def test_kernels_are_counted_and_compared_with_the_limit() -> None:
+    with launches.counting() as counted:
+        x = torch.empty(2, 3, device="meta", requires_grad=True)
+        query = x.view(1, 1, 2, 3)
+        attended = torch.nn.functional.scaled_dot_product_attention(query, query, query)
+        torch.nn.functional.dropout(attended.exp(), 0.5).sum().backward()
+        assert bool(x.any())  # what a device would have to answer
+    names = {"_scaled_dot_product_efficient_attention", "exp", "native_dropout", "sum"}
+    assert names < set(counted.operations) and "view" not in counted.operations
+    assert counted.waits == 1
+    few, many = launches.Launches(), launches.Launches()
+    few.operations["mm"], many.operations["mm"] = 100, 121
+    rows, within = launches.compare_transformers(lambda system: few)
+    assert within and rows[1][:3] == ["Transformer", "100", "1.000"]
+    baseline = launches.TRANSFORMERS["Transformer"]
+    rows, within = launches.compare_transformers(lambda s: few if s == baseline else many)
+    assert not within and rows[2][2] == "1.210"
+
+
+def test_a_transformer_with_syntax_launches_little_more_than_fairseqs() -> None:
+    plain, ours = (
+        launches.count_update(launches.System(f"{arch}_tiny", 1), vocabulary=100, tokens=200)
+        for arch in ("transformer", "syntax_transformer")
+    )
+    assert plain.total <= ours.total < 1.05 * plain.total
+    assert ours.waits == plain.waits > 0
+
+
+@pytest.mark.parametrize("precision", common.PRECISIONS)
+def test_an_update_in_half_precision_leaves_the_parameters_finite(precision: str) -> None:
+    """Adam's eps is 0 in float16: the optimizer needs float32 copies."""
+    args = Namespace(device="cpu", precision=precision)
+    task = common.make_task(60)
+    batches = [common.make_batch(task, 60, torch.device("cpu"), 6)]
+    update = train_step.make_update("transformer_dbsa_tiny", {}, args, task, batches)
+    losses = [float(loss) for loss in (update() for _ in range(6)) if loss is not None]
+    assert len(losses) >= 3 and losses[-1] < losses[0], "nan is not less than anything"

@@ -4,6 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 import pytest
+import torch
 from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers the architectures)
@@ -93,6 +94,24 @@ def test_options_are_a_table(model: Any) -> None:
         check_options({"cfg": {"model": model}})
     with pytest.raises(DataError, match="^its options are damaged"):
         list_options(model)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder_layers": 3}, "encoder_layers is 3"),
+        ({"decoder_ffn_embed_dim": 17}, "decoder_ffn_embed_dim is 17"),
+        ({"encoder_attention_heads": 10**9}, "encoder_attention_heads is 1000000000"),
+        ({"max_source_positions": 10**7}, "max_source_positions is 10000000"),
+    ],
+)
+def test_options_ask_for_no_more_than_the_weights(options: dict[str, Any], message: str) -> None:
+    weights = {"a": torch.zeros(16, 2), "b": torch.zeros(()), "c": torch.zeros(3)}
+    of_command = {"batch_size": 99, "max_target_positions": 10**6}
+    check_options({**state(**of_command), "model": weights})
+    del weights["c"]
+    with pytest.raises(DataError, match=f"its option {message}, but its weights are smaller"):
+        check_options({**state(decoder_layers=2, **options), "model": weights})
 
 
 def test_unknown_architectures_are_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,3 +120,23 @@ def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp: Module
                 wanted += (share - float(target[sentence, row, column])) ** 2
     loss = sharp.SharpSyncTerm.compare(target, projected, padding)
     assert float(loss) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_transformer_of_ones_own_learns_without_fairseq() -> None:
+    program = """
+import sys
+
+class Refused:
+    def find_spec(self, name, *rest):
+        assert name.partition(".")[0] not in {"fairseq", "hydra", "omegaconf"}, name
+
+sys.meta_path.insert(0, Refused())
+import runpy
+
+train = runpy.run_path(sys.argv[1])["train"]
+(first, _), *_, (last, found) = train(40)
+assert last < 0.8 * first, (first, last)
+assert found > 0.2, found
+"""
+    path = EXAMPLES / "any_transformer.py"
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True, cwd=EXAMPLES.parent)

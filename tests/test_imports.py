@@ -30,7 +30,8 @@ WITHOUT_FAIRSEQ = """
 import pkgutil, sys
 from importlib import import_module
 sys.modules["fairseq"] = None
-for room in ("base", "trees", "synthetic", "parsing", "evaluation", "functional"):
+ROOMS = ("base", "trees", "synthetic", "parsing", "evaluation", "functional", "modules")
+for room in (*ROOMS, "criterions.terms"):
     package = import_module(f"syncattn_fairseq.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         import_module(module.name)
@@ -55,7 +56,8 @@ except ValueError as error:
 def test_rooms_work_where_fairseq_is_not_installed() -> None:
     *rooms, parents, loss, aer, leaves, error = run(WITHOUT_FAIRSEQ).splitlines()
     assert rooms[:3] == ["base", "trees", "synthetic"]  # and load nothing heavy
-    assert [line.split()[0] for line in rooms[3:]] == ["parsing", "evaluation", "functional"]
+    others = ["parsing", "evaluation", "functional", "modules", "criterions.terms"]
+    assert [line.split()[0] for line in rooms[3:]] == others
     assert "torch" not in rooms[4]
     assert parents == "[1, 2, 2]"
     assert float(loss) == pytest.approx(1.386294)

@@ -71,16 +71,16 @@ def test_every_error_of_loading_names_the_file(tmp_path: Path, damage: str) -> N
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (torch.tensor([1, float("nan")]), "weight holds numbers that are NaN"),
-        (torch.tensor([1, float("nan")], dtype=torch.float16), "weight holds numbers that are NaN"),
-        ([1.0], "weight is list, not numbers"),
+        (torch.tensor([1, float("nan")]), "weight holds NaN; use another"),
+        (torch.tensor([1, float("nan")], dtype=torch.float16), "weight holds NaN; use another"),
+        ([1.0], "weight is list, not numbers$"),
     ],
 )
 def test_weights_are_numbers(tmp_path: Path, weight: Any, message: str) -> None:
     path = save(tmp_path / "model.pt", 1, model={"weight": weight})
-    with pytest.raises(DataError, match=f"^{path}: {message}; use another"):
+    with pytest.raises(DataError, match=f"^{path}: {message}"):
         checkpoint_utils.load_checkpoint_to_cpu(str(path))
-    with pytest.raises(DataError, match=f"^{path}: {message}; use another"):
+    with pytest.raises(DataError, match=f"^{path}: {message}"):
         average_checkpoints([path], tmp_path / "mean.pt")
     assert [*tmp_path.iterdir()] == [path]
 
@@ -330,3 +330,11 @@ def test_weights_of_another_model_are_explained(
         resume(tmp_path, restore_file=name)
     last = name == "checkpoint_last.pt"
     assert str(error.value).endswith("; choose another --save-dir" if last else "here")
+
+
+def test_options_are_stored_as_plain_values(tmp_path: Path) -> None:
+    model = Namespace(arch="transformer", dropout=0.1, layers=[1, 2])
+    path = tmp_path / "checkpoint1.pt"
+    checkpoint_utils.torch_persistent_save({"cfg": {"model": model}}, str(path))
+    assert torch.load(path)["cfg"]["model"] == vars(model)
+    assert b"Namespace" not in path.read_bytes()

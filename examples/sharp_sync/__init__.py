@@ -11,7 +11,6 @@ of the projection is divided by its sum instead.
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 import syncattn_fairseq.plugin  # noqa: F401
@@ -21,7 +20,7 @@ from syncattn_fairseq.functional import sync_attention_loss
 
 
 @dataclass
-class SharpSyncOptions(FairseqDataclass):
+class SharpSyncOptions:
     """The weight of the loss."""
 
     sharp_sync_weight: float = field(

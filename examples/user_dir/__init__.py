@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 import syncattn_fairseq.plugin  # noqa: F401
@@ -54,7 +53,7 @@ class OutwardHeads(Heads):
 
 
 @dataclass
-class EntropyOptions(FairseqDataclass):
+class EntropyOptions:
     """The weight of the loss."""
 
     src_entropy_weight: float = field(

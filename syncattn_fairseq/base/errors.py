@@ -30,6 +30,17 @@ class BadParse(DataError):
         self.reason = reason
 
 
+def shorten(text: object, longest: int = 400) -> str:
+    """Return what a file or a library says as a part of one line.
+
+    Args:
+        text: may have several lines.
+        longest: cut off what is longer.
+    """
+    line = " ".join(str(text).splitlines())
+    return line if len(line) <= longest else f"{line[:longest]}..."
+
+
 @contextmanager
 def naming(place: object) -> Iterator[None]:
     """Put a place, such as a file and a line, in front of the errors of a block."""

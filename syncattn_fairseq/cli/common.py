@@ -52,7 +52,8 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
                 run(argv)
             sys.stdout.flush()
         except BrokenPipeError:
-            _drop_output()
+            # Python would try to write the rest at exit, and complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except KeyboardInterrupt:
             print("error: interrupted", file=sys.stderr)
@@ -88,11 +89,6 @@ def _check_words(words: Sequence[str]) -> None:
             word.encode()
         except UnicodeEncodeError:
             raise DataError(f"argument {word!r}: not UTF-8; if it is a file, rename it") from None
-
-
-def _drop_output() -> None:
-    """Throw away what is not written yet: Python would try again at exit, and complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _describe(error: Exception) -> str:

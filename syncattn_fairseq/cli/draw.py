@@ -34,8 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     from ..report import charts  # needs the extra viz
 
-    if args.output.suffix.lower().removeprefix(".") not in charts.FORMATS:
-        raise DataError(f"{args.output}: pictures are .svg, .png or .pdf; choose one")
+    charts.check_format(args.output)
     _check_sentence(args)
     model = None if args.kind in GOLD_KINDS else load_model(args)
     example = _example(args, model)

@@ -13,6 +13,7 @@ from fairseq.tasks.translation import TranslationConfig
 
 from .. import plugin  # noqa: F401  (registers everything)
 from ..base.errors import DataError
+from ..base.fairseq_options import as_fairseq
 from ..criterions.terms import TERMS
 from ..models import config
 from ..models.architectures import SIZES, SYSTEMS
@@ -45,10 +46,11 @@ def list_groups() -> list[Group]:
     """List all options, each once for each owner."""
     transformer, _ = MODELS
     inherited = {field.name for field in dataclasses.fields(TranslationConfig)}
+    losses = (term.Options for term in TERMS.values())
     found = [
         *(Group(transformer, _summarise(o), _fields(o)) for o in config.list_options()),
         Group(RNN, _summarise(SyntaxRNNConfig), _fields(SyntaxRNNConfig)),
-        *(Group(CRITERION, _summarise(t.Options), _fields(t.Options)) for t in TERMS.values()),
+        *(Group(CRITERION, _summarise(o), _fields(o)) for o in map(as_fairseq, losses)),
         Group(
             TASK,
             "Parses of the text, and what to print of them",

@@ -14,7 +14,7 @@ import syncattn_fairseq
 from ..base.errors import DataError
 from ..recipes.corpus import Corpus, load_corpus
 from ..recipes.row import Row, is_row, read_row
-from .common import command, new_parser, positive
+from .common import announce, command, new_parser, positive
 from .files import Parser
 from .own_commands import check_calls
 
@@ -33,6 +33,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_intermixed_args(argv)
     args.work = args.work.resolve()
     corpus = load_corpus(args.configs / args.corpus)
+    if args.figure:
+        from ..report import charts  # needs the extra viz
+
+        charts.check_format(args.figure)
     args.results = args.results or args.work / "results" / f"{corpus.name}.json"
     words = [name for word in args.words for name in corpus.members(word)]
     args.settings = [word for word in words if not is_row(word)]
@@ -141,9 +145,23 @@ def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False)
         kind, bullet = (markdown_table, "- ") if args.markdown else (format_table, "")
         print()
         print(make_tables(rows, kind, bullet))
+        if args.figure:
+            _draw(args, corpus, rows)
         shown = {row.system for row in rows}
         if missing := [system for system in args.systems if system not in shown]:
             print(f"{bullet}no results yet: {', '.join(missing)}")
+
+
+def _draw(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) -> None:
+    """Draw how far systems are from their baselines, in the groups that were asked for."""
+    from ..recipes.differences import group_rows
+    from ..report import charts
+    from ..report.forest import draw_forest
+
+    groups = {word[1:]: corpus.members(word) for word in args.words if word.startswith("@")}
+    groups.pop("all", None)
+    charts.save(draw_forest(*group_rows(rows, groups)), args.figure)
+    announce(args.figure, "the differences to the baseline", sys.stderr)
 
 
 def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[TableRow]:
@@ -243,6 +261,13 @@ def _parser() -> Parser:
     group.add_argument(
         "--table", action="store_true", help="print the table of these results; run nothing"
     )
+    group.add_argument(
+        "--figure",
+        type=Path,
+        metavar="FILE",
+        help="also draw the differences to the baseline, in the groups given, with intervals over "
+        "seeds: .svg, .png or .pdf",
+    )
     group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     group.add_argument(
         "--baseline",
@@ -274,7 +299,7 @@ def _parser() -> Parser:
         "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
         "job)",
     )
-    parser.name_files(files=["results"])
+    parser.name_files(files=["results"], outputs=["figure"])
     return parser
 
 

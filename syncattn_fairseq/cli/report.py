@@ -16,6 +16,7 @@ from .score import add_arguments, measures, quieten, read_input
 
 if TYPE_CHECKING:
     from ..inference.model import Model
+    from ..report.training_log import Point
 
 
 @command
@@ -32,11 +33,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     quieten()
     outputs, gold = read_input(args)
-    logs = {}
+    logs: dict[str, list[list[Point]]] = {}
     for name, path in args.log:
-        if name not in outputs or name in logs:
-            raise DataError(f"--log {name}: give at most one log for each --system, by its name")
-        logs[name] = read_training_log(path)
+        if name not in outputs:
+            raise DataError(f"--log {name}: no --system has that name")
+        logs.setdefault(name, []).append(read_training_log(path))
     models = _models(args, list(outputs))
     asked = measures(args)
     if asked["baseline"] is None:
@@ -47,14 +48,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         for sentence in (*output.beam, *(output.forced or ()))
     )
     scores = score_systems(outputs, gold, by_length=by_length, **asked)
-    described = describe(outputs, gold, asked["scheme"], asked["moses_language"])
+    shown = min(args.sentences, len(gold.references))
+    described = describe(outputs, gold, asked["scheme"], asked["moses_language"], shown)
     if models:
         from ..report.matrices import with_matrices
 
         described = with_matrices(described, models, args.matrices)
     sentences = tqdm(
         described,
-        total=len(gold.references),
+        total=shown,
         desc="sentences",
         unit="",
         leave=False,
@@ -64,10 +66,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     with replacing(args.output) as temporary:
         temporary.write_text(page, encoding="utf-8")
     size = args.output.stat().st_size / 1e6
-    print(
-        f"{args.output}: {len(gold.references)} sentences, {len(outputs)} systems, {size:.1f} MB; "
-        "open it in a browser"
-    )
+    every = len(gold.references)
+    count = f"{every} sentences" if shown == every else f"{shown} of {every} sentences"
+    print(f"{args.output}: {count}, {len(outputs)} systems, {size:.1f} MB; open it in a browser")
 
 
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
@@ -104,7 +105,8 @@ def _parser() -> Parser:
         nargs=2,
         default=[],
         metavar=("NAME", "FILE"),
-        help="what fairseq-train printed for this system, to draw curves of its losses",
+        help="what fairseq-train printed for this system, to draw curves of its losses; once for "
+        "each seed",
     )
     parser.add_argument(
         "--attention",
@@ -120,6 +122,13 @@ def _parser() -> Parser:
         default=100,
         metavar="N",
         help="show attention for the first N sentences (default: 100)",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=positive,
+        default=5000,
+        metavar="N",
+        help="show the first N sentences (default: 5000); the scores are those of all",
     )
     parser.add_argument(
         "--data-bin",

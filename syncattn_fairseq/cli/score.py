@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 from ..base.errors import DataError
 from ..base.files import replacing
@@ -89,6 +90,8 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
     for name, *files in args.system:
         if len(files) not in (1, 2) or name in outputs:
             raise DataError(f"--system {name}: give each name once, with one or two files")
+        if any(category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
+            raise DataError(f"--system {name!r}: the name must fit into a line; choose another")
         outputs[name] = Output(*map(read_decoded, files))
     return outputs, gold
 

@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from dataclasses import make_dataclass
 from typing import Any
 
+import torch
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
     LabelSmoothedCrossEntropyCriterionConfig,
 )
 from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
+from ..base.fairseq_options import as_fairseq
+from ..data.fields import LossField
 from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
-from .terms.term import OBSERVERS
+from .terms.term import OBSERVERS, log_ratio, log_sums
 
 NAME = "label_smoothed_cross_entropy_with_syntax"
 
@@ -29,7 +31,8 @@ def make_config() -> type[FairseqDataclass]:
 
     A loss is left out if the model lacks the heads for it, whatever its weight.
     """
-    bases = (LabelSmoothedCrossEntropyCriterionConfig, *(term.Options for term in TERMS.values()))
+    options = dict.fromkeys(as_fairseq(term.Options) for term in TERMS.values())
+    bases = (LabelSmoothedCrossEntropyCriterionConfig, *options)
     return make_dataclass("SyntaxCriterionConfig", [], bases=bases)
 
 
@@ -72,6 +75,13 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             [term(cfg, task) for term in TERMS.values()],
         )
 
+    def list_fields(self) -> frozenset[LossField]:
+        """Return what its losses read in the batch besides parents; the task supplies it."""
+        fields: frozenset[LossField] = frozenset()
+        for term in self.terms:
+            fields |= getattr(term, "list_fields", frozenset)()
+        return fields
+
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
@@ -103,7 +113,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
                 continue
             value, numbers = term(extra, sample)
             if term.weight != 0:
-                objective = objective + term.weight * value
+                objective = torch.add(objective, value, alpha=term.weight)
             log.update({term.name: value.detach(), **numbers})
         log.update(position_sums(extra, sample, self.padding_idx))
         log["total_loss"] = objective.detach()
@@ -113,9 +123,8 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log fairseq's metrics, and those of each syntactic loss that was computed."""
         super().reduce_metrics(logging_outputs)
-        sample_size = sum(log.get("sample_size", 0) for log in logging_outputs)
-        total = sum(log.get("total_loss", 0) for log in logging_outputs)
-        metrics.log_scalar("total_loss", total / sample_size / math.log(2), sample_size, round=3)
+        log_sums(logging_outputs, "total_loss", "sample_size")
+        log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))
         for term in TERMS.values():
             term.log_metrics(logging_outputs)
         reduce_positions(logging_outputs)

@@ -8,6 +8,8 @@ import torch
 from fairseq.logging import metrics
 from torch import Tensor
 
+from .terms.term import log_sums, wide_sum
+
 #: The name under which the sums of a batch are logged.
 SUMS = "position_sums"
 
@@ -46,18 +48,18 @@ def reduce_positions(logs: list[dict[str, Any]]) -> None:
     predictor is stuck.
     """
     if any(SUMS in log for log in logs):
-        metrics.log_scalar_sum(f"_{SUMS}", sum(log.get(SUMS, 0) for log in logs))
+        log_sums(logs, SUMS)
         metrics.log_derived("saturated_positions", _saturated)
         metrics.log_derived("position_correlation", _correlation)
 
 
-def _saturated(meters: Any) -> float:
-    count, saturated, *_ = meters[f"_{SUMS}"].sum.tolist()
-    return round(100 * saturated / count, 1)
+def _saturated(meters: Any) -> Tensor:
+    count, saturated, *_ = wide_sum(meters, SUMS)
+    return (100 * saturated / count).round(decimals=1)
 
 
-def _correlation(meters: Any) -> float:
-    count, _, *sums = meters[f"_{SUMS}"].sum.tolist()
-    x, y, xx, yy, xy = (total / count for total in sums)
-    spread = (xx - x * x) * (yy - y * y)
-    return round((xy - x * y) / spread**0.5, 3) if spread > 0 else float("nan")
+def _correlation(meters: Any) -> Tensor:
+    sums = wide_sum(meters, SUMS)
+    x, y, xx, yy, xy = sums[2:] / sums[0]
+    spread = (xx - x * x) * (yy - y * y)  # not positive if nothing moves
+    return ((xy - x * y) / torch.where(spread > 0, spread, torch.nan).sqrt()).round(decimals=3)

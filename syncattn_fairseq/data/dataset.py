@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,19 @@ from torch import Tensor
 from ..base.errors import DataError
 from .checksums import check_checksums
 from .controls import CONTROLS
-from .fields import NOTHING, SourceField, SourceFields
+from .fields import NOTHING, LossField, SourceField, SourceFields
 from .mmap_blocks import check_dataset, has_entry
-from .subwords import NO_HEAD, NO_TOKEN, find_parents
+from .subwords import NO_HEAD, NO_TOKEN, find_parents, mark_subwords
+from .words import detect_scheme, find_word_starts
 
 
 class SyntaxPairDataset(BaseWrapperDataset):
     """fairseq's sentence pairs, with parent indices of subwords.
 
     Batches gain ``src_parents`` (B, S) and ``tgt_parents`` (B, T) for the losses: columns of
-    ``src_tokens`` and of ``target``, -1 = no parent, as for the end of sentence and padding. The
-    encoder's input (:mod:`.fields`) goes into ``net_input``.
+    ``src_tokens`` and of ``target``, -1 = no parent, as for the end of sentence and padding, and
+    whatever else losses ask for (:class:`.LossField`). The encoder's input (:class:`.SourceField`)
+    goes into ``net_input``.
 
     Args:
         pairs: the sentence pairs; without targets if they are only to be translated.
@@ -42,6 +44,9 @@ class SyntaxPairDataset(BaseWrapperDataset):
         src_labels: the same with the index of a label in place of a head, or None.
         fields: what the model needs.
         gold: also pass ``src_parents`` to the encoder, in ``net_input``.
+        loss_fields: what the losses need besides parents; without heads, only what needs none.
+        schemes: how the subwords of source and target are marked (:mod:`.words`), for words without
+            heads; None if this must be seen from the dictionary.
     """
 
     def __init__(
@@ -52,14 +57,24 @@ class SyntaxPairDataset(BaseWrapperDataset):
         src_labels: Any | None = None,
         fields: SourceFields = NOTHING,
         gold: bool = False,
+        loss_fields: Iterable[LossField] = (),
+        schemes: tuple[str | None, str | None] = (None, None),
     ) -> None:
         super().__init__(pairs)
         self.heads = {"source": src_heads, "target": tgt_heads}
         self.src_labels = src_labels if fields.reads("labels") else None
         self.rule = fields.choose_rule()
         self.fields = fields.list_by_name()
-        controls = {field.control for field in self.fields} - {"parse"}
-        self.controls = {name: CONTROLS[name] for name in sorted(controls)}
+        self.loss_fields = sorted(loss_fields, key=lambda field: field.name)
+        controls = {("source", field.control) for field in self.fields}
+        controls |= {(field.side, field.control) for field in self.loss_fields}
+        self.controls = sorted(pair for pair in controls if pair[1] != "parse")
+        self.dictionaries = {"source": pairs.src_dict, "target": pairs.tgt_dict}
+        self.schemes = {
+            side: scheme or detect_scheme(self.dictionaries[side].symbols)
+            for side, scheme in zip(self.heads, schemes, strict=True)
+            if (side, "words") in self.controls
+        }
         self.gold = gold
 
     @property
@@ -81,14 +96,26 @@ class SyntaxPairDataset(BaseWrapperDataset):
                 item[f"{side}_marks"] = heads[index][: len(item[side]) - 1]
         if self.src_labels is not None:
             item["source_labels"] = self.src_labels[index][: len(item["source"]) - 1]
-        for name, draw in self.controls.items():
-            seed = zlib.crc32(item["source"].numpy().tobytes())
-            item[f"{name}_marks"] = draw(item["source_marks"], np.random.default_rng(seed))
+        for side, control in self.controls:
+            marks = item.get(f"{side}_marks")
+            if control == "words":
+                marks = self._mark_words(item[side], side) if marks is None else marks
+            elif marks is not None:
+                seed = zlib.crc32(item[side].numpy().tobytes())
+                marks = CONTROLS[control](marks, np.random.default_rng(seed))
+            if marks is not None:
+                item[_marks_of(side, control)] = marks
         return item
+
+    def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
+        """Mark where the words of a sentence without heads begin; its last token is its end."""
+        pieces = [self.dictionaries[side][token] for token in tokens[:-1]]
+        starts = find_word_starts(pieces, self.schemes[side])
+        return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)
 
     def unparsed(self) -> list[int]:
         """List the sentences without the parse or labels that the encoder reads."""
-        read = {_marks_of(field) for field in self.fields}
+        read = {_marks_read_by(field) for field in self.fields}
         if not read:
             return []
         items = (self[index] for index in range(len(self)))
@@ -119,21 +146,32 @@ class SyntaxPairDataset(BaseWrapperDataset):
             if self.gold:
                 net_input["src_parents"] = batch["src_parents"]
         for field in self.fields:
-            if _marks_of(field) in samples[0]:
-                marks = padded(_marks_of(field), tokens, left)
+            if _marks_read_by(field) in samples[0]:
+                marks = padded(_marks_read_by(field), tokens, left)
                 net_input[field.name] = field.collate(marks, tokens, pairs.src_dict)
         if self.heads["target"] is not None:
-            tokens = batch["target"]
-            marks = padded("target_marks", tokens, pairs.left_pad_target)
+            marks = padded("target_marks", batch["target"], pairs.left_pad_target)
             batch["tgt_parents"] = find_parents(marks, "chain")
+        for wanted in self.loss_fields:
+            key = _marks_of(wanted.side, wanted.control)
+            if key in samples[0]:
+                if wanted.side == "target":
+                    tokens, left = batch["target"], pairs.left_pad_target
+                else:
+                    tokens, left = net_input["src_tokens"], pairs.left_pad_source
+                marks = padded(key, tokens, left)
+                batch[wanted.name] = wanted.collate(marks, tokens, self.dictionaries[wanted.side])
         return batch
 
 
-def _marks_of(field: SourceField) -> str:
-    """Return the key of a field's marks in a sentence pair."""
-    if field.of == "labels":
-        return "source_labels"
-    return "source_marks" if field.control == "parse" else f"{field.control}_marks"
+def _marks_of(side: str, control: str) -> str:
+    """Return the key, in a sentence pair, of the heads of the parse or of a control."""
+    return f"{side}_marks" if control == "parse" else f"{side}_{control}_marks"
+
+
+def _marks_read_by(field: SourceField) -> str:
+    """Return the key of the marks that the encoder's field is made from."""
+    return "source_labels" if field.of == "labels" else _marks_of("source", field.control)
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:

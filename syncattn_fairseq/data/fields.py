@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, spread_over_subwords
-from .tree_distances import measure_tree_distances
+from .tree_distances import measure_between_words, measure_tree_distances
 
 #: Takes the marks of a batch, its tokens, and their dictionary; see :attr:`SourceField.collate`.
 Collate = Callable[[Tensor, Tensor, Any], Tensor]
@@ -32,6 +32,24 @@ class SourceField:
     name: str
     collate: Collate
     of: str = "heads"
+    control: str = "parse"
+
+
+@dataclass(frozen=True)
+class LossField:
+    """A tensor made from the words and the parse of one side, which a loss finds in the batch.
+
+    Attributes:
+        name: its name there.
+        side: ``source`` or ``target``.
+        collate: as for :class:`SourceField`; the target's tokens are those to be predicted.
+        control: whose heads, as there; or ``words``, for marks that only say where words begin,
+            which every text has.
+    """
+
+    name: str
+    side: str
+    collate: Collate
     control: str = "parse"
 
 
@@ -125,3 +143,26 @@ def ask_for_tree_distances(control: str = "parse") -> SourceField:
     if control == "parse":
         return TREE_DISTANCES
     return SourceField(f"src_{control}_tree_distances", _collate_tree_distances, control=control)
+
+
+#: The distances between words that a loss can ask for, and whose heads they need.
+WORD_DISTANCES = {"tree": "parse", "linear": "words", "random": "random"}
+
+
+def ask_for_word_distances(side: str, distance: str) -> LossField:
+    """Ask for the distances between the words of one side (:func:`.measure_between_words`).
+
+    Args:
+        side: ``source`` or ``target``.
+        distance: one of :data:`WORD_DISTANCES`.
+    """
+    collate = _collate_linear_distances if distance == "linear" else _collate_word_distances
+    return LossField(f"{side}_{distance}_distances", side, collate, WORD_DISTANCES[distance])
+
+
+def _collate_word_distances(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
+    return measure_between_words(marks)
+
+
+def _collate_linear_distances(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
+    return measure_between_words(marks, linear=True)

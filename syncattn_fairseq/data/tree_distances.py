@@ -53,3 +53,24 @@ def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
     distances = distances.gather(2, word.unsqueeze(1).expand_as(between_words))
     unparsed = (marks == NO_HEAD).any(dim=1)
     return distances.masked_fill(unparsed[:, None, None], 0).short()
+
+
+def measure_between_words(marks: Tensor, linear: bool = False) -> Tensor:
+    """Measure how far apart words are, for a loss: the end of a sentence is no word.
+
+    Args:
+        marks: ``(B, T)``, see :mod:`.subwords`.
+        linear: count words in the text in place of edges in the tree, which needs no parse.
+
+    Returns:
+        ``(B, T, T)`` int16: 0 between subwords of one word, and -1 where a token is no word, or in
+        a sentence without a parse.
+    """
+    outside = marks == NO_TOKEN
+    if linear:
+        numbers = ((marks != CONTINUATION) & ~outside).cumsum(1)
+        distances = (numbers.unsqueeze(2) - numbers.unsqueeze(1)).abs().short()
+    else:
+        distances = measure_tree_distances(marks, torch.zeros_like(outside))
+        outside = outside | (marks == NO_HEAD).any(dim=1, keepdim=True)
+    return distances.masked_fill(outside.unsqueeze(2) | outside.unsqueeze(1), -1)

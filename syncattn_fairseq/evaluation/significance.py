@@ -18,6 +18,7 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from ..base.errors import DataError
+from .translation import count_matches
 
 #: sacreBLEU's defaults: samples of randomisation (ar) and bootstrap (bs), and the seed of both.
 _EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
@@ -104,6 +105,26 @@ def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
     return float(ttest_ind(values, baseline, equal_var=False).pvalue)
 
 
+def welch_interval(
+    values: Sequence[float], baseline: Sequence[float]
+) -> tuple[float, float] | None:
+    """Return the 95 % interval of the difference of two means, by Welch's t distribution.
+
+    None if a sample has fewer than two values, or if nothing varies.
+    """
+    if min(len(values), len(baseline)) < 2:
+        return None
+    parts = [float(np.var(sample, ddof=1)) / len(sample) for sample in (values, baseline)]
+    if not sum(parts):
+        return None
+    from scipy.stats import t
+
+    shares = (p**2 / (len(s) - 1) for p, s in zip(parts, (values, baseline), strict=True))
+    half = float(t.ppf(0.975, sum(parts) ** 2 / sum(shares))) * sum(parts) ** 0.5
+    difference = float(np.mean(values) - np.mean(baseline))
+    return difference - half, difference + half
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Correct the p of several tests, by the method of Holm (1979).
 
@@ -142,7 +163,7 @@ def count_ngrams(
     if len(translations) != len(references):
         raise DataError(f"{len(translations)} translations, but {len(references)} references")
     metric: Any = BLEU(tokenize=tokenize, force=True)
-    return np.asarray(metric._extract_corpus_statistics(translations, [references]))
+    return np.asarray(count_matches(metric, translations, references))
 
 
 def randomisation(
@@ -185,14 +206,28 @@ def randomisation(
     return difference, (as_large + 1) / (_EXCHANGES + 1)
 
 
+def bootstrap_interval(system: np.ndarray, baseline: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % interval of the difference in BLEU, by resampling of sentences.
+
+    Args:
+        system, baseline: the counts of `count_ngrams`.
+    """
+    low, high = np.quantile(_resample(system) - _resample(baseline), [0.025, 0.975])
+    return float(low), float(high)
+
+
 def _confidence(counts: np.ndarray) -> float:
     """Return half the width of the 95 % interval of BLEU, by bootstrap resampling."""
+    low, high = np.quantile(_resample(counts), [0.025, 0.975])
+    return float(high - low) / 2
+
+
+def _resample(counts: np.ndarray) -> np.ndarray:
+    """Return BLEU of many random samples of the sentences, the same for each output of a text."""
     generator = np.random.default_rng(_SEED)
     size = len(counts)
     drawn = (generator.integers(size, size=size) for _ in range(_SAMPLES))
-    totals = [np.bincount(sample, minlength=size) @ counts for sample in drawn]
-    low, high = np.quantile(_bleu(np.array(totals)), [0.025, 0.975])
-    return float(high - low) / 2
+    return _bleu(np.array([np.bincount(sample, minlength=size) @ counts for sample in drawn]))
 
 
 def _bleu(totals: np.ndarray) -> np.ndarray:

@@ -9,12 +9,17 @@ import numpy as np
 from fairseq.modules import LearnedPositionalEmbedding
 from torch import Tensor
 
+from ..functional.t5 import FURTHEST
 from ..inference.exported import FACTOR, load_ctranslate2
+from ..modules.positions import POSITIONS
 from .check import Sample
 from .format import Format
 from .plain import Plain
 
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh", "swish": "SWISH"}
+
+#: The ``--positions`` that its attention can have.
+_POSITIONS = ("rotary", "bias")
 
 
 class CTranslate2Format(Format):
@@ -25,7 +30,9 @@ class CTranslate2Format(Format):
 
     def refuse(self, plain: Plain) -> None:
         """See `Format`."""
-        load_ctranslate2()
+        load_ctranslate2(plain.positions)
+        if plain.positions not in _POSITIONS:
+            refuse_positions(plain, "CTranslate2's encoder")
         refuse_options(plain, "CTranslate2")
         cfg = plain.model.cfg
         if cfg.encoder.normalize_before != cfg.decoder.normalize_before:
@@ -51,8 +58,9 @@ class CTranslate2Format(Format):
             embeddings_merge=common_spec.EmbeddingsMerge.CONCAT,
             layernorm_embedding=cfg.layernorm_embedding,
         )
-        _fill_stack(spec.encoder, plain.model.encoder)
-        _fill_stack(spec.decoder, plain.model.decoder)
+        for side in ("encoder", "decoder"):
+            _set_positions(getattr(spec, side), getattr(plain.original, side), plain.positions)
+            _fill_stack(getattr(spec, side), getattr(plain.model, side))
         _fill_linear(spec.decoder.projection, plain.model.decoder.output_projection)
         tokens = plain.model.encoder.embed_tokens.weight
         spec.register_source_vocabulary([*plain.source_words])
@@ -95,14 +103,27 @@ class CTranslate2Format(Format):
         )
 
 
+def _are_embedded(plain: Plain) -> bool:
+    """Return whether positions are in the embeddings or nowhere, so that attention is plain."""
+    return POSITIONS[plain.positions].is_plain()
+
+
+def refuse_positions(plain: Plain, program: str) -> None:
+    """Raise `DataError` for positions that enter the attention."""
+    if not _are_embedded(plain):
+        hint = "; --format ctranslate2 has it" if plain.positions in _POSITIONS else ""
+        plain.reject(f"{program} has no --positions {plain.positions}{hint}")
+
+
 def refuse_options(plain: Plain, program: str) -> None:
     """Raise `DataError` for options that only fairseq supports."""
     cfg = plain.model.cfg
     if cfg.encoder.attention_heads != cfg.decoder.attention_heads:
         plain.reject(f"{program} needs as many heads in the encoder as in the decoder")
-    if cfg.no_token_positional_embeddings:
+    if cfg.no_token_positional_embeddings and _are_embedded(plain):
         plain.reject(
-            f"it has no positions (--no-token-positional-embeddings); {program} needs some"
+            "it has no positions (--positions none, or --no-token-positional-embeddings); "
+            f"{program} needs some"
         )
     if cfg.adaptive_softmax_cutoff or cfg.adaptive_input:
         plain.reject(f"{program} has no adaptive softmax or input")
@@ -113,14 +134,31 @@ def refuse_options(plain: Plain, program: str) -> None:
             plain.reject(f"{program} needs decoder embeddings as wide as the decoder")
 
 
+def _set_positions(spec: Any, module: Any, positions: str) -> None:
+    """Give the self-attention of encoder or decoder its positions, unless they are embedded."""
+    from ctranslate2.specs.attention_spec import MultiHeadAttentionSpec
+
+    for layer_spec, layer in zip(spec.layer, module.layers, strict=True):
+        if positions == "rotary":
+            layer_spec.self_attention = MultiHeadAttentionSpec(
+                self_attention=True,
+                rotary_dim=0,  # all dimensions
+            )
+        elif positions == "bias":
+            attention = MultiHeadAttentionSpec(self_attention=True, relative_attention_bias=True)
+            attention.relative_attention_bias = _array(layer.self_attn.positions.weight)
+            attention.relative_attention_max_distance = np.int32(FURTHEST)
+            layer_spec.self_attention = attention
+
+
 def _fill_stack(spec: Any, module: Any) -> None:
     """Fill in the layers of encoder or decoder, and what comes before and after them."""
     spec.scale_embeddings = module.embed_scale != 1.0
     positions = module.embed_positions
-    table = (
-        positions.weight if isinstance(positions, LearnedPositionalEmbedding) else positions.weights
-    )
-    spec.position_encodings.encodings = _array(table[positions.padding_idx + 1 :])
+    if positions is not None:
+        learned = isinstance(positions, LearnedPositionalEmbedding)
+        table = positions.weight if learned else positions.weights
+        spec.position_encodings.encodings = _array(table[positions.padding_idx + 1 :])
     for layer_spec, layer in zip(spec.layer, module.layers, strict=True):
         _fill_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_layer_norm)
         if hasattr(layer, "encoder_attn"):

@@ -95,6 +95,7 @@ def _describe(plain: Plain, format: str) -> About:
         labels=plain.labels is not None,
         alignment_layer=plain.alignment_layer,
         longest_source=plain.model.max_positions()[0] - 1,
+        positions=plain.positions,
     )
 
 

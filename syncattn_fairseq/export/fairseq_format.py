@@ -17,6 +17,7 @@ from omegaconf import OmegaConf
 from ..base.errors import DataError
 from ..inference.subwords import Pieces, open_cutter
 from .check import Sample, scores
+from .ctranslate2_format import refuse_positions
 from .format import Format
 from .plain import Plain
 
@@ -34,6 +35,7 @@ class FairseqFormat(Format):
                 "it reads dependency labels (S&H), which fairseq's Transformer does not; "
                 "--format ctranslate2 has them"
             )
+        refuse_positions(plain, "fairseq's Transformer")
 
     def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
         """See `Format`."""

@@ -1,6 +1,7 @@
 """From a syntax Transformer to the plain one that computes the same, if there is one.
 
-Everything that depends on the kinds of heads and on their parameters' names is here.
+Everything that depends on the kinds of heads and on their parameters' names is here. Whether source
+labels and positions can be exported depends on the format.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import torch
 from fairseq.models.transformer import TransformerModel, TransformerModelBase
 
 from ..base.errors import DataError
-from ..modules import TreeCrossAttention
+from ..models.tree_cross_attention import TreeCrossAttention
 from ..modules.folded_linear import FoldedLinear
 from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
 
@@ -30,12 +31,12 @@ _REASONS: dict[type[Heads], str] = {
     DependencyHeads: "its parser (LISA) puts a leaky ReLU on queries and keys; plain heads do not",
     GatedHeads: "its heads are gated by distances that they measure (LPSI); plain heads are not",
     ParentScaledHeads: "its heads are scaled by the source's parse (PASCAL); plain heads are not",
-    WindowHeads: "its heads see only a window (local attention), which no other program supports",
+    WindowHeads: "its heads see only a window (local attention); plain heads see all words",
 }
 
 
 def refuse(model: Any, name: str) -> None:
-    """Check that a plain Transformer can compute what a model does, apart from source labels.
+    """Check that all attention of a model is plain, apart from source labels and positions.
 
     Args:
         model: built by fairseq.
@@ -60,10 +61,9 @@ def _reason(module: Any) -> str | None:
         )
     if not isinstance(module, Heads) or module.folds:
         return None
-    for kind, reason in _REASONS.items():
-        if isinstance(module, kind):
-            return reason
-    return f"its {module.title} heads are not ordinary heads with other projections"
+    # A subclass attends in another way, so that its parent's reason may be false.
+    default = f"its {module.title} heads attend in a way of their own; plain heads do not"
+    return _REASONS.get(type(module), default)
 
 
 @torch.no_grad()
@@ -71,7 +71,7 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
     """Build fairseq's own Transformer that computes the same in evaluation, on the CPU.
 
     A bi-affine head is an ordinary one with another query: U and a key bias are multiplied into the
-    query projection. A label embedding is left out.
+    query projection. A label embedding is left out, and so are positions in the attention.
 
     Args:
         model: a Transformer that `refuse` accepts.
@@ -85,7 +85,7 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
             state[f"{name}.weight"] = module.weight.float().cpu()
             state[f"{name}.bias"] = module.bias.float().cpu()
     plain: TransformerModel = TransformerModel.build_model(plain_options(model, options), task)
-    # The other parameters of syntactic parts are folded in, or are label embeddings.
+    # The other parameters of syntactic parts are folded in, or left out.
     plain.load_state_dict({key: state[key] for key in plain.state_dict()})
     return plain.eval()
 
@@ -103,6 +103,8 @@ def plain_options(model: Any, options: Any) -> Namespace:
     names |= {"max_source_positions", "max_target_positions", *_KEPT}
     given = vars(options) if isinstance(options, Namespace) else dict(options)
     found = {name: value for name, value in given.items() if name in names}
+    # Which --positions have no embeddings is for the model to say.
+    found["no_token_positional_embeddings"] = model.cfg.no_token_positional_embeddings
     # Other programs copy the layers, and these options matter only in training.
     found |= {"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}
     found |= {"encoder_layers_to_keep": None, "decoder_layers_to_keep": None}

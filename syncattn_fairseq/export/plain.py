@@ -24,7 +24,8 @@ class Plain:
     Attributes:
         name: the path of its checkpoint.
         original: the model that was folded.
-        model: fairseq's own Transformer, which computes the same.
+        model: fairseq's own Transformer, which computes the same, but for labels and for positions
+            in the attention.
         options: the latter's options.
         task: has the dictionaries.
         source: source language.
@@ -49,6 +50,12 @@ class Plain:
     subwords: tuple[Path, Path] | None
     cutters: tuple[Cutter, Cutter] | None
     history: list[dict[str, Any]]
+
+    @property
+    def positions(self) -> str:
+        """How it knows the order of its tokens, as ``--positions`` has it."""
+        name: str = getattr(self.original.cfg, "positions", "absolute")
+        return name
 
     @property
     def source_words(self) -> Sequence[str]:

@@ -12,7 +12,7 @@ import torch
 from ..base.errors import DataError
 from ..inference.subwords import Pieces, open_cutter
 from .check import Sample, target_scores
-from .ctranslate2_format import refuse_options
+from .ctranslate2_format import refuse_options, refuse_positions
 from .format import Format
 from .plain import Plain
 
@@ -27,6 +27,7 @@ class TransformersFormat(Format):
     def refuse(self, plain: Plain) -> None:
         """See `Format`."""
         _load_transformers()
+        refuse_positions(plain, "FSMT of Hugging Face")
         refuse_options(plain, "FSMT of Hugging Face")
         cfg = plain.model.cfg
         if plain.labels is not None:

@@ -9,7 +9,8 @@ One file per paper, its equations in the paper's order and symbols:
 * :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018);
 * :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018);
 * :mod:`.supervised_gate` -- gates set by a parser (Hou et al., Findings of EMNLP 2022);
-* :mod:`.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019).
+* :mod:`.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019);
+* :mod:`.tree_planted` -- attention that fades with a distance (Yoshida et al., 2024).
 
 Controls, which know the order of words but no syntax:
 
@@ -53,6 +54,7 @@ from .sdatt import (
 from .supervised_gate import gap_heights, supervised_gates
 from .syncattn import project_attention, sync_attention_loss
 from .t5 import relative_buckets
+from .tree_planted import planted_losses, planted_target
 
 __all__ = [
     "additive_scores",
@@ -72,6 +74,8 @@ __all__ = [
     "parent_gaussian",
     "parent_scaled_scores",
     "parser_scores",
+    "planted_losses",
+    "planted_target",
     "predicted_position",
     "project_attention",
     "project_distances",

@@ -22,9 +22,10 @@ def multiply(left: Tensor, right: Tensor) -> Tensor:
     left, right = widen(left), widen(right)
     wider = torch.promote_types(left.dtype, right.dtype)
     left, right = left.to(wider), right.to(wider)
-    if not torch.is_autocast_enabled(left.device.type):
+    device = left.device.type
+    if not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)):
         return left @ right
-    with torch.autocast(left.device.type, enabled=False):
+    with torch.autocast(device, enabled=False):
         return left @ right
 
 
@@ -39,3 +40,26 @@ def dot_products(query: Tensor, key: Tensor) -> Tensor:
         ``(..., T, S)``, in float32 or wider.
     """
     return multiply(query, key.transpose(-1, -2)) / math.sqrt(query.size(-1))
+
+
+def multiply_by_head(x: Tensor, weight: Tensor) -> Tensor:
+    """Return the products of every sentence with the matrices of its heads, like :func:`multiply`.
+
+    The sentences become rows of one product for each head. :func:`multiply` would copy the weights
+    for every sentence.
+
+    Args:
+        x: ``(..., h, T, d)``.
+        weight: ``(h, d, n)``; or with more or fewer dimensions in the place of h, here and in x.
+
+    Returns:
+        ``(..., h, T, n)``.
+    """
+    sentences = x.dim() - weight.dim()
+    if sentences <= 0:
+        return multiply(x, weight)
+    first, beside_words = range(sentences), range(-1 - sentences, -1)
+    rows = x.movedim(tuple(first), tuple(beside_words))
+    product = multiply(rows.flatten(-2 - sentences, -2), weight)
+    product = product.unflatten(-2, rows.shape[-2 - sentences : -1])
+    return product.movedim(tuple(beside_words), tuple(first))

@@ -11,8 +11,9 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from ._numerics import dot_products, multiply, widen
+from ._numerics import dot_products, multiply_by_head, widen
 
 #: Probabilities below this count as this: the loss's gradient divides by them.
 _LEAST = 1e-30
@@ -49,7 +50,7 @@ def biaffine_query(query: Tensor, weight: Tensor, key_bias: Tensor | None = None
     Returns:
         Q', ``(..., T, d)``.
     """
-    rewritten = multiply(query, weight)
+    rewritten = multiply_by_head(query, weight)
     if key_bias is not None:
         rewritten = rewritten + math.sqrt(query.size(-1)) * widen(key_bias).unsqueeze(-2)
     return rewritten
@@ -73,24 +74,25 @@ def dependency_loss(
         device. A probability below 1e-30 (in float16, 6e-5) counts as that number, so that
         loss and gradient stay finite, also if the loss is scaled for half precision.
     """
-    surprisals = label_surprisals(attention, parents, causal)
-    return surprisals.sum(), labels_in_view(parents, causal).sum()
+    in_view = labels_in_view(parents, causal)
+    return label_surprisals(attention, parents, in_view).sum(), in_view.sum()
 
 
-def label_surprisals(attention: Tensor, parents: Tensor, causal: bool) -> Tensor:
+def label_surprisals(attention: Tensor, parents: Tensor, in_view: Tensor) -> Tensor:
     """Return the terms of the sum in :func:`dependency_loss`.
 
     Args:
-        attention, parents, causal: as there.
+        attention, parents: as there.
+        in_view: which labels count, ``(..., T)``, see :func:`labels_in_view`.
 
     Returns:
-        ``(..., T)``: `−log A[t, head(t)]`, 0 if there is no label in view.
+        ``(..., T)``: `−log A[t, head(t)]`, 0 if the label does not count.
     """
     columns = parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
     least = max(torch.finfo(attention.dtype).tiny, _LEAST)
-    surprisals = -widen(probability.clamp_min(least)).log()
-    return surprisals.masked_fill(~labels_in_view(parents, causal), 0.0)
+    log_probability = widen(F.threshold(probability, least, least)).log()
+    return log_probability * in_view.to(log_probability.dtype).neg()
 
 
 def labels_in_view(parents: Tensor, causal: bool) -> Tensor:

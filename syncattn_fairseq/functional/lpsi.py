@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ._numerics import multiply, widen
+from ._numerics import multiply, multiply_by_head, widen
 
-#: The logarithm of a shut gate: its exponential is 0, and it is finite in half precision.
-SHUT = -1e4
+#: What stands for a shut gate: nothing next to a gate of 1, but with a finite logarithm.
+_SHUT_GATE = torch.finfo(torch.float32).tiny
+#: Its logarithm, -87.
+SHUT = math.log(_SHUT_GATE)
 
 
 def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -32,10 +34,14 @@ def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     Returns:
         d, ``(..., T)``.
     """
-    contributions = multiply(keys, weight.transpose(-1, -2))
-    length, span = contributions.shape[-2:]
-    padded = F.pad(contributions, (0, 0, span - 1, 0))
-    total = sum(padded[..., m : m + length, m] for m in range(span))
+    span = weight.size(-2)
+    products = multiply_by_head(keys, weight.transpose(-1, -2)).transpose(-1, -2)
+    # Row m, w_m k_j, belongs M - m columns farther to the right. In a table that is one column
+    # wider, every row begins one column farther to the left than the row above it.
+    padded = F.pad(products, (span - 1, 0, 0, 1)).flatten(-2)
+    width = products.size(-1) + span
+    shifted = padded[..., : span * width].unflatten(-1, (span, width))
+    total = shifted.sum(-2)[..., : width - span]
     return torch.tanh(total + widen(bias).unsqueeze(-1))
 
 
@@ -73,14 +79,15 @@ def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = F
     Returns:
         g, ``(..., T, T)``, row = query.
     """
-    return log_gates(distances, temperature, causal).exp()
+    gates = log_gates(distances, temperature, causal).exp()
+    return F.threshold(gates, 2 * _SHUT_GATE, 0.0)
 
 
 def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
     """Compute the logarithm of the gates, to add to the scores before a softmax.
 
-    Products become sums, whose gradients are also sums. A gate with a saturated factor, α = 0,
-    passes no gradient on, since a saturated hardtanh has none.
+    Products become sums, whose gradients are also sums. A gate with a saturated factor, α = 0 or
+    1, passes no gradient to it, since a saturated hardtanh has none.
 
     Args:
         distances, temperature, causal: as for :func:`distance_gates`.
@@ -88,9 +95,8 @@ def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False)
     Returns:
         log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
     """
-    distances = widen(distances)
-    factors = gate_log_factors(distances.unsqueeze(-1), distances.unsqueeze(-2), temperature)
-    return sum_between(factors, causal)
+    pivot, between = gate_pivots(distances, temperature)
+    return sum_between(gate_log_factors(pivot.unsqueeze(-1), between.unsqueeze(-2)), causal)
 
 
 def constant_log_gates(offsets: Tensor) -> Tensor:
@@ -120,12 +126,15 @@ def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
     Returns:
         log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
     """
-    gates = sum_left(log_factors)
-    if causal:
-        future = torch.ones(gates.shape[-2:], dtype=torch.bool, device=gates.device).triu(1)
-        return gates.masked_fill(future, SHUT)
-    right = log_factors.triu(1).cumsum(-1)
-    return gates + F.pad(right[..., :-1], (1, 0))
+    size = log_factors.size(-1)
+    before = log_factors.new_ones(size, size).tril(-1)  # [a, b]: 1 if b < a
+    after = before.transpose(0, 1)
+    if causal:  # sum over the j before t that i is before
+        return multiply(log_factors * before, before).add(after, alpha=SHUT)
+    # On the right, sum over the j after t that i is after: the same product does both.
+    between = torch.cat([before, after])
+    on_sides = log_factors.unsqueeze(-2) * between.view(2, size, size).transpose(0, 1)
+    return multiply(on_sides.flatten(-2), between)
 
 
 def sum_left(log_factors: Tensor) -> Tensor:
@@ -137,8 +146,9 @@ def sum_left(log_factors: Tensor) -> Tensor:
     Returns:
         log g, ``(..., T, T)``, row = query; 0 for other keys.
     """
-    left = log_factors.tril(-1).flip(-1).cumsum(-1).flip(-1)
-    return F.pad(left[..., 1:], (0, 1))
+    size = log_factors.size(-1)
+    before = log_factors.new_ones(size, size).tril(-1)
+    return multiply(log_factors * before, before)
 
 
 def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
@@ -151,26 +161,21 @@ def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
     Returns:
         ``(..., T)``.
     """
-    distances = widen(distances)
-    factors = gate_log_factors(distances[..., -1:], distances, temperature)
+    pivot, between = gate_pivots(distances, temperature)
+    factors = gate_log_factors(pivot[..., -1:], between)
     left = factors[..., :-1].flip(-1).cumsum(-1).flip(-1)
     return F.pad(left[..., 1:], (0, min(2, distances.size(-1))))
 
 
-def gate_log_factors(pivot: Tensor, between: Tensor, temperature: float) -> Tensor:
-    """Compute the logarithm of Eq. 5's factors, α, from the distances of pivot and word.
+def gate_pivots(distances: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Return `(τ d_t + 1) / 2` and `τ d_j / 2`: Eq. 5's α is their difference, between 0 and 1."""
+    half = widen(distances) * (temperature / 2)
+    return half + 0.5, half
 
-    Args:
-        pivot: d_t, broadcasts with ``between``.
-        between: d_j.
-        temperature: τ.
 
-    Returns:
-        log α in the shape of both together, ``SHUT`` for 0.
-    """
-    factors = (F.hardtanh(temperature * (pivot - between)) + 1) / 2
-    shut = factors == 0
-    return factors.masked_fill(shut, 1.0).log().masked_fill(shut, SHUT)
+def gate_log_factors(pivot: Tensor, between: Tensor) -> Tensor:
+    """Return log α from :func:`gate_pivots`, ``SHUT`` for 0."""
+    return F.hardtanh(pivot - between, _SHUT_GATE, 1.0).log()
 
 
 def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
@@ -221,7 +226,7 @@ def sync_mse_loss(
     Returns:
         The sum, a scalar.
     """
-    squares = (widen(distances) - widen(projected)).square()
+    squares = F.mse_loss(widen(distances), widen(projected), reduction="none")
     if padding_mask is not None:
         squares = squares.masked_fill(padding_mask, 0.0)
     return squares.sum()
@@ -243,10 +248,11 @@ def sync_rank_loss(
     Returns:
         The sum over all pairs, a scalar.
     """
-    distances, projected = widen(distances), widen(projected)
-    order = (distances.unsqueeze(-1) - distances.unsqueeze(-2)).sign()
+    distances, projected = widen(distances.detach()), widen(projected)
+    inverse_order = (distances.unsqueeze(-2) - distances.unsqueeze(-1)).sign()
     difference = projected.unsqueeze(-1) - projected.unsqueeze(-2)
-    hinges = (margin - order * difference).clamp_min(0).triu(1)
+    hinges = F.relu(inverse_order * difference + margin)
+    counted = torch.ones_like(hinges[(0,) * (hinges.dim() - 2)], dtype=torch.bool).triu(1)
     if padding_mask is not None:
-        hinges = hinges.masked_fill(padding_mask.unsqueeze(-1) | padding_mask.unsqueeze(-2), 0.0)
-    return hinges.sum()
+        counted = ~(padding_mask.unsqueeze(-1) | padding_mask.unsqueeze(-2)) & counted
+    return hinges.masked_fill(~counted, 0.0).sum()

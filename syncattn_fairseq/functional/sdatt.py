@@ -7,8 +7,11 @@ annotation of source word j, and `p_i` the source position that the state is abo
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ._numerics import multiply, widen
 from ._trees import find_ancestors
@@ -27,7 +30,40 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     Returns:
         e, ``(..., T, S)``, in float32 or wider.
     """
-    return multiply(torch.tanh(widen(query).unsqueeze(-2) + widen(key).unsqueeze(-3)), weight)
+    scores: Tensor = _AdditiveScores.apply(query, key, weight)
+    return scores
+
+
+class _AdditiveScores(torch.autograd.Function):
+    """:func:`additive_scores`, whose gradient needs the tangents only in the type of its inputs.
+
+    They are its largest tensor by far. PyTorch would keep them in float32.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+        tangents = torch.tanh(widen(query).unsqueeze(-2) + key.unsqueeze(-3))
+        ctx.save_for_backward(tangents.to(key.dtype), weight)
+        ctx.types = query.dtype, key.dtype
+        return multiply(tangents, weight)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        tangents, weight = ctx.saved_tensors
+        of_query, of_key = ctx.types
+        of_tangents = gradient.unsqueeze(-1) * widen(weight)
+        of_sums = torch.ops.aten.tanh_backward(of_tangents, widen(tangents))
+        of_weight = multiply(widen(tangents).flatten(0, -2).transpose(0, 1), gradient.flatten())
+        return (
+            of_sums.sum(-2).to(of_query),
+            _sum_over(of_sums, -3).to(of_key),
+            of_weight.to(weight.dtype),
+        )
+
+
+def _sum_over(x: Tensor, dim: int) -> Tensor:
+    """Sum over a dimension; one of size 1 needs no kernel."""
+    return x.squeeze(dim) if x.size(dim) == 1 else x.sum(dim)
 
 
 def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
@@ -45,7 +81,12 @@ def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
     Returns:
         p, ``(..., T)``, between 0 and J - 1, in float32 or wider.
     """
-    return widen(activation).sigmoid() * (length.unsqueeze(-1) - 1)
+    return position_before(activation, length.unsqueeze(-1) - 1)
+
+
+def position_before(activation: Tensor, last: Tensor) -> Tensor:
+    """Compute :func:`predicted_position`, given the last position, J - 1, ``(..., 1)``."""
+    return widen(activation).sigmoid() * last
 
 
 def local_attention(
@@ -72,7 +113,7 @@ def local_attention(
     scores = widen(scores)
     offset = _offsets(position, scores)
     outside = offset.abs() > half_window
-    exponent = -(offset**2) / (2 * (half_window / 2) ** 2)
+    exponent = _fade(offset, half_window / 2)
     if renormalise:
         return (scores + exponent).masked_fill(outside, -torch.inf).softmax(dim=-1)
     return scores.softmax(dim=-1) * exponent.exp().masked_fill(outside, 0.0)
@@ -97,8 +138,8 @@ def flexible_attention(
         ``(..., S)`` probabilities.
     """
     scores = widen(scores)
-    penalty = _offsets(position, scores) ** 2 / (2 * (half_window / 2) ** 2)
-    return (scores - sharpness.unsqueeze(-1) * penalty).softmax(dim=-1)
+    exponent = _fade(_offsets(position, scores), half_window / 2)
+    return torch.addcmul(scores, sharpness.unsqueeze(-1), exponent).softmax(dim=-1)
 
 
 def tree_distances(parents: Tensor) -> Tensor:
@@ -137,15 +178,31 @@ def distances_from(position: Tensor, distances: Tensor) -> Tensor:
     Returns:
         ``(..., T, S)`` in floating point.
     """
-    length = distances.size(-1)
-    position = position.clamp(0, length - 1)
-    below = position.detach().floor()
-    words = torch.cat([below, below + 1], dim=-1).clamp_max(length - 1).long()
-    rows = distances.gather(-2, words.unsqueeze(-1).expand(*words.shape, length))
-    here, there = rows.to(position.dtype).chunk(2, dim=-2)
-    passing = position - position.detach()  # 0, with a gradient
-    step = (position.detach() - below).round() + passing
-    return here + step.unsqueeze(-1) * (there - here)
+    inside = F.hardtanh(position, 0, distances.size(-1) - 1)
+    return distances_between(inside, rows_beside_the_next(distances))
+
+
+def rows_beside_the_next(distances: Tensor) -> Tensor:
+    """Return `M[i]` beside `M[i + 1]`, ``(..., S, 2 S)``, for :func:`distances_between`."""
+    below = torch.cat([distances[..., 1:, :], distances[..., -1:, :]], dim=-2)
+    return torch.cat([distances, below], dim=-1).to(torch.get_default_dtype())
+
+
+def distances_between(position: Tensor, rows: Tensor) -> Tensor:
+    """Compute :func:`distances_from` for positions that are inside.
+
+    Args:
+        position: p, ``(..., T)`` columns.
+        rows: ``(..., S, 2 S)``, see :func:`rows_beside_the_next`.
+    """
+    fixed = position.detach()
+    before = fixed.floor()
+    index = before.long().unsqueeze(-1)
+    found = rows.gather(-2, index.expand(*position.shape, rows.size(-1))).to(position.dtype)
+    here, there = found.chunk(2, dim=-1)
+    passing = position - fixed  # 0, with a gradient
+    step = (fixed - before).round() + passing
+    return here.lerp(there, step.unsqueeze(-1))
 
 
 def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
@@ -201,12 +258,16 @@ def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Ten
     """
     scores = widen(scores)
     distances = distances.to(scores.dtype)
-    weights = torch.exp(-(distances**2) / (2 * (n / 2) ** 2))
-    padding = scores == -torch.inf
-    nearest = distances.detach().masked_fill(padding, torch.inf).amin(dim=-1, keepdim=True)
-    outside = (distances > nearest.clamp_min(n)) | padding
+    weights = _fade(distances, n / 2).exp()
+    among_words = distances.detach().masked_fill(scores == -torch.inf, torch.inf)
+    outside = among_words > among_words.amin(dim=-1, keepdim=True).clamp_min(n)
     # With infinite scores the weights' gradient would be 0 times infinity.
     return (scores.masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
+
+
+def _fade(distance: Tensor, std: float) -> Tensor:
+    """Return the exponent of an unscaled normal density, `−distance² / (2 σ²)`."""
+    return distance.square() * (-1 / (2 * std**2))
 
 
 def _offsets(position: Tensor, scores: Tensor) -> Tensor:

@@ -66,6 +66,5 @@ def sync_attention_loss(
     logits = widen(projected_attention)
     # A row without any cell becomes uniform, not NaN; it is masked out right after.
     logits = logits.masked_fill(masked, torch.finfo(logits.dtype).min)
-    expected = logits.softmax(dim=-1).masked_fill(masked, 0.0)
-    actual = widen(target_attention).masked_fill(masked, 0.0)
-    return (expected - actual).square().sum()
+    difference = (logits.softmax(dim=-1) - widen(target_attention)).masked_fill(masked, 0.0)
+    return difference.square().sum()

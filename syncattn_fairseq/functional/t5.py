@@ -11,9 +11,12 @@ import math
 import torch
 from torch import Tensor
 
+#: The distance from which on T5 makes no difference.
+FURTHEST = 128
+
 
 def relative_buckets(
-    offsets: Tensor, causal: bool = False, buckets: int = 32, furthest: int = 128
+    offsets: Tensor, causal: bool = False, buckets: int = 32, furthest: int = FURTHEST
 ) -> Tensor:
     """Number the buckets of relative positions.
 
@@ -38,5 +41,6 @@ def relative_buckets(
     exact = buckets // 2
     # Distances below `exact`, whose logarithm is not used, are raised to it.
     growth = (distances.clamp_min(exact) / exact).log() / math.log(furthest / exact)
-    coarse = exact + (growth * (buckets - exact)).long()
+    # Where the exact number is whole, a device's logarithms may come out just below it.
+    coarse = exact + (growth * (buckets - exact) + 1e-4).long()
     return side + torch.where(distances < exact, distances, coarse.clamp_max(buckets - 1))

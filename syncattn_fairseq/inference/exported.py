@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import DataError
+from ..base.errors import DataError, shorten
 from ..base.files import hash_file
 from ..data.schemes import stored_schemes
 from .analysis import Alignment, Sentence, Translation
@@ -21,7 +22,13 @@ from .subwords import Cutter, is_plain_name, open_cutters
 FACTOR = "￨"
 
 ABOUT = "syncattn.json"
+#: Of CTranslate2's settings: symbols of the vocabulary, and what is true or false.
+_TOKENS = ("bos", "eos", "unk", "decoder_start")
+_SWITCHES = ("add_source_bos", "add_source_eos")
 _LONGEST_TARGET = 200  # as fairseq's --max-len-b
+
+#: Before this version of CTranslate2, all layers had the biases of the first one.
+_OWN_BIASES = [4, 8, 3]
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,7 @@ class About:
         labels: whether the source carries dependency labels.
         alignment_layer: decoder layer, from 1, whose attention aligns.
         longest_source: the most subwords that a source may have.
+        positions: as ``--positions`` has it.
         files: the SHA-256 of each file; empty in exports of earlier versions.
     """
 
@@ -44,6 +52,7 @@ class About:
     labels: bool
     alignment_layer: int
     longest_source: int
+    positions: str = "absolute"
     files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
@@ -70,7 +79,7 @@ class About:
         except (ValueError, TypeError, RecursionError):
             about = None
         if about is None or not about._is_sound():
-            raise DataError(f"{path}: damaged; export the model again")
+            raise DataError(f"{path}: damaged or missing; export the model again")
         for name, digest in about.files.items():
             if not (folder / name).is_file() or hash_file(folder / name) != digest:
                 raise DataError(f"{folder / name}: damaged or missing; export the model again")
@@ -81,6 +90,7 @@ class About:
         numbers, names = (self.alignment_layer, self.longest_source), (self.source, self.target)
         return (
             isinstance(self.format, str)
+            and isinstance(self.positions, str)
             and all(map(is_plain_name, names))
             and type(self.labels) is bool
             and all(type(number) is int and number > 0 for number in numbers)
@@ -125,12 +135,12 @@ class CTranslate2Model(Model):
             from ..parsing.registry import open_parser
 
             self.parser = open_parser(source_parser)
+        ctranslate2 = load_ctranslate2(about.positions)
         try:
-            self.translator = load_ctranslate2().Translator(str(folder), device=device)
+            self.translator = ctranslate2.Translator(str(folder), device=device)
         except (ValueError, RuntimeError) as error:
-            reason = " ".join(str(error).split())
             raise DataError(
-                f"{folder}: CTranslate2 cannot run it on {device} ({reason}); "
+                f"{folder}: CTranslate2 cannot run it on {device} ({shorten(error)}); "
                 "give cpu, or cuda for a GPU"
             ) from None
 
@@ -237,6 +247,7 @@ def load_exported(
     """Load a CTranslate2 folder; for the arguments see :func:`.load.load`."""
     about = About.read(folder)
     vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
+    _check_config(folder, vocabularies[1])
     languages, schemes = (about.source, about.target), stored_schemes(folder)
     cutters = open_cutters(
         subwords,
@@ -258,21 +269,52 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
     """
     for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
         if (folder / name).is_file():
-            try:
-                words = json.loads((folder / name).read_text(encoding="utf-8"))
-            except (ValueError, RecursionError):
-                words = None
-            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-                raise DataError(f"{folder / name}: damaged; export the model again")
+            words: list[str] = _read_json(folder / name, _is_vocabulary)
             return words
     raise DataError(f"{folder}: no {side} vocabulary; export the model again")
 
 
-def load_ctranslate2() -> Any:
-    """Import CTranslate2, which is an extra.
+def _check_config(folder: Path, words: Sequence[str]) -> None:
+    """Check the settings that CTranslate2 keeps with a model; it may crash if they are wrong.
 
     Raises:
-        DataError: it is not installed.
+        DataError: the file is missing or damaged.
+    """
+
+    def is_config(found: Any) -> bool:
+        return (
+            isinstance(found, dict)
+            and all(found.get(f"{name}_token") in words for name in _TOKENS)
+            and all(type(found.get(name)) is bool for name in _SWITCHES)
+            and type(found.get("multi_query_attention")) in (bool, type(None))
+            and type(found.get("layer_norm_epsilon")) in (float, type(None))
+        )
+
+    _read_json(folder / "config.json", is_config)
+
+
+def _is_vocabulary(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(word, str) for word in found)
+
+
+def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if is_sound(found):
+            return found
+    except (FileNotFoundError, ValueError, RecursionError):
+        pass
+    raise DataError(f"{path}: damaged or missing; export the model again")
+
+
+def load_ctranslate2(positions: str = "absolute") -> Any:
+    """Import CTranslate2, which is an extra.
+
+    Args:
+        positions: that it has to support, by their name in ``--positions``.
+
+    Raises:
+        DataError: it is not installed, or too old.
     """
     try:
         import ctranslate2
@@ -280,4 +322,10 @@ def load_ctranslate2() -> Any:
         raise DataError(
             "this format needs CTranslate2; pip install 'syncattn-fairseq[ctranslate2]'"
         ) from None
+    version = ctranslate2.__version__
+    if positions == "bias" and [*map(int, re.findall(r"\d+", version)[:3])] < _OWN_BIASES:
+        raise DataError(
+            f"--positions bias needs CTranslate2 {'.'.join(map(str, _OWN_BIASES))} or later, not "
+            f"{version}, which gives all layers the biases of the first one"
+        )
     return ctranslate2

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq.data import LanguagePairDataset
+from fairseq.dataclass.configs import GenerationConfig
 
 from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed
@@ -14,7 +15,7 @@ from ..data.dataset import SyntaxPairDataset, Unparsed
 
 @torch.no_grad()
 def try_model(task: Any, model: Any) -> None:
-    """Let a model score one unknown word as the translation of another.
+    """Let a model translate an unknown word, and score another as its translation.
 
     Args:
         task: has the dictionaries.
@@ -29,8 +30,10 @@ def try_model(task: Any, model: Any) -> None:
     pairs = LanguagePairDataset([sentence], [2], words, tgt_dict=target_words)
     parse = Unparsed(np.array([1]))
     dataset = SyntaxPairDataset(pairs, parse, None, parse, task.fields)
-    net_input = dataset.collater([dataset[0]])["net_input"]
-    net_input["prev_output_tokens"] = torch.tensor([[target_words.eos(), target_words.unk()]])
-    scores, _ = model.eval()(**net_input)
+    batch = dataset.collater([dataset[0]])
+    before = torch.tensor([[target_words.eos(), target_words.unk()]])
+    scores, _ = model.eval()(**batch["net_input"], prev_output_tokens=before)
     if not scores.isfinite().all():
         raise DataError("its scores are not finite numbers; use another checkpoint")
+    generator = task.build_generator([model], GenerationConfig(beam=1, max_len_b=2))
+    task.inference_step(generator, [model], batch)

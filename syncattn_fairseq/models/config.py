@@ -1,14 +1,14 @@
 """The options that the syntax Transformer adds to fairseq's."""
 
 from argparse import Namespace
-from dataclasses import dataclass, field, fields, make_dataclass
-from functools import cache
-from typing import Any, cast, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass import FairseqDataclass
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
+from ..base.fairseq_options import as_fairseq
 from ..data.fields import SourceFields
 from ..modules.options import read_layer
 from ..modules.positions import POSITIONS
@@ -48,23 +48,6 @@ def list_options() -> list[type[FairseqDataclass]]:
     return [
         as_fairseq(options) for options in (*parts, PositionOptions, *positions, AlignmentOptions)
     ]
-
-
-@cache
-def as_fairseq(options: type) -> type[FairseqDataclass]:
-    """Turn a plain dataclass of options into one as fairseq wants them."""
-    if issubclass(options, FairseqDataclass):
-        return options
-    types = get_type_hints(options)
-    converted = []
-    for option in fields(options):
-        choices = option.metadata.get("choices")
-        kind = ChoiceEnum(list(choices)) if choices else types[option.name]
-        new = field(default=option.default, metadata=dict(option.metadata))
-        converted.append((option.name, kind, new))
-    made = make_dataclass(options.__name__, converted, bases=(FairseqDataclass,))
-    made.__doc__ = options.__doc__
-    return made
 
 
 def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:

@@ -10,12 +10,13 @@ from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
 from ..base.errors import DataError
-from ..modules import BatchView, NumberedLayerDrop, TreeCrossAttention
+from ..modules import BatchView
 from ..modules.heads.placement import layers_that_show, names_shown
-from ..modules.layer_drop import bypass_decoder_layer
 from ..modules.options import read_layers
 from .config import aligning_layer
-from .layers import SyntaxDecoderLayer, show_heads, wrap
+from .layer_drop import NumberedLayerDrop, bypass_decoder_layer
+from .layers import SyntaxDecoderLayer, take_shown, wrap
+from .tree_cross_attention import TreeCrossAttention
 
 
 class SyntaxTransformerDecoder(TransformerDecoderBase):
@@ -141,13 +142,6 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         extra |= self.view.notes
         return features, extra
 
-    def show(self, name: str, extra: dict[str, Any], prev_output_tokens: Tensor) -> list[Tensor]:
-        """Return what heads show under a name, layer by layer.
-
-        Args:
-            name: of what they show.
-            extra: what ``forward`` returned besides the scores.
-            prev_output_tokens: ``(B, T)``, as passed to ``forward``.
-        """
-        padding, states = prev_output_tokens.eq(self.padding_idx), extra["inner_states"]
-        return show_heads(self.layers, self.showing[name], name, states, padding, causal=True)
+    def take_shown(self, name: str) -> list[Tensor]:
+        """Return what heads have shown of the last batch under a name, layer by layer."""
+        return take_shown(self.layers, self.showing[name], name)

@@ -8,10 +8,11 @@ from typing import Any
 from fairseq.models.transformer import TransformerEncoderBase
 from torch import Tensor, nn
 
-from ..modules import BatchView, LabelEmbedding, NumberedLayerDrop, TreeCrossAttention
+from ..modules import BatchView, LabelEmbedding
 from ..modules.heads.placement import layers_that_show, names_shown
-from ..modules.layer_drop import bypass_encoder_layer
-from .layers import SyntaxEncoderLayer, show_heads, wrap
+from .layer_drop import NumberedLayerDrop, bypass_encoder_layer
+from .layers import SyntaxEncoderLayer, take_shown, wrap
+from .tree_cross_attention import TreeCrossAttention
 
 
 class SyntaxTransformerEncoder(TransformerEncoderBase):
@@ -84,8 +85,6 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
             out[name] = [field.index_select(0, new_order) for field in encoder_out[name]]
         return out
 
-    def show(self, name: str, encoder_out: dict[str, list[Tensor]]) -> list[Tensor]:
-        """Return what heads show under a name, layer by layer; needs an output with all hiddens."""
-        [padding] = encoder_out["encoder_padding_mask"]
-        states = encoder_out["encoder_states"]
-        return show_heads(self.layers, self.showing[name], name, states, padding, causal=False)
+    def take_shown(self, name: str) -> list[Tensor]:
+        """Return what heads have shown of the last batch under a name, layer by layer."""
+        return take_shown(self.layers, self.showing[name], name)

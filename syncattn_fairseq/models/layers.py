@@ -14,11 +14,14 @@ from fairseq.modules.transformer_layer import (
 )
 from torch import Tensor, nn
 
-from ..modules import BackwardCrossAttention, BatchView, SyntaxAttention, TreeCrossAttention
+from ..modules import BatchView
 from ..modules.heads import Heads, Place
 from ..modules.heads.placement import name_of, place_heads
 from ..modules.options import read_layers
 from ..modules.positions import POSITIONS
+from .backward_cross_attention import BackwardCrossAttention
+from .self_attention import FairseqSyntaxAttention
+from .tree_cross_attention import TreeCrossAttention
 
 #: Copies of weights that official fairseq 0.12.2 passes to a PyTorch kernel in evaluation.
 KERNEL_COPIES = [
@@ -117,7 +120,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 
 def build_syntax_attention(
     embed_dim: int, cfg: Any, side: str, number: int, view: BatchView
-) -> SyntaxAttention | None:
+) -> FairseqSyntaxAttention | None:
     """Build the self-attention of a layer from positions and kinds of heads.
 
     Returns:
@@ -134,7 +137,7 @@ def build_syntax_attention(
         numbers = range(first, first + count)
         heads[name_of(kind)] = kind.build(cfg, Place(side, number, numbers, total, head_dim, view))
         first += count
-    return SyntaxAttention(
+    return FairseqSyntaxAttention(
         embed_dim,
         total,
         heads=heads,
@@ -151,8 +154,8 @@ def build_syntax_attention(
 def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
     """Apply activation checkpointing and FSDP, as fairseq does to its own layers.
 
-    Activations are kept where a loss reads what heads show: :func:`show_heads` uses the layer's
-    parameters a second time, which DistributedDataParallel refuses after a checkpoint.
+    Activations are kept where a loss reads what heads show: a checkpoint computes that without
+    gradient.
     """
     heads: Any = getattr(layer.self_attn, "heads", {})
     read = any(group.is_shown_in_training(cfg) for group in heads.values())
@@ -163,26 +166,14 @@ def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
     )
 
 
-def show_heads(
-    layers: Any, numbers: Sequence[int], shown: str, inputs: Any, padding: Tensor, causal: bool
-) -> list[Tensor]:
-    """Return what the heads of some layers show (:meth:`.Heads.show`), layer by layer.
+def take_shown(layers: Any, numbers: Sequence[int], name: str) -> list[Tensor]:
+    """Return what the heads of some layers have shown of the last batch, layer by layer.
 
-    It is computed from the inputs of the layers, not while the layers run, where fairseq's code may
-    do the attention.
+    It is the layers' no more: it would keep the graph of the batch alive.
 
     Args:
         layers: of an encoder or a decoder.
         numbers: of the layers with such heads, from 1.
-        shown: the name of what they show.
-        inputs: ``(T, B, D)`` of each layer.
-        padding: ``(B, T)``, True = padding.
-        causal: rows see no column to their right.
+        name: of what they show.
     """
-    found = []
-    for number in numbers:
-        layer, x = layers[number - 1], inputs[number - 1]
-        if layer.normalize_before:
-            x = layer.self_attn_layer_norm(x)
-        found.append(layer.self_attn.show(shown, x, padding, causal))
-    return found
+    return [layers[number - 1].self_attn.shown.pop(name) for number in numbers]

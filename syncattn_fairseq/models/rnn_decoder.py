@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..functional import additive_scores
-from ..modules import Source, gru_step
+from ..modules import Source, SourceAttention, StepwiseLinear, gru_step
 from .rnn_encoder import MAX_POSITIONS
 
 
@@ -52,8 +52,8 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         embed_tokens: nn.Embedding,
         annotation_dim: int,
         hidden_size: int,
-        attention: nn.Module,
-        second_attention: nn.Module | None,
+        attention: SourceAttention,
+        second_attention: SourceAttention | None,
         dropout: float,
         share_embeddings: bool,
     ) -> None:
@@ -119,22 +119,27 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         words = self.dropout(self.embed_tokens(prev_output_tokens))
         read = F.linear(words, self.read.weight_ih, self.read.bias_ih)
 
-        # Compute two products with s' at once.
-        weight = torch.cat([self.query.weight, self.move.weight_hh])
-        bias = torch.cat([self.query.bias, self.move.bias_hh])
-        padding = source.padding_mask.unsqueeze(1)
+        read_state = StepwiseLinear(self.read.weight_hh, self.read.bias_hh)
+        # All products with s' are computed at once.
+        readers = [self.query, *self.attention.readers]
+        sizes = [layer.weight.size(0) for layer in readers]
+        read_intermediate = StepwiseLinear(
+            torch.cat([self.move.weight_hh, *(layer.weight for layer in readers)]),
+            torch.cat([self.move.bias_hh, *map(bias_of, readers)]),
+        )
+        mask = source.mask.to(torch.promote_types(keys.dtype, torch.float32))
+        move_bias = self.move.bias_ih.to(values.dtype).expand(values.size(0), -1)
         intermediates, all_scores, all_weights, positions, states = [], [], [], [], []
         for inputs in read.unbind(1):
-            recurrent = F.linear(state, self.read.weight_hh, self.read.bias_hh)
-            intermediate = gru_step(inputs, recurrent, state)
-            query, recurrent = F.linear(intermediate, weight, bias).split(
-                [keys.size(-1), values.size(-1)], dim=-1
+            intermediate = gru_step(inputs, read_state(state), state)
+            recurrent, *products = read_intermediate(intermediate).split(
+                [values.size(-1), *sizes], dim=-1
             )
-            scores = additive_scores(query.unsqueeze(1), keys, self.energy)
-            scores = scores.masked_fill(padding, -torch.inf)
-            weights, position = self.attention(scores, intermediate.unsqueeze(1), source)
+            query, *products = (product.unsqueeze(1) for product in products)
+            scores = additive_scores(query, keys, self.energy) + mask
+            weights, position = self.attention.look(scores, products, source)
             weights = weights.to(values.dtype)
-            inputs = (weights @ values).squeeze(1) + self.move.bias_ih.to(values.dtype)
+            inputs = (weights @ values).squeeze(1) + move_bias
             state = gru_step(inputs, recurrent, intermediate)
             intermediates.append(intermediate)
             all_scores.append(scores)
@@ -157,8 +162,9 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
             )
             output = output + self.from_second_context(second.to(values.dtype) @ annotations)
         extra: dict[str, Any] = {"attn": [attention]}
-        if positions[0] is not None:
-            extra["positions"] = torch.cat(positions, dim=1).detach()
+        predicted = [position for position in positions if position is not None]
+        if predicted:
+            extra["positions"] = torch.cat(predicted, dim=1).detach()
         return self.dropout(torch.tanh(output)), extra
 
     def _memory(
@@ -187,3 +193,9 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     def max_positions(self) -> int:
         """Return the maximum length of a sentence."""
         return MAX_POSITIONS
+
+
+def bias_of(layer: nn.Linear) -> Tensor:
+    """Return a layer's bias, zeros if it has none."""
+    bias: Tensor | None = layer.bias
+    return layer.weight.new_zeros(layer.weight.size(0)) if bias is None else bias

@@ -11,10 +11,16 @@ from fairseq.models import (
     register_model_architecture,
 )
 from fairseq.models.lstm import Embedding
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
-from ..modules import FlexibleAttention, GlobalAttention, LocalAttention, SyntaxDirectedAttention
+from ..modules import (
+    FlexibleAttention,
+    GlobalAttention,
+    LocalAttention,
+    SourceAttention,
+    SyntaxDirectedAttention,
+)
 from .config import as_namespace, prefer, set_defaults
 from .description import Description
 from .rnn_config import ATTENTIONS, SyntaxRNNConfig, check
@@ -47,7 +53,8 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         tgt_embeddings = src_embeddings
         if not args.share_all_embeddings:
             tgt_embeddings = Embedding(len(target), args.decoder_embed_dim, target.pad())
-        first, second = make_attention(args), None
+        first: SourceAttention = make_attention(args)
+        second = None
         if args.double_context:
             first, second = GlobalAttention(), first
         model = cls(
@@ -113,7 +120,7 @@ def _list_fields(reads_trees: bool) -> SourceFields:
     return SourceFields(fields=frozenset([TREE_DISTANCES])) if reads_trees else NOTHING
 
 
-def make_attention(args: Any) -> nn.Module:
+def make_attention(args: Any) -> SourceAttention:
     """Build the chosen attention."""
     state_dim = args.decoder_hidden_size
     if args.source_attention == "local":

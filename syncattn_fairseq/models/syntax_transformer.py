@@ -134,7 +134,7 @@ class SyntaxTransformerModel(TransformerModel):
             src_tokens: ``(B, S)``.
             src_lengths: ``(B,)``.
             prev_output_tokens: ``(B, T)``.
-            return_all_hiddens: ignored; all are returned, since the heads are computed from them.
+            return_all_hiddens: ignored, since nobody reads the encoder's hidden states.
             features_only: leave out the projection to the vocabulary.
             alignment_layer: decoder layer, from 0, whose cross-attention is returned.
             alignment_heads: average only this many of its heads.
@@ -150,22 +150,25 @@ class SyntaxTransformerModel(TransformerModel):
             * ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and ``(B, h, T)``; if they are
               tied, ``distance_attn``, C of each sync layer.
         """
-        encoder_out = self.encoder(
-            src_tokens, src_lengths, return_all_hiddens=True, **encoder_input
-        )
-        scores, extra = self.decoder(
-            prev_output_tokens,
-            encoder_out=encoder_out,
-            features_only=features_only,
-            alignment_layer=alignment_layer,
-            alignment_heads=alignment_heads,
-            src_lengths=src_lengths,
-        )
-        for name in self.shown if self.training else names_shown():
+        names = self.shown if self.training else names_shown()
+        self.encoder.view.wanted = self.decoder.view.wanted = names
+        try:
+            encoder_out = self.encoder(src_tokens, src_lengths, **encoder_input)
+            scores, extra = self.decoder(
+                prev_output_tokens,
+                encoder_out=encoder_out,
+                features_only=features_only,
+                alignment_layer=alignment_layer,
+                alignment_heads=alignment_heads,
+                src_lengths=src_lengths,
+            )
+        finally:  # decoding, which does not come here, is faster if nobody looks
+            self.encoder.view.wanted = self.decoder.view.wanted = ()
+        for name in names:
             if self.encoder.showing[name]:
-                extra[f"src_{name}"] = self.encoder.show(name, encoder_out)
+                extra[f"src_{name}"] = self.encoder.take_shown(name)
             if self.decoder.showing[name]:
-                extra[f"tgt_{name}"] = self.decoder.show(name, extra, prev_output_tokens)
+                extra[f"tgt_{name}"] = self.decoder.take_shown(name)
         if self.decoder.has_sync_layer:
             [extra["sync_attn"]] = extra["attn"]
         return scores, extra

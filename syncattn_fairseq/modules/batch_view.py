@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import torch
 from torch import Tensor
@@ -21,10 +21,12 @@ class BatchView:
         tokens: ``(B, T)``, of this stack's side.
         padding_mask: ``(B, T)``, True = padding.
         notes: what the modules let the model return besides its scores, by name.
+        wanted: the names of what somebody wants to see of the heads (:attr:`.Heads.shown`).
     """
 
     tokens: Tensor
     padding_mask: Tensor
+    wanted: Collection[str] = ()
 
     def __init__(self) -> None:
         self._fields: dict[str, Tensor] = {}

@@ -56,7 +56,7 @@ def read_layers(cfg: Any, option: str, side: str) -> list[int]:
         return list(range(1, highest + 1))
     if value in ("", "none"):
         return []
-    if not all(n.isdigit() and 1 <= int(n) <= highest for n in value.split(",")):
+    if not all(n.isdecimal() and 1 <= int(n) <= highest for n in value.split(",")):
         raise DataError(
             f"{flag(option)} {value}: the {side} has layers 1 to {highest}; list some (1,2), or "
             "write all or none"

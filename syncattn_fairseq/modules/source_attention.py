@@ -9,13 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from ..functional import (
-    distances_from,
     expected_distances,
     flexible_attention,
     local_attention,
-    predicted_position,
     syntax_directed_attention,
 )
+from ..functional.sdatt import distances_between, position_before, rows_beside_the_next
 
 #: The word from which syntax-directed attention counts distances in the tree.
 TREE_POSITIONS = ("predicted", "expected")
@@ -47,13 +46,35 @@ class Source:
         """The number of each sentence's tokens, ``(B)``."""
         return (~self.padding_mask).sum(dim=1)
 
+    @cached_property
+    def last(self) -> Tensor:
+        """The position of each sentence's last token, counted from its first, ``(B, 1)``."""
+        return (self.lengths - 1).unsqueeze(1)
+
+    @cached_property
+    def tree_rows(self) -> Tensor:
+        """:attr:`tree_distances` as :func:`.distances_between` wants them."""
+        assert self.tree_distances is not None, "the encoder sees to it"
+        return rows_beside_the_next(self.tree_distances)
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """Minus infinity for padding, 0 elsewhere, ``(B, 1, S)``; added to scores."""
+        zeros = torch.zeros_like(self.padding_mask, dtype=torch.float32)
+        return zeros.masked_fill(self.padding_mask, -torch.inf).unsqueeze(1)
+
     def columns(self, position: Tensor) -> Tensor:
         """Turn positions ``(B, T)``, counted from each sentence's first token, into columns."""
         return position + self.first.unsqueeze(1)
 
 
-class GlobalAttention(nn.Module):
-    """Attention to the whole source (SDAtt Eq. 3)."""
+class SourceAttention(nn.Module):
+    """The base class: turns scores into weights."""
+
+    @property
+    def readers(self) -> list[nn.Linear]:
+        """The layers that read the decoder's state; the decoder may compute them with its own."""
+        return []
 
     def forward(self, scores: Tensor, state: Tensor, source: Source) -> Looking:
         """Turn scores into weights.
@@ -66,6 +87,18 @@ class GlobalAttention(nn.Module):
         Returns:
             See :data:`Looking`.
         """
+        return self.look(scores, [reader(state) for reader in self.readers], source)
+
+    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+        """Turn scores into weights, given what the :attr:`readers` have read, ``(B, T, ...)``."""
+        raise NotImplementedError
+
+
+class GlobalAttention(SourceAttention):
+    """Attention to the whole source (SDAtt Eq. 3)."""
+
+    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+        """Normalise the scores."""
         wide = torch.promote_types(scores.dtype, torch.float32)
         return scores.softmax(dim=-1, dtype=wide), None
 
@@ -94,11 +127,15 @@ class PositionPredictor(nn.Module):
 
     def forward(self, state: Tensor, source: Source) -> Tensor:
         """Return p, ``(B, T)``, counted from the first token, which is at 0."""
-        activation = self.output(torch.tanh(self.hidden(state))).squeeze(-1)
-        return predicted_position(activation * self.scale, source.lengths)
+        return self.predict(self.hidden(state), source)
+
+    def predict(self, hidden: Tensor, source: Source) -> Tensor:
+        """Return p, given `W_p s'_i`."""
+        activation = self.output(torch.tanh(hidden)).squeeze(-1)
+        return position_before(activation * self.scale, source.last)
 
 
-class LocalAttention(nn.Module):
+class LocalAttention(SourceAttention):
     """Attention that fades out around the expected position (SDAtt Eq. 6).
 
     Args:
@@ -113,14 +150,19 @@ class LocalAttention(nn.Module):
         self.half_window = half_window
         self.renormalise = renormalise
 
-    def forward(self, scores: Tensor, state: Tensor, source: Source) -> Looking:
-        """Turn scores into weights, as :meth:`GlobalAttention.forward`."""
-        position = self.position(state, source)
+    @property
+    def readers(self) -> list[nn.Linear]:
+        """The position's layer."""
+        return [self.position.hidden]
+
+    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+        """Fade the weights out around p."""
+        position = self.position.predict(read[0], source)
         columns = source.columns(position)
         return local_attention(scores, columns, self.half_window, self.renormalise), position
 
 
-class FlexibleAttention(nn.Module):
+class FlexibleAttention(SourceAttention):
     """Attention in a window of predicted size around the expected position (Shu and Nakayama).
 
     Args:
@@ -134,15 +176,20 @@ class FlexibleAttention(nn.Module):
         self.sharpness = nn.Linear(state_dim, 1)
         self.half_window = half_window
 
-    def forward(self, scores: Tensor, state: Tensor, source: Source) -> Looking:
-        """Turn scores into weights, as :meth:`GlobalAttention.forward`."""
-        position = self.position(state, source)
-        sharpness = self.sharpness(state).squeeze(-1).sigmoid()
+    @property
+    def readers(self) -> list[nn.Linear]:
+        """The layers of the position and of the window's width."""
+        return [self.position.hidden, self.sharpness]
+
+    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+        """Normalise the scores, lowered the farther the words are from p."""
+        position = self.position.predict(read[0], source)
+        sharpness = read[1].squeeze(-1).sigmoid()
         columns = source.columns(position)
         return flexible_attention(scores, columns, sharpness, self.half_window), position
 
 
-class SyntaxDirectedAttention(nn.Module):
+class SyntaxDirectedAttention(SourceAttention):
     """Attention near the expected word in the source's tree (SDAtt Eq. 10-11).
 
     Args:
@@ -160,12 +207,17 @@ class SyntaxDirectedAttention(nn.Module):
         self.position = PositionPredictor(state_dim) if tree_position == "predicted" else None
         self.tree_window = tree_window
 
-    def forward(self, scores: Tensor, state: Tensor, source: Source) -> Looking:
-        """Turn scores into weights, as :meth:`GlobalAttention.forward`."""
+    @property
+    def readers(self) -> list[nn.Linear]:
+        """The position's layer, if it is predicted."""
+        return [] if self.position is None else [self.position.hidden]
+
+    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+        """Normalise the scores of the words nearby in the tree."""
         assert source.tree_distances is not None, "the encoder sees to it"
         if self.position is None:
             position, distances = None, expected_distances(scores, source.tree_distances)
         else:
-            position = self.position(state, source)
-            distances = distances_from(source.columns(position), source.tree_distances)
+            position = self.position.predict(read[0], source)
+            distances = distances_between(source.columns(position), source.tree_rows)
         return syntax_directed_attention(scores, distances, self.tree_window), position

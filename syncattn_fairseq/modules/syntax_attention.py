@@ -6,40 +6,50 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from .folded_linear import FoldedLinear
-from .heads.heads import Heads, Scope, States, split_heads
+from .heads.heads import Heads, Scope, split_heads
 from .positions.positions import Order, Positions
 
 
-class SyntaxAttention(MultiheadAttention):
-    """fairseq's multi-head self-attention, where each group of heads attends in its own way.
+class HeadGroups(nn.Module):
+    """What :class:`SyntaxAttention` and its relative in fairseq share: groups of heads.
 
-    If all groups attend like ordinary heads, at most with rewritten queries, and positions change
-    neither scores nor states, fairseq's code and its fused kernel do the work.
+    A subclass sets ``num_heads``, ``head_dim``, the projections and the dropout, and then calls
+    :meth:`compose`.
 
-    Args:
-        heads: the groups by name, in the order of the heads; together, all heads of the layer.
-        positions: what they know of the order of the tokens; None if it is in the tokens, or
-            nowhere.
-        args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
+    Attributes:
+        shown: what heads have shown of the last batch, by name, ``(B, h, ...)``; only what the
+            batch's view says is wanted (:attr:`.BatchView.wanted`).
     """
 
-    def __init__(
-        self,
-        *args: Any,
-        heads: dict[str, Heads],
-        positions: Positions | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **kwargs)
+    num_heads: int
+    head_dim: int
+    q_proj: Any
+    k_proj: Any
+    v_proj: Any
+    out_proj: Any
+    dropout_module: Any
+    heads: nn.ModuleDict
+    positions: Any
+    shown: dict[str, Tensor]
+
+    def compose(self, heads: dict[str, Heads], positions: Positions | None) -> None:
+        """Divide the layer among groups of heads.
+
+        Args:
+            heads: the groups by name, in the order of the heads; together, all heads of the layer.
+            positions: what they know of the order of the tokens; None if it is in the tokens, or
+                nowhere.
+        """
         self.heads = nn.ModuleDict(heads)
         self.positions = positions
+        self.shown = {}
         assert sum(group.count for group in heads.values()) == self.num_heads
         if any(type(group).rewrite_query is not Heads.rewrite_query for group in heads.values()):
-            self.q_proj: Any = FoldedLinear(self.q_proj, self._rewrite_queries)
+            self.q_proj = FoldedLinear(self.q_proj, self._rewrite_queries)
 
     @property
     def groups(self) -> Iterator[tuple[Any, slice]]:
@@ -50,66 +60,24 @@ class SyntaxAttention(MultiheadAttention):
             yield group, slice(first, first + group.count)
             first += group.count
 
-    def _rows(self, heads: slice) -> slice:
-        """Return the rows of a projection that belong to these heads."""
-        return slice(heads.start * self.head_dim, heads.stop * self.head_dim)
-
     def _rewrite_queries(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        rewritten = [
-            group.rewrite_query(weight[self._rows(heads)], bias[self._rows(heads)])
-            for group, heads in self.groups
-        ]
-        weights, biases = zip(*rewritten, strict=True)
-        return torch.cat(weights), torch.cat(biases)
-
-    def show(
-        self, name: str, x: Tensor, padding_mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:
-        """Compute what heads show by this name.
-
-        Args:
-            name: see :attr:`.Heads.shown`.
-            x: input of the attention, ``(T, B, D)`` as in fairseq.
-            padding_mask: ``(B, T)``, True = padding.
-            causal: whether rows see no column to their right.
-
-        Returns:
-            ``(B, h, ...)``, see :meth:`.Heads.show`.
-        """
-        shown, length = [], x.size(0)
-        orders = self._order(length, length, x.device)
+        """Fold what heads do to their queries into the projection, ``(H d, D)`` and ``(H d)``."""
+        inputs = weight.unflatten(0, (-1, self.head_dim)).transpose(1, 2)  # (H, D, d)
+        constants = bias.view(-1, 1, self.head_dim)
+        weights, biases = [], []
         for group, heads in self.groups:
-            if group.shown == name:
-                rows = self._rows(heads)
-                query, bias = getattr(self.q_proj, "plain", (self.q_proj.weight, self.q_proj.bias))
-                queries = query[rows], bias[rows]
-                keys = self.k_proj.weight[rows], self.k_proj.bias[rows]
-                states = States(x, queries, keys, self.head_dim, orders(heads))
-                shown.append(group.show(states, padding_mask, causal))
-        return torch.cat(shown, dim=1)
+            moved = group.rewrite_query(torch.zeros_like(constants[heads]))
+            weights.append(group.rewrite_query(inputs[heads]) - moved)
+            biases.append(group.rewrite_query(constants[heads]))
+        folded = torch.cat(weights).transpose(1, 2).flatten(0, 1)
+        return folded.to(weight.dtype), torch.cat(biases).flatten().to(bias.dtype)
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor | None,
-        value: Tensor | None,
-        key_padding_mask: Tensor | None = None,
-        incremental_state: Any = None,
-        attn_mask: Tensor | None = None,
-        **kwargs: Any,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Attend; leave it to fairseq if every head is like fairseq's."""
-        if self.positions is None and all(group.fused for group, _ in self.groups):
-            return super().forward(
-                query,
-                key,
-                value,
-                key_padding_mask,
-                incremental_state=incremental_state,
-                attn_mask=attn_mask,
-                **kwargs,
-            )
-        return self._attend_by_kind(query, key_padding_mask, incremental_state, attn_mask), None
+    def _projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
+        """Return weight and bias of queries, before they are rewritten, of keys and of values."""
+        folds = isinstance(self.q_proj, FoldedLinear)
+        query = self.q_proj.plain if folds else (self.q_proj.weight, self.q_proj.bias)
+        keys, values = self.k_proj, self.v_proj
+        return query, (keys.weight, keys.bias), (values.weight, values.bias)
 
     def _order(self, rows: int, columns: int, device: torch.device) -> Callable[[slice], Order]:
         """Return a function from the numbers of some heads to the order that they see."""
@@ -118,54 +86,135 @@ class SyntaxAttention(MultiheadAttention):
         bias = self.positions.bias(rows, columns, device)
         return lambda heads: Order(self.positions, None if bias is None else bias[heads])
 
-    def _attend_by_kind(
+    def attend(
         self,
         x: Tensor,
         padding_mask: Tensor | None,
-        incremental_state: Any,
         attn_mask: Tensor | None,
+        kept: dict[str, Tensor] | None = None,
     ) -> Tensor:
-        """Attend with each kind of heads in its own way, ``(T, B, D)`` to ``(T, B, D)``.
+        """Attend with each kind of heads in its own way.
 
-        What is kept between the steps of incremental decoding has the sentence as first dimension,
-        so that fairseq can reorder it with the beam.
+        Args:
+            x: ``(T, B, D)``, or ``(1, B, D)`` in incremental decoding.
+            padding_mask: ``(B, T)``, True = padding.
+            attn_mask: ``(T, T)``, added to the scores, which hides what is to the right; None if
+                nothing does.
+            kept: in incremental decoding, what earlier steps have kept, with the sentence as first
+                dimension, so that it can be reordered with the beam; it is brought up to date.
+
+        Returns:
+            Like x.
         """
-        query, key, value = (
-            split_heads(project(x), self.head_dim)
-            for project in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        kept: dict[str, Tensor] = {}
-        if incremental_state is not None:
-            kept = self._get_input_buffer(incremental_state)
-            if kept:
+        counts = [group.count for group, _ in self.groups]
+        if kept is None:
+            # One product and one split: fewer kernels, in the gradient too.
+            weights, biases = zip(*self._projections(), strict=True)
+            joined = F.linear(x.contiguous(), torch.cat(weights), torch.cat(biases))
+            parts = split_heads(joined, self.head_dim).split(3 * counts, dim=1)
+        else:
+            query, key, value = (
+                split_heads(F.linear(x, *projection), self.head_dim)
+                for projection in self._projections()
+            )
+            if "prev_key" in kept:
                 key = torch.cat([kept["prev_key"], key], dim=2)
                 value = torch.cat([kept["prev_value"], value], dim=2)
-            kept = {**kept, "prev_key": key, "prev_value": value}
+            kept.update({"prev_key": key, "prev_value": value})
             padding_mask = None  # the last token's; decoded tokens have none
-        mask = _additive(padding_mask, attn_mask, query.dtype)
+            parts = tuple(part for s in (query, key, value) for part in s.split(counts, dim=1))
+        n = len(counts)
+        queries, keys, values = parts[:n], parts[n : 2 * n], parts[2 * n :]
+        mask = _additive(padding_mask, attn_mask, queries[0].dtype)
 
-        orders = self._order(query.size(2), key.size(2), x.device)
+        orders = self._order(queries[0].size(2), keys[0].size(2), x.device)
         causal, contexts = attn_mask is not None, []
-        for name, (group, heads) in zip(self.heads, self.groups, strict=True):
+        shown: dict[str, list[Tensor]] = {}
+        of_groups = zip(self.heads, self.groups, queries, keys, values, strict=True)
+        for name, (group, heads), query, key, value in of_groups:
             scope = Scope(mask, padding_mask, causal, self.dropout_module)
-            scope.order, scope.x = orders(heads), x
-            if incremental_state is not None:
+            scope.order, scope.x, scope.looked_at = orders(heads), x, group.looked_at
+            if kept is not None:
                 own = [field for field in kept if field.startswith(f"{name}.")]
                 scope.kept = {field.removeprefix(f"{name}."): kept[field] for field in own}
-            contexts.append(group.attend(query[:, heads], key[:, heads], value[:, heads], scope))
-            kept.update({f"{name}.{field}": state for field, state in (scope.kept or {}).items()})
-        if incremental_state is not None:
-            self._set_input_buffer(incremental_state, kept)
-        context = torch.cat(contexts, dim=1)
-        return self.out_proj(context.permute(2, 0, 1, 3).flatten(2))
+            contexts.append(group.attend(group.rewrite_query(query), key, value, scope))
+            if scope.shown is not None:
+                shown.setdefault(group.shown, []).append(scope.shown)
+            if kept is not None and scope.kept is not None:
+                kept.update({f"{name}.{field}": state for field, state in scope.kept.items()})
+        self.shown = {
+            name: heads[0] if len(heads) == 1 else torch.cat(heads, dim=1)
+            for name, heads in shown.items()
+        }
+        context = contexts[0] if n == 1 else torch.cat(contexts, dim=1)
+        return self.out_proj(context.permute(2, 0, 1, 3).flatten(2).contiguous())
+
+
+class SyntaxAttention(HeadGroups):
+    """Multi-head self-attention, where each group of heads attends in its own way.
+
+    It is for programs without fairseq; its parameters have the names of fairseq's.
+
+    Args:
+        embed_dim: D.
+        heads: the groups by name, in the order of the heads; together, all heads of the layer.
+        positions: what they know of the order of the tokens; None if it is in the tokens, or
+            nowhere.
+        dropout: of attention probabilities.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        heads: dict[str, Heads],
+        positions: Positions | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.num_heads = sum(group.count for group in heads.values())
+        self.head_dim = embed_dim // self.num_heads
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (
+            nn.Linear(embed_dim, embed_dim) for _ in range(4)
+        )
+        self.dropout_module = nn.Dropout(dropout)
+        self.compose(heads, positions)
+
+    def forward(
+        self,
+        x: Tensor,
+        padding_mask: Tensor | None = None,
+        causal: bool = False,
+        kept: dict[str, Tensor] | None = None,
+    ) -> Tensor:
+        """Attend.
+
+        Args:
+            x: ``(B, T, D)``; in step-by-step decoding only the newest token, ``(B, 1, D)``.
+            padding_mask: ``(B, T)``, True = padding.
+            causal: whether tokens see nothing to their right.
+            kept: for step-by-step decoding, a dictionary, empty at first, that keeps what later
+                steps need.
+
+        Returns:
+            Like x.
+        """
+        mask = None
+        if causal and kept is None:
+            mask = x.new_full((x.size(1), x.size(1)), -torch.inf).triu(1)
+        return self.attend(x.transpose(0, 1), padding_mask, mask, kept).transpose(0, 1)
 
 
 def _additive(
     padding_mask: Tensor | None, attn_mask: Tensor | None, dtype: torch.dtype
 ) -> Tensor | None:
-    """Merge fairseq's two masks into one that is added to the scores."""
+    """Merge fairseq's two masks into one that is added to the scores.
+
+    Padding is hidden by a finite number: in a decoder padded on the left, rows of padding see
+    nothing else, and would not be numbers.
+    """
     mask = None if attn_mask is None else attn_mask.to(dtype)
     if padding_mask is not None:
-        padding = torch.zeros_like(padding_mask, dtype=dtype).masked_fill(padding_mask, -torch.inf)
+        lowest = torch.finfo(dtype).min / 2
+        padding = torch.zeros_like(padding_mask, dtype=dtype).masked_fill(padding_mask, lowest)
         mask = padding[:, None, None, :] if mask is None else mask + padding[:, None, None, :]
     return mask

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from ..base.errors import printable
 from .formats.lines import one_line
 
 #: Seconds without a byte after which a connection counts as broken.
@@ -35,7 +36,7 @@ class Failure(Exception):
     """
 
     def __init__(self, reason: str, status: int | None = None) -> None:
-        super().__init__(one_line(reason)[:300])
+        super().__init__(printable(one_line(reason)[:300]))
         self.status = status
 
 

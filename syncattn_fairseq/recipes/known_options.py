@@ -157,7 +157,7 @@ def _fields(kind: Any) -> frozenset[str]:
 def _aliases() -> frozenset[str]:
     """Return the options of ``fairseq-generate`` as its command line calls them."""
     names = (name for action in _decoding_parser()._actions for name in action.option_strings)
-    return frozenset(name.lstrip("-").replace("-", "_") for name in names)
+    return frozenset(name.lstrip("-").replace("-", "_") for name in names) - {"h", "help"}
 
 
 @cache

@@ -88,9 +88,9 @@ def pair(prefix: str = "") -> alt.LayerChart:
         drawn += _dependencies(asked, "predicted", up, _by_verdict(), place)
     return _picture(
         link.mark_rule(strokeWidth=1.4, opacity=0.75).encode(
-            x=_pixels("from_x"),
+            x=pixels("from_x"),
             x2="to_x",
-            y=_pixels("from_y"),
+            y=pixels("from_y"),
             y2="to_y",
             color=alt.condition("datum.verdict == 'wrong'", alt.value(WRONG), alt.value("#adb5bd")),
         ),
@@ -114,12 +114,12 @@ def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
     rings = (
         _cells(prefix + "gold")
         .mark_point(size=92, strokeWidth=2.2, filled=False, color=WRONG, opacity=1)
-        .encode(x=_pixels("middle_x"), y=_pixels("middle_y"))
+        .encode(x=pixels("middle_x"), y=pixels("middle_y"))
     )
     shown = (
         cells.transform_filter("isValid(datum.shown)")
         .mark_text(fontSize=10)
-        .encode(x=_pixels("middle_x"), y=_pixels("middle_y"), text="shown:N")
+        .encode(x=pixels("middle_x"), y=pixels("middle_y"), text="shown:N")
         .encode(color=alt.condition("datum.weight > 0.55", alt.value("white"), alt.value(INK)))
     )
     return _picture(squares, shown, rings, *_sides(prefix))
@@ -144,8 +144,8 @@ def links(prefix: str = "") -> alt.LayerChart:
             far=f"{CELL} * datum.across",
         )
         .mark_rect(fillOpacity=0, stroke="#dee2e6", strokeWidth=0.7)
-        .encode(**{along: _pixels("begin"), f"{along}2": "end"})
-        .encode(**{other: _pixels("zero"), f"{other}2": "far"})
+        .encode(**{along: pixels("begin"), f"{along}2": "end"})
+        .encode(**{other: pixels("zero"), f"{other}2": "far"})
         for side, along, other in (("rows", "y", "x"), ("columns", "x", "y"))
     ]
     inner = _cells(prefix + "cells").mark_square(size=110, opacity=1)
@@ -154,8 +154,8 @@ def links(prefix: str = "") -> alt.LayerChart:
     return _picture(
         *lines,
         inner.encode(
-            x=_pixels("middle_x"),
-            y=_pixels("middle_y"),
+            x=pixels("middle_x"),
+            y=pixels("middle_y"),
             color=_by_verdict(),
         ),
         gold.transform_filter("!datum.sure")
@@ -197,17 +197,17 @@ def tree(prefix: str = "") -> alt.LayerChart:
         to_y=f"datum.everything[{n} + datum.parent].node_y",
     )
     colour = _by_verdict()
-    edge = {"x": _pixels("node_x"), "y": _pixels("node_y"), "x2": "to_x", "y2": "to_y"}
+    edge = {"x": pixels("node_x"), "y": pixels("node_y"), "x2": "to_x", "y2": "to_y"}
     return _picture(
         leaf.mark_rule(color="#adb5bd").encode(**edge),
         above.mark_rule(strokeWidth=1.6).encode(**edge, color=colour),
         nodes.mark_point(filled=True, size=36, opacity=1).encode(
-            x=_pixels("node_x"), y=_pixels("node_y"), color=colour, tooltip="label:N"
+            x=pixels("node_x"), y=pixels("node_y"), color=colour, tooltip="label:N"
         ),
         nodes.mark_text(fontSize=9, color=GOLD, dy=-8).encode(
-            x=_pixels("node_x"), y=_pixels("node_y"), text="label:N"
+            x=pixels("node_x"), y=pixels("node_y"), text="label:N"
         ),
-        text.encode(x=_pixels("x"), y=alt.value(2), text="word:N"),
+        text.encode(x=pixels("x"), y=alt.value(2), text="word:N"),
     )
 
 
@@ -225,10 +225,10 @@ def bars(prefix: str = "") -> alt.LayerChart:
     )
     return _picture(
         gap.mark_rect(color="#5c940d").encode(
-            x=_pixels("left"), x2="right", y=_pixels("top"), y2="bottom", tooltip="text:N"
+            x=pixels("left"), x2="right", y=pixels("top"), y2="bottom", tooltip="text:N"
         ),
         words.mark_text(fontSize=13, color=INK).encode(
-            x=_pixels("x"), y=alt.value(2), text="word:N"
+            x=pixels("x"), y=alt.value(2), text="word:N"
         ),
     )
 
@@ -257,22 +257,31 @@ def dress(chart: Any) -> Any:
 FORMATS = ("svg", "png", "pdf")
 
 
+def check_format(path: Path) -> None:
+    """Check that a picture can be saved as this file.
+
+    Raises:
+        DataError: the file name has another suffix.
+    """
+    if path.suffix.lower().removeprefix(".") not in FORMATS:
+        raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
+
+
 def save(picture: Mapping[str, Any], path: Path) -> None:
     """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
 
     Raises:
         DataError: the file name has another suffix.
     """
+    check_format(path)
     kind = path.suffix.lower().removeprefix(".")
     content: bytes
     if kind == "svg":
         content = vl_convert.vegalite_to_svg(dict(picture)).encode()
     elif kind == "png":
         content = vl_convert.vegalite_to_png(dict(picture), scale=2)
-    elif kind == "pdf":
-        content = vl_convert.vegalite_to_pdf(dict(picture))
     else:
-        raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
+        content = vl_convert.vegalite_to_pdf(dict(picture))
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
@@ -335,20 +344,20 @@ def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int = 0) 
             py=f"{place} + {up} * (11 + datum.height * sin(PI * datum.step / {_STEPS}))",
         )
         .mark_line(strokeWidth=1.6, strokeJoin="round")
-        .encode(x=_pixels("px"), y=_pixels("py"), detail="position:Q", order="step:Q", color=colour)
+        .encode(x=pixels("px"), y=pixels("py"), detail="position:Q", order="step:Q", color=colour)
     )
     root = (
         given.transform_filter(f"datum.{heads} == 0")
         .transform_calculate(near=f"{place} + {up} * 11", far=f"{place} + {up} * 40")
         .mark_rule(strokeWidth=1.6)
-        .encode(x=_pixels("x"), y=_pixels("near"), y2="far", color=colour)
+        .encode(x=pixels("x"), y=pixels("near"), y2="far", color=colour)
     )
     tip = (
         given.transform_calculate(near=f"{place} + {up} * 12")
         .mark_point(
             shape="triangle-down" if up < 0 else "triangle-up", filled=True, size=34, opacity=1
         )
-        .encode(x=_pixels("x"), y=_pixels("near"), color=colour)
+        .encode(x=pixels("x"), y=pixels("near"), color=colour)
     )
     return [line, root, tip]
 
@@ -358,7 +367,7 @@ def _labels(words: Any) -> list[Any]:
     placed = _with_arcs(words, "gold").transform_calculate(
         middle="(datum.x + datum.to) / 2", top="datum.gold > 0 ? -16 - datum.height : -46"
     )
-    where = {"x": _pixels("middle"), "y": _pixels("top"), "text": "label:N"}
+    where = {"x": pixels("middle"), "y": pixels("top"), "text": "label:N"}
     halo = placed.mark_text(fontSize=9, stroke="white", strokeWidth=4, strokeJoin="round")
     return [halo.encode(**where), placed.mark_text(fontSize=9, color=GOLD).encode(**where)]
 
@@ -370,8 +379,8 @@ def _text(words: Any, place: int) -> Any:
         words.transform_calculate(place=str(place))
         .mark_text(fontSize=13)
         .encode(
-            x=_pixels("x"),
-            y=_pixels("place"),
+            x=pixels("x"),
+            y=pixels("place"),
             text="word:N",
             color=alt.condition(wrong, alt.value(WRONG), alt.value(INK)),
             tooltip=["word:N", "label:N", "gold:Q", "predicted:Q"],
@@ -398,9 +407,9 @@ def _cells(name: str) -> alt.Chart:
 
 def _square() -> dict[str, Any]:
     return {
-        "x": _pixels("left"),
+        "x": pixels("left"),
         "x2": "right",
-        "y": _pixels("top"),
+        "y": pixels("top"),
         "y2": "bottom",
     }
 
@@ -411,14 +420,14 @@ def _sides(prefix: str) -> tuple[alt.Chart, alt.Chart]:
     return (
         rows.transform_calculate(place=f"{CELL} * (datum.position - 0.5)")
         .mark_text(align="right", fontSize=12, color=INK)
-        .encode(x=alt.value(-6), y=_pixels("place"), text="word:N"),
+        .encode(x=alt.value(-6), y=pixels("place"), text="word:N"),
         columns.transform_calculate(place=f"{CELL} * (datum.position - 0.5)")
         .mark_text(align="left", angle=270, fontSize=12, color=INK)
-        .encode(x=_pixels("place"), y=alt.value(-6), text="word:N"),
+        .encode(x=pixels("place"), y=alt.value(-6), text="word:N"),
     )
 
 
-def _pixels(field: str) -> Any:
+def pixels(field: str) -> Any:
     """Return a channel in pixels."""
     return {"field": field, "type": "quantitative", "scale": None, "axis": None}
 

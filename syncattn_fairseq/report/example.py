@@ -15,6 +15,9 @@ from ..evaluation.alignment import Link, read_alignments
 from ..evaluation.word_alignment import WordAlignment
 from ..trees.brackets import Tree, read_trees
 
+#: Nobody can read the picture of a longer sentence, and it would fill the memory.
+MOST_WORDS = 250
+
 T = TypeVar("T")
 
 

@@ -23,7 +23,7 @@ from ..inference.analysis import Alignment, Pair, Parse, Sentence
 from ..inference.model import Model
 from ..trees.brackets import Tree
 from . import charts
-from .example import Example, Links, Side
+from .example import MOST_WORDS, Example, Links, Side
 from .sentences import tree_nodes
 
 Rows = list[dict[str, Any]]
@@ -62,7 +62,7 @@ class Figure:
 
 def draw_parses(model: Model, example: Example) -> Figure:
     """Draw the parses of a sentence and its translation, and the links between them."""
-    translations = _translations(model, example)
+    translations = _translations(example)
     [pair] = model.parse([example.source.text], translations)
     [alignment] = model.align([example.source.text], [pair.translation])
     target = example.target or Side(pair.translation.sentence.words)
@@ -87,7 +87,7 @@ def draw_parses(model: Model, example: Example) -> Figure:
 
 def draw_attention(model: Model, example: Example) -> Figure:
     """Draw E, C, D and C E Cᵀ between words, without the end of sentence, with rings for gold."""
-    [pair] = model.parse([example.source.text], _translations(model, example))
+    [pair] = model.parse([example.source.text], _translations(example))
     [alignment] = model.align([example.source.text], [pair.translation])
     if example.target is None:
         example = replace(example, target=Side(alignment.target.words))
@@ -106,7 +106,7 @@ def draw_attention(model: Model, example: Example) -> Figure:
 
 def draw_alignment(model: Model, example: Example, layer: int | None = None) -> Figure:
     """Draw the links of a layer in a grid, with gold links framed."""
-    [alignment] = model.align([example.source.text], _translations(model, example), layer)
+    [alignment] = model.align([example.source.text], _translations(example), layer)
     source = _fit(example.source, alignment.source).words
     target = alignment.target.words
     if example.target is not None:
@@ -122,7 +122,7 @@ def draw_alignment(model: Model, example: Example, layer: int | None = None) -> 
 
 def draw_distances(model: Model, example: Example, layer: int | None = None) -> Figure:
     """Draw the syntactic distances of both sides, their trees, and the gates."""
-    [pair] = model.distances([example.source.text], _translations(model, example))
+    [pair] = model.distances([example.source.text], _translations(example))
     figure = Figure()
     gates = []
     for title, found, side in (
@@ -131,6 +131,7 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
     ):
         if found is None or not found.sentence.pieces:
             continue
+        _check_length(found.sentence.words)
         chosen = max(found.layers) if layer is None else layer
         tree = found.tree(chosen)
         assert tree is not None
@@ -387,12 +388,16 @@ def _tree_cells(heads: Sequence[int] | None) -> set[Link]:
     return {(i, head - 1 if head else i) for i, head in enumerate(heads or ())}
 
 
-def _translations(model: Model, example: Example) -> list[str] | None:
+def _translations(example: Example) -> list[str] | None:
+    """Return the reference, if known; check that the sentence can be drawn."""
+    for side in (example.source, example.target):
+        _check_length(side.words if side else [])
     return [example.target.text] if example.target else None
 
 
 def _fit(side: Side, sentence: Sentence) -> Side:
     """Return the text's own words; the model must have read as many."""
+    _check_length(side.words)
     if len(side.words) != len(sentence.words):
         raise DataError(
             f"{len(side.words)} words, but {len(sentence.words)} in the model's subwords; give "
@@ -404,4 +409,13 @@ def _fit(side: Side, sentence: Sentence) -> Side:
 def _required_heads(example: Example) -> list[int]:
     if example.source.heads is None:
         raise DataError("the source has no parse; give --gold PREFIX with PREFIX.heads.LANG")
+    _check_length(example.source.words)
     return example.source.heads
+
+
+def _check_length(words: Sequence[str]) -> None:
+    if len(words) > MOST_WORDS:
+        raise DataError(
+            f"a sentence has {len(words)} words, too many for a picture; draw one of at most "
+            f"{MOST_WORDS} words"
+        )

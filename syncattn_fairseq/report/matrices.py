@@ -29,7 +29,8 @@ def with_matrices(
     """
     rest = iter(sentences)
     first = list(islice(rest, number))
-    shown = [s for s in first if s.detail["source"]["words"] and s.detail["target"]["words"]]
+    drawn = (s for s in first if "long" not in s.detail)
+    shown = [s for s in drawn if s.detail["source"]["words"] and s.detail["target"]["words"]]
     examples = [_example(sentence.detail) for sentence in shown]
     sources = [example.source.text for example in examples]
     targets = [example.target.text for example in examples if example.target]

@@ -9,12 +9,12 @@ from typing import Any
 import altair as alt
 
 from ..evaluation.scoring import SystemScore
-from .charts import dress
-from .training_log import Point
+from .charts import INK, dress
 
 COLOURS = ("#1c5fb8", "#e8590c", "#2b8a3e", "#9c36b5", "#c92a2a", "#0b7285", "#5f3dc4", "#868e96")
 
 
+_FLAT = alt.Axis(labelAngle=0)
 _LEFT_ONLY = " Only heads to the left count: the decoder sees no future."
 
 
@@ -30,20 +30,7 @@ class Chart:
 def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
     """Draw scores by length, distance, label or layer, except those that were not measured."""
     names = list(scores)
-    charts = [
-        _points(
-            "BLEU by length",
-            "By the number of words in the source.",
-            "words in the source",
-            "BLEU",
-            (
-                (name, words, bucket.bleu, bucket.sentences, "sentences")
-                for name, score in scores.items()
-                for words, bucket in (score.bleu_by_length or {}).items()
-            ),
-            names,
-        )
-    ]
+    charts = [_by_length(scores)]
     charts.append(
         _points(
             "AER by layer",
@@ -82,32 +69,50 @@ def _detail(score: SystemScore, side: str, kind: str) -> Mapping[str, Any]:
     return getattr(getattr(score, f"{side}_detail"), kind, None) or {}
 
 
-def training_charts(logs: Mapping[str, Sequence[Point]], systems: Sequence[str]) -> list[Chart]:
-    """Draw each loss over updates, for training (thin) and validation (with dots)."""
-    losses = dict.fromkeys(point.loss for points in logs.values() for point in points)
-    return [_curve(loss, logs, systems) for loss in losses]
-
-
-def _curve(loss: str, logs: Mapping[str, Sequence[Point]], systems: Sequence[str]) -> Chart:
-    rows = [
-        {"system": name, "part": p.part, "update": p.update, "value": p.value}
-        for name, points in logs.items()
-        for p in points
-        if p.loss == loss
+def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
+    """Draw differences to the baseline, with intervals; without one, BLEU itself."""
+    names = list(scores)
+    tests = [score.significance for score in scores.values() if score.significance]
+    baseline = tests[0].baseline if tests else None
+    base = scores[baseline].bleu_by_length if baseline else None
+    if not base or len(names) < 2:
+        rows = (
+            (name, words, bucket.bleu, bucket.sentences, "sentences")
+            for name, score in scores.items()
+            for words, bucket in (score.bleu_by_length or {}).items()
+        )
+        note = "By the number of words in the source."
+        return _points("BLEU by length", note, "words in the source", "BLEU", rows, names)
+    data = [
+        {
+            "system": name,
+            "part": f"{words} ({bucket.sentences})",
+            "value": round(bucket.bleu - base[words].bleu, 2),
+            "low": bucket.interval and round(bucket.interval[0], 2),
+            "high": bucket.interval and round(bucket.interval[1], 2),
+        }
+        for name, score in scores.items()
+        if name != baseline
+        for words, bucket in (score.bleu_by_length or {}).items()
     ]
-    base = alt.Chart(alt.NamedData("rows")).encode(
-        x=alt.X("update:Q", title="updates"),
-        y=alt.Y("value:Q", title=loss, scale=alt.Scale(zero=False)),
-        color=_colour(systems),
-        tooltip=["system:N", "part:N", "update:Q", "value:Q"],
+    shown = [name for name in names if name != baseline]
+    base_chart = alt.Chart(alt.NamedData("rows")).encode(
+        x=alt.X("part:N", title="words in the source (sentences)", sort=None, axis=_FLAT),
+        xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=shown, paddingOuter=0.7)),
+        color=colours(names, shown),
+        tooltip=["system:N", "part:N", "value:Q", "low:Q", "high:Q"],
     )
-    training = base.transform_filter("datum.part == 'train'").mark_line(
-        strokeWidth=1.2, opacity=0.55
+    title = "BLEU, difference"
+    dots = base_chart.mark_point(filled=True, size=46, opacity=1).encode(
+        y=alt.Y("value:Q", title=title)
     )
-    validation = base.transform_filter("datum.part == 'valid'").mark_line(
-        strokeWidth=2, point=alt.OverlayMarkDef(size=34)
-    )
-    return _chart(loss, "", training + validation, rows, width=300)
+    bars = base_chart.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8)
+    zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK).encode(y="zero:Q")
+    chart = zero + bars.encode(y=alt.Y("low:Q", title=title), y2="high:Q") + dots
+    note = f"Difference to {baseline}, with 95 % intervals by bootstrap over the sentences."
+    parts = len({row["part"] for row in data})
+    width = parts * max(74, len(names) * 14 + 20)
+    return make_chart("BLEU by length", note, chart, data, width=width)
 
 
 def _points(
@@ -118,7 +123,7 @@ def _points(
     rows: Iterable[tuple[str, str, float, int, str]],
     systems: Sequence[str],
 ) -> Chart | None:
-    data = [
+    data: list[dict[str, Any]] = [
         {"system": name, "part": part, "value": round(value, 2), "count": f"{count} {unit}"}
         for name, part, value, count, unit in rows
     ]
@@ -128,10 +133,10 @@ def _points(
         alt.Chart(alt.NamedData("rows"))
         .mark_bar()
         .encode(
-            x=alt.X("part:N", title=x, sort=None, axis=alt.Axis(labelAngle=0)),
+            x=alt.X("part:N", title=x, sort=None, axis=_FLAT),
             xOffset=alt.XOffset("system:N", sort=list(systems)),
             y=alt.Y("value:Q", title=y),
-            color=_colour(systems),
+            color=colours(systems, (row["system"] for row in data)),
             tooltip=["system:N", "part:N", "value:Q", "count:N"],
         )
     )
@@ -139,15 +144,26 @@ def _points(
     shown = len({row["system"] for row in data})
     if parts > 8:
         chart = chart.encode(x=alt.X("part:N", title=x, sort=None, axis=alt.Axis(labelAngle=-45)))
-    return _chart(title, note, chart, data, width=max(240, parts * (shown * 12 + 14)))
+    return make_chart(title, note, chart, data, width=max(240, parts * (shown * 12 + 14)))
 
 
-def _chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:
+def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:
+    """Return a chart in the size of those on the page."""
     sized = dress(chart.properties(width=width, height=190))
     return Chart(title, note, {**sized.to_dict(), "datasets": {"rows": rows}})
 
 
-def _colour(systems: Sequence[str]) -> alt.Color:
-    colours = [COLOURS[index % len(COLOURS)] for index in range(len(systems))]
-    scale = alt.Scale(domain=list(systems), range=colours)
-    return alt.Color("system:N", scale=scale, legend=alt.Legend(orient="top", title=None))
+def colours(systems: Sequence[str], shown: Iterable[str]) -> alt.Color:
+    """Return the channel that gives each system its colour.
+
+    Args:
+        systems: all systems of the page.
+        shown: those that the chart shows.
+    """
+    found = [COLOURS[index % len(COLOURS)] for index in range(len(systems))]
+    scale = alt.Scale(domain=list(systems), range=found)
+    kept = {*shown}
+    legend = alt.Legend(
+        orient="top", title=None, symbolOpacity=1, values=[n for n in systems if n in kept]
+    )
+    return alt.Color("system:N", scale=scale, legend=legend)

@@ -21,7 +21,8 @@ from markupsafe import Markup
 
 from ..evaluation.scoring import SystemScore
 from . import charts
-from .overview import COLOURS, measured_charts, training_charts
+from .curves import training_charts
+from .overview import COLOURS, measured_charts
 from .sentences import Sentence
 from .training_log import Point
 
@@ -32,16 +33,17 @@ def render(
     title: str,
     scores: Mapping[str, SystemScore],
     sentences: Iterable[Sentence],
-    logs: Mapping[str, Sequence[Point]],
+    logs: Mapping[str, Sequence[Sequence[Point]]],
 ) -> str:
     """Render the page.
 
     Args:
         title: its heading.
         scores: the scores of each system.
-        sentences: the test set's sentences, with the systems in the same order.
-        logs: the systems' training logs, by name.
+        sentences: the first sentences of the test set, with the systems in the same order.
+        logs: the training logs of each system's seeds, by name.
     """
+    size = next(iter(scores.values())).sentences
     measured, trained = measured_charts(scores), training_charts(logs, list(scores))
     summaries, details = [], []
     for sentence in sentences:
@@ -69,7 +71,7 @@ def render(
         title=title,
         scores=scores,
         first=next(iter(scores.values())),
-        sentences=len(summaries),
+        shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
         measured=measured,
         trained=trained,
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),

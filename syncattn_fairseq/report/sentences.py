@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from sacrebleu.metrics.chrf import CHRF
@@ -16,6 +17,7 @@ from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
 from ..trees.brackets import Tree
+from .example import MOST_WORDS
 
 _GOLD = ("heads", "labels", "trees")
 
@@ -36,7 +38,8 @@ class Sentence:
     """``source`` and ``target``, each with ``words`` (those of the reference), ``heads``,
     ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
     ``systems``, each with heads of ``source`` and ``target``, ``links`` and ``source_trees`` and
-    ``target_trees`` by layer, and ``own``, the words and heads of its translation."""
+    ``target_trees`` by layer, and ``own``, the words and heads of its translation. Of a sentence
+    with more than `MOST_WORDS`, only ``long``, their number."""
 
 
 def describe(
@@ -44,11 +47,17 @@ def describe(
     gold: Gold,
     scheme: str | None = None,
     moses_language: str | None = None,
+    number: int | None = None,
 ) -> Iterator[Sentence]:
-    """Yield all sentences; the arguments are those of `score_systems`, which has checked them."""
+    """Yield sentences.
+
+    Args:
+        outputs, gold, scheme, moses_language: those of `score_systems`, which has checked them.
+        number: how many, from the first; None: all.
+    """
     systems = [_System.of(output, scheme, moses_language) for output in outputs.values()]
     chrf = CHRF()
-    for index, reference in enumerate(gold.references):
+    for index, reference in enumerate(islice(gold.references, number)):
         source, target = (_words(systems, side, index) for side in ("source", "hypothesis"))
         if gold.source is not None and not source:
             source = gold.source[index].split()
@@ -58,7 +67,12 @@ def describe(
         }
         links = gold.alignments and [sorted(x[index]) for x in gold.alignments]
         sure, possible = links or (None, None)
-        shown = [system.show(index, sides) for system in systems]
+        longest = max(len(side["words"]) for side in sides.values())
+        shown: list[dict[str, Any]] = []
+        detail: dict[str, Any] = {"long": longest}
+        if longest <= MOST_WORDS:
+            shown = [system.show(index, sides) for system in systems]
+            detail = {**sides, "sure": sure, "possible": possible, "systems": shown}
         yield Sentence(
             {
                 "source": " ".join(source),
@@ -71,7 +85,7 @@ def describe(
                 ],
                 "differ": list(_differences(systems, shown, index)),
             },
-            {**sides, "sure": sure, "possible": possible, "systems": shown},
+            detail,
         )
 
 
@@ -111,7 +125,7 @@ class _System:
             shown["target_trees"] = self._trees(analysed, "hypothesis", sides["target"])
             shown["links"] = self._links(analysed, words)
         own = join_subwords(beam.hypothesis.split(), detect_scheme([beam.hypothesis]))
-        if own and _fitting(beam.hypothesis_heads, own):
+        if 0 < len(own) <= MOST_WORDS and _fitting(beam.hypothesis_heads, own):
             shown["own"] = {"words": own, "heads": beam.hypothesis_heads}
         return shown
 

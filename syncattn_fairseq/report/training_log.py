@@ -1,4 +1,4 @@
-"""The losses that ``fairseq-train`` logged."""
+"""The losses and accuracies that ``fairseq-train`` logged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Point:
     """One logged number."""
 
     loss: str
-    """Such as ``nll_loss`` or ``src_dep_loss``."""
+    """Such as ``nll_loss``, ``src_dep_loss`` or ``src_uas``."""
     part: str
     """``train`` or ``valid``."""
     update: int
@@ -24,7 +24,7 @@ class Point:
 
 
 def read_training_log(path: str | Path) -> list[Point]:
-    """Read every finite loss of a log in fairseq's format ``simple`` or ``json``, by updates.
+    """Read the losses and accuracies in a log of fairseq's format ``simple`` or ``json``.
 
     Raises:
         DataError: the log has no loss.
@@ -34,7 +34,7 @@ def read_training_log(path: str | Path) -> list[Point]:
         for logged in read_fairseq_log(read_lines(path))
         if logged.kind in ("train_inner", "valid") and "num_updates" in logged.numbers
         for name, value in logged.numbers.items()
-        if name.endswith("loss") and not name.startswith("best") and math.isfinite(value)
+        if name.endswith(("loss", "_uas")) and not name.startswith("best") and math.isfinite(value)
     ]
     if not points:
         raise DataError(

@@ -16,12 +16,12 @@ from fairseq.data import Dictionary, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
-from omegaconf import II
+from omegaconf import II, OmegaConf
 from torch import Tensor
 
 from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, load_marks
-from ..data.fields import NOTHING
+from ..data.fields import NOTHING, LossField
 from ..data.labels import load_dictionary, locate_dictionary
 from ..data.schemes import stored_schemes
 from .analysis_printer import AnalysisPrinter
@@ -92,6 +92,7 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     )
     gen_subset: str = II("dataset.gen_subset")
     results_path: Optional[str] = II("common_eval.results_path")  # noqa: UP045
+    ddp_backend: str = II("distributed_training.ddp_backend")
 
 
 @register_task("translation_with_syntax", dataclass=TranslationWithSyntaxConfig)
@@ -111,11 +112,30 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
         self.fields = NOTHING
+        self.loss_fields: frozenset[LossField] = frozenset()
         self.nbest = 1
         self.parse_file_begun = False
         self.input_texts: list[str] = []
         self.sentences_read = 0
         self.batches_read: deque[dict[str, Any]] = deque()
+
+    @classmethod
+    def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
+        """Set the task up as fairseq does.
+
+        Raises:
+            DataError: parameters would be sharded.
+        """
+        # Only a complete configuration, as commands have, knows the backend.
+        if OmegaConf.is_config(cfg) and (
+            OmegaConf.select(cfg, "ddp_backend", throw_on_resolution_failure=False)
+            == "fully_sharded"
+        ):
+            raise DataError(
+                "--ddp-backend fully_sharded: losses read parameters of syntactic heads outside "
+                "their layers, where shards are not gathered; leave the option out"
+            )
+        return super().setup_task(cfg, **kwargs)
 
     @cached_property
     def source_label_dictionary(self) -> Dictionary | None:
@@ -129,6 +149,15 @@ class TranslationWithSyntaxTask(TranslationTask):
         stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Dictionary:
+        """Load a dictionary as fairseq does, but name the file if it is damaged.
+
+        Raises:
+            DataError: the file is damaged.
+        """
+        return load_dictionary(Path(filename))
+
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a model, and note what it reads, since data is loaded later."""
         model = super().build_model(cfg, *args, **kwargs)
@@ -139,6 +168,13 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "decode with models of one kind"
             )
         return model
+
+    def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
+        """Build a criterion, and note what its losses read, since data is loaded later."""
+        criterion = super().build_criterion(cfg, *args, **kwargs)
+        if hasattr(criterion, "list_fields"):
+            self.loss_fields |= criterion.list_fields()
+        return criterion
 
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
@@ -182,6 +218,8 @@ class TranslationWithSyntaxTask(TranslationTask):
             load("labels", source, needed=True) if self.fields.reads("labels") else None,
             fields=self.fields,
             gold=self.cfg.gold_source_heads,
+            loss_fields=self.loss_fields,
+            schemes=self.schemes,
         )
 
     def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:

@@ -37,6 +37,17 @@ def test_parents_and_tree_distances_need_no_model(
     assert ">2<" in svg, "edges between the and old"
 
 
+def test_long_sentences_are_refused(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (251, 10000):
+        Path("t.labels.en").unlink(missing_ok=True)
+        Path("t.en").write_text("w " * words + "\n")
+        Path("t.heads.en").write_text("0" + " 1" * (words - 1) + "\n")
+        for kind in ("parents", "tree-distances"):
+            assert main([kind, "-s=en", "--gold=t", "--output=x.svg"]) == 1
+            message = f"error: a sentence has {words} words, too many for a picture; draw one of"
+            assert capsys.readouterr().err == f"{message} at most 250 words\n"
+
+
 def test_formats(gold: Path) -> None:
     begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
     for name, begin in begins.items():

@@ -480,6 +480,7 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["generation.beam=abc"], "generation.beam: invalid int value: 'abc'"),
         (["generation.lenpen=null"], "generation.lenpen: invalid float value: 'None'"),
         (["generation.print_alignment=foo"], "generation.print_alignment: invalid choice: 'foo'"),
+        (["generation.help=true"], "generation.help: there is no such option"),
         (["generation.beem=5"], "no such option; did you mean beam?"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=x"], "criterion._name=x: there is no such criterion"),

@@ -154,7 +154,8 @@ def test_curves_and_charts(page: str) -> None:
     titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
     assert titles == [
         *("BLEU by length", "AER by layer", "UAS source by distance to the head"),
-        *("UAS target by distance to the head", "UAS source by label", "loss", "sync_loss"),
+        *("UAS target by distance to the head", "UAS source by label", "Training loss"),
+        "Training: synchronisation loss",
     ]
     assert len(head["overview"]) == len(titles)
     aer, distance = (head["overview"][i]["datasets"]["rows"] for i in (1, 2))
@@ -169,7 +170,20 @@ def test_curves_and_charts(page: str) -> None:
         if score["counted"]
     ]
     [point] = head["overview"][-1]["datasets"]["rows"]
-    assert point == {"system": "LPSI", "part": "train", "update": 5, "value": 0.5}
+    assert point == {
+        **{"system": "LPSI", "update": 5, "value": 0.5, "lowest": 0.5, "highest": 0.5, "seeds": 1}
+    }
+    [length] = [chart for chart in head["overview"] if "BLEU" in str(chart) and "low" in str(chart)]
+    rows = length["datasets"]["rows"]
+    assert {row["system"] for row in rows} == {f"P {SCRIPT}", "LPSI"}, "not the baseline"
+    buckets = (head["scores"][name]["bleu_by_length"] for name in (f"P {SCRIPT}", "Plain"))
+    difference = [
+        ours["bleu"] - theirs["bleu"]
+        for ours, theirs in zip(*(b.values() for b in buckets), strict=True)
+    ]
+    assert [row["value"] for row in rows if row["system"] != "LPSI"] == [
+        round(d, 2) for d in difference
+    ]
 
 
 def test_the_same_twice(page: str, arguments: tuple[Path, list[str]], monkeypatch: Any) -> None:
@@ -195,10 +209,36 @@ def test_plain_text_alone(
     assert details[0]["sure"] is details[0]["possible"] is None, "no gold"
 
 
+def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = ["w " * words for words in (250, 251, 3)]
+    Path("ref").write_text("".join(f"{text}\n" for text in texts))
+    heads = (" ".join(["0"] * len(text.split())) for text in texts)
+    lines = [
+        f"S-{n}\t{text}\nH-{n}\t-1\t{text}\nD-{n}\t-1\t{text}\nX-{n}\tsource\tword\t{parse}\n"
+        for n, (text, parse) in enumerate(zip(texts, heads, strict=True))
+    ]
+    Path("a").write_text("".join(lines))
+    named = ["--references=ref", "--system", "A", "a", "a", "--output=r.html", "--tokenize=none"]
+    assert report.main([*named, "--sentences=2"]) == 0
+    assert "r.html: 2 of 3 sentences, 1 systems" in capsys.readouterr().out
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert ">Sentences (2 of 3)<" in page
+    head, [drawn, long] = content(page)
+    assert len(head["sentences"]) == 2 and head["scores"]["A"]["sentences"] == 3
+    assert len(drawn["systems"][0]["source"]) == 250 and "long" not in drawn
+    assert long == {"long": 251} and len(head["sentences"][1]["source"].split()) == 251
+    assert report.main(named) == 0
+    assert "r.html: 3 sentences" in capsys.readouterr().out
+    assert ">Sentences (3)<" in Path("r.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--log", "C", "log"], "--log C: give at most one log for each --system"),
+        (["--log", "C", "log"], "--log C: no --system has that name"),
         (["--log", "A", "a"], "a: no loss was logged here"),
         (["--baseline", "C"], "no system is named C"),
         (["--alignments", "empty"], "--alignments: 0 lines, but 1 references"),

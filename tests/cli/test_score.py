@@ -141,7 +141,9 @@ def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> 
         *("baseline", "difference", "confidence", "p", "signature")
     }
     assert systems["Plain"]["significance"]["p"] is None
-    assert systems["Plain"]["bleu_by_length"] == {"1-10": {"sentences": 2, "bleu": 0}}
+    assert systems["Plain"]["bleu_by_length"] == {
+        "1-10": {"sentences": 2, "bleu": 0, "interval": None}
+    }
 
     assert main([*SYSTEMS, "--by-length", "--source", "source", "--json", "-"]) == 0
     systems = json.loads(capsys.readouterr().out)["systems"]
@@ -196,7 +198,7 @@ TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja
         (TOKENISED, TOKENISED, False),
         (PLAIN_TEXT, PLAIN_TEXT, False),
         (PLAIN_TEXT, TOKENISED, False),  # sacreBLEU warns of that where there are enough lines
-        (TOKENISED, "ein Hund\n", False),
+        (TOKENISED, "der Hund bellt\n", False),
         (TOKENISED, "Hr. Hund , ja\n", False),
     ],
 )
@@ -210,6 +212,39 @@ def test_tokenised_references_of_plain_text_are_noticed(
     assert "Plain" in json.loads(out)["systems"]
     assert err.startswith("warning: system Plain: its text is not tokenised") == warned
     assert (err == "") != warned
+
+
+def test_references_of_another_text_are_noticed(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = [f"der Hund {n} bellt laut über den Zaun in der Straße ." for n in range(20)]
+    other = [f"quite unlike {n} would it be to go away" for n in range(20)]
+    (files / "ref").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    command = [*PLAIN, "--tokenize=none", "--json=-"]
+    for lines, warned in ((other, True), (text, False), ([""] * 20, True)):
+        (files / "plain").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        assert main(command) == 0
+        err = capsys.readouterr().err
+        assert err.startswith("warning: system Plain: BLEU is 0.") == warned, err
+        assert err.count("\n") == warned and ("those of another text" in err) == warned
+    # Short sentences without four words have no BLEU, but they are right.
+    (files / "ref").write_text("ja gerne\nnein danke\n", encoding="utf-8")
+    (files / "plain").write_text("ja gerne\nnein danke\n", encoding="utf-8")
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["systems"]["Plain"]["bleu"]["score"] == 0 and err == ""
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\n", "\x1b", "\x85"])
+def test_a_name_must_fit_into_a_line(
+    files: Path, capsys: pytest.CaptureFixture[str], character: str
+) -> None:
+    command = ["--system", f"a{character}b", "plain", "--references", "ref", "--tokenize=none"]
+    assert main(command) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("error: --system 'a\\") and err.count("\n") == 1 and err.isascii()
+    command[1] = "名前\u3000b"
+    assert main([*command, "--json=-"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -333,6 +333,16 @@ def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("suffix", ["idx", "bin"])
+def test_a_text_dataset_that_is_cut_short_is_named(tmp_path: Path, suffix: str) -> None:
+    source = write(tmp_path, "a b\nc d\n", "0 1\n0 1\n")
+    write_text_dataset(tmp_path / "text", [3, 3])
+    path = tmp_path / f"text.{suffix}"
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(DataError, match=f"^{path}: damaged or cut short"):
+        binarise(source, tmp_path / "text", tmp_path / "heads")
+
+
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     peaks = []
     for lines in 2_000, 8_000:

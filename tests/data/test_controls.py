@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.controls import CONTROLS, draw_heads, shuffle_heads
+from syncattn_fairseq.data.controls import CONTROLS, draw_heads, permute_words, shuffle_heads
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD
 
@@ -61,3 +63,24 @@ def test_a_sentence_without_parse_stays_without() -> None:
     for found in (torch.tensor([NO_HEAD, CONTINUATION, NO_HEAD]), torch.tensor([], dtype=int)):
         for control in CONTROLS.values():
             assert control(found, np.random.default_rng(1)).equal(found)
+
+
+@given(lengths, seeds)
+def test_permuting_words_keeps_the_shape_of_the_tree(sizes: list[int], seed: int) -> None:
+    plain = draw_heads(marks(sizes, [0] * len(sizes)), np.random.default_rng(seed + 1))
+    permuted = permute_words(plain, np.random.default_rng(seed))
+    check_tree(words(permuted))
+    assert permuted.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
+    assert permuted.dtype == plain.dtype
+
+    def shape(heads: list[int], word: int = 0) -> tuple[Any, ...]:
+        below = [number for number, head in enumerate(heads, 1) if head == word]
+        return tuple(sorted(shape(heads, child) for child in below))
+
+    assert shape(words(permuted)) == shape(words(plain))
+
+
+def test_permuting_moves_every_word_everywhere() -> None:
+    plain = marks([1] * 3, [0, 1, 2])
+    drawn = {tuple(words(permute_words(plain, np.random.default_rng(s)))) for s in range(200)}
+    assert drawn == {(0, 1, 2), (0, 3, 1), (2, 0, 1), (3, 0, 2), (2, 3, 0), (3, 1, 0)}

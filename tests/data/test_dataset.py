@@ -13,7 +13,13 @@ from fairseq.trainer import Trainer
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_marks
-from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, ask_for_parents
+from syncattn_fairseq.data.fields import (
+    LABELS,
+    TREE_DISTANCES,
+    SourceFields,
+    ask_for_parents,
+    ask_for_word_distances,
+)
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, find_parents
 from tests.models import build
 
@@ -127,7 +133,7 @@ def test_controls_differ_from_sentence_to_sentence(control: str) -> None:
     marks = [torch.arange(size)] * 3
     fields = SourceFields(frozenset(["chain"]), frozenset([ask_for_parents(control)]))
     dataset = SyntaxPairDataset(text, marks, fields=fields)
-    first, second, third = (dataset[i][f"{control}_marks"].tolist() for i in range(3))
+    first, second, third = (dataset[i][f"source_{control}_marks"].tolist() for i in range(3))
     assert first == third != second
 
 
@@ -169,6 +175,69 @@ def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad: bool) -
     assert alone[0].tolist() == [0, 1, 1, 2, 2]
     assert alone[2].tolist() == [1, 0, 0, 1, 1]
     assert dataset.unparsed() == [2]
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("distance", ["tree", "linear", "random"])
+def test_losses_get_the_distances_of_words(side: str, distance: str, left_pad: bool) -> None:
+    field = ask_for_word_distances(side, distance)
+    text = pairs(left_pad, left_pad)
+    dataset = SyntaxPairDataset(text, MARKS, MARKS, loss_fields=[field])
+    batch = dataset.collater([dataset[i] for i in range(4)])
+    assert field.name not in batch["net_input"]
+    for row, number in enumerate(batch["id"].tolist()):
+        length, found = len(MARKS[number]), batch[field.name][row]
+        first = found.size(0) - length - 1 if left_pad else 0
+        inside = slice(first, first + length)
+        alone = dataset.collater([dataset[number]])[field.name][0, :length, :length]
+        assert found[inside, inside].equal(alone)
+        found[inside, inside] = -1
+        assert found.eq(-1).all(), "the end of the sentence is no word, nor is padding"
+    alone = [dataset.collater([dataset[i]])[field.name][0, 0].tolist() for i in range(4)]
+    if distance == "tree":
+        assert alone == [[0, 1, 1, 2, -1], [0, -1], [-1] * 4, [0, 0, 1, 2, 2, -1]]
+    if distance == "linear":  # the third sentence has no parse
+        assert alone == [[0, 1, 1, 2, -1], [0, -1], [0, 0, 1, -1], [0, 0, 1, 2, 2, -1]]
+
+
+def test_random_trees_of_a_loss_are_those_of_the_sentence() -> None:
+    size, dictionary = 12, build.dictionary()
+    one, other = build.sentences([size, size])
+    lengths = [size + 1] * 3
+    sides = ([one, other, one.clone()], lengths, dictionary, [other, one, other], lengths)
+    heads = [torch.arange(size)] * 3
+    fields = [ask_for_word_distances(side, "random") for side in ("source", "target")]
+    text = LanguagePairDataset(*sides, dictionary)
+    dataset = SyntaxPairDataset(text, heads, heads, loss_fields=fields)
+    source, target = (
+        [dataset.collater([dataset[i]])[field.name] for i in range(3)] for field in fields
+    )
+    assert source[0].equal(source[2]) and not source[0].equal(source[1])
+    assert target[0].equal(source[1]) and target[1].equal(source[0])
+
+
+@pytest.mark.parametrize("scheme", ["subword_nmt", None])
+def test_words_without_heads_are_found_in_the_text(scheme: str | None) -> None:
+    dictionary = build.dictionary(2)
+    for piece in ("a@@", "b"):
+        dictionary.add_symbol(piece)
+    begin, end = dictionary.index("a@@"), dictionary.index("b")
+    sentence = torch.tensor([begin, end, end, begin, begin, end, build.EOS])
+    text = LanguagePairDataset([sentence], [7], dictionary, [sentence[2:]], [5], dictionary)
+    fields = [
+        ask_for_word_distances(side, distance)
+        for side in ("source", "target")
+        for distance in ("linear", "tree", "random")
+    ]
+    dataset = SyntaxPairDataset(text, loss_fields=fields, schemes=(scheme, scheme))
+    batch = dataset.collater([dataset[0]])
+    assert batch["source_linear_distances"][0, 0].tolist() == [0, 0, 1, 2, 2, 2, -1]
+    assert batch["target_linear_distances"][0, 0].tolist() == [0, 1, 1, 1, -1]
+    assert not {"source_parents", "source_tree_distances", "target_random_distances"} & batch.keys()
+    whole = SyntaxPairDataset(text, loss_fields=fields, schemes=("none", scheme))
+    batch = whole.collater([whole[0]])
+    assert batch["source_linear_distances"][0, 0].tolist() == [0, 1, 2, 3, 4, 5, -1]
 
 
 def test_only_what_the_encoder_reads_can_be_missing() -> None:

@@ -64,13 +64,14 @@ NOT_RUN = {
     "syncattn-score --references corpora/multi30k_tiny_en_de": "the same",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 pascal": "tests/test_pages.py makes these tables",
+    "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "tests/report/test_forest.py draws these",
     "python benchmarks/gradients.py": "needs trainings on Multi30k",
     "python benchmarks/loops.py": "the same",
     "python benchmarks/where_heads_look.py": "the same",
     "python benchmarks/parser_noise.py": "takes minutes",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
-PARTS = {'@register_part("outward")': "examples/user_dir/__init__.py"}
+PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
 
 #: What a page takes for granted before the command that begins so.
 BEFORE = {

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.commands import logged, run, train
+from tests.end_to_end.commands import hypotheses, logged, run, train
+from tests.end_to_end.conftest import VALID
 
 pytestmark = pytest.mark.usefixtures("forked")
 
@@ -38,6 +39,10 @@ def test_a_baseline_is_as_good_before_the_first_update_of_dbsa(data: Path, tmp_p
     [before] = logged(output, "valid")
     still = ["--max-update=1", "--lr=0", "--lr-scheduler=fixed"]
     checkpoint = baseline / "checkpoint_last.pt"
+    # fairseq without this package can load it.
+    alone = [data, f"--path={checkpoint}", "--cpu", "--gen-subset=valid", "--max-len-b=9"]
+    decoded = run("fairseq-generate", *alone, "--required-batch-size-multiple=1")
+    assert len(hypotheses(decoded)) == VALID
     output = train(
         data, tmp_path / "dbsa", "transformer_dbsa", *still, f"--finetune-from-model={checkpoint}"
     )

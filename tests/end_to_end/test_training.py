@@ -355,3 +355,10 @@ def test_a_forgotten_task_is_named(data: Path, tmp_path: Path) -> None:
     options = ("--task=translation", *STRAIGHT)
     output = train(data, tmp_path, "transformer_syncattn", *options, fails=True)
     assert "train with --task translation_with_syntax" in output.splitlines()[-1]
+
+
+def test_sharded_parameters_are_refused_before_training(data: Path, tmp_path: Path) -> None:
+    options = ("--ddp-backend=fully_sharded", *STRAIGHT)
+    output = train(data, tmp_path, "transformer_syncattn", *options, fails=True)
+    assert "--ddp-backend fully_sharded" in output.splitlines()[-1]
+    assert "Traceback" not in output and not list(tmp_path.glob("*.pt"))

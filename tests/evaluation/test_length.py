@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
-from syncattn_fairseq.evaluation.length import count_source_words, score_by_length
+from syncattn_fairseq.evaluation.length import (
+    count_source_words,
+    intervals_by_length,
+    score_by_length,
+)
+from syncattn_fairseq.evaluation.significance import count_ngrams
 from syncattn_fairseq.evaluation.translation import score_bleu
 
 GOOD = "the cat sat on the mat"
@@ -29,6 +34,23 @@ def test_every_length_is_within_its_bucket(length: int) -> None:
         assert int(first) <= max(length, 1) <= int(last)
     else:
         assert length >= int(bucket.removesuffix("+")) == 51
+
+
+def test_intervals_of_the_difference_to_the_baseline() -> None:
+    references = [f"the cat sat on the mat {n} times" for n in range(24)]
+    ours = references[:20] + references[:4]
+    theirs = [t.replace("cat", "dog") if n % 2 else t for n, t in enumerate(ours)]
+    lengths = [7] * 20 + [30] * 4
+    counts, base = (count_ngrams(texts, references) for texts in (ours, theirs))
+    found = intervals_by_length(counts, base, lengths)
+    assert list(found) == ["1-10"], "four sentences are too few"
+    difference = (
+        score_bleu(ours[:20], references[:20]).score
+        - score_bleu(theirs[:20], references[:20]).score
+    )
+    low, high = found["1-10"]
+    assert 0 < low < difference < high < 2 * difference
+    assert intervals_by_length(counts, counts, lengths)["1-10"] == (0, 0), "the same samples"
 
 
 def test_tokenizer() -> None:

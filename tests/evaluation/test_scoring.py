@@ -148,7 +148,7 @@ def test_against_a_baseline() -> None:
     ours, worse = scores["Ours"].significance, scores["Worse"].significance
     assert ours is not None and worse is not None
     assert (ours.baseline, ours.confidence) == ("Worse", 0)  # every sample's BLEU is 100
-    assert ours.p_randomisation is not None and worse.p_randomisation is None
+    assert ours.p is not None and worse.p is None
 
 
 def test_by_length() -> None:

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.words import detect_scheme
+from syncattn_fairseq.evaluation import translation
 from syncattn_fairseq.evaluation.translation import (
     detokenize_moses,
     score_bleu,
@@ -97,3 +101,21 @@ def test_moses_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[moses\]'"):
         detokenize_moses(["a ."], "en")
+
+
+def test_blocks_of_sentences_have_the_same_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sacreBLEU keeps all n-grams of the references that it is given at a time."""
+    texts = [[f"a b c d e{n % 3} f{n % rate} g h" for n in range(10)] for rate in (2, 5)]
+    whole = [score_bleu(*texts), score_chrf(*texts)]
+    monkeypatch.setattr(translation, "_BLOCK", 3)
+    seen = []
+    for metric in (BLEU, CHRF):
+        count = metric._extract_corpus_statistics
+
+        def watch(self: Any, *texts: Any, count: Any = count) -> Any:
+            seen.append(len(texts[0]))
+            return count(self, *texts)
+
+        monkeypatch.setattr(metric, "_extract_corpus_statistics", watch)
+    assert [score_bleu(*texts), score_chrf(*texts)] == whole and 0 < whole[0].score < 100
+    assert seen == [3, 3, 3, 1] * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -32,6 +33,14 @@ SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("transformer", {}),
     ("transformer_dbsa", {**TWO_HEADS, **PRE_NORM}),
     ("transformer_syncattn", {"sync_backward": "softmax"}),
+]
+
+#: Positions that CTranslate2 has in its attention; with key biases, queries are turned afterwards.
+POSITIONS = [
+    ("syntax_transformer", {"positions": "rotary"}),
+    ("transformer_syncattn", {"positions": "rotary", **TWO_HEADS, **PRE_NORM}),
+    ("syntax_transformer", {"positions": "bias"}),
+    ("transformer_dbsa", {"positions": "bias", **TWO_HEADS, "layernorm_embedding": True}),
 ]
 
 
@@ -64,6 +73,54 @@ def test_translations_are_the_same(
     # The searches differ a little where one text can be cut in two ways; forced scores do not.
     scores = [t.score for t in expected[:-1]]
     assert [t.score for t in found[:-1]] == pytest.approx(scores, abs=0.01)
+
+
+@pytest.mark.parametrize("positions", ["rotary", "bias"])
+def test_positions_in_the_attention_translate_the_same(
+    small_corpus: Corpus, tmp_path: Path, positions: str
+) -> None:
+    options = {**TWO_HEADS, **PRE_NORM, "positions": positions}
+    path = tmp_path / "trained.pt"
+    make_checkpoint(small_corpus, path, "transformer_dbsa", updates=80, **options)
+    model, folder = exported(small_corpus, path, tmp_path / "out", "ctranslate2")
+    other = syncattn_fairseq.load(folder, device="cpu")
+    sources = small_corpus.learned()
+    expected, found = model.translate(sources), other.translate(sources)
+    assert found == expected
+    assert [t.score for t in found] == pytest.approx([t.score for t in expected], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("positions", "format"),
+    [("rotary", "ctranslate2"), ("bias", "ctranslate2"), ("none", "fairseq")],
+)
+def test_positions_score_the_same(
+    small_corpus: Corpus, tmp_path: Path, positions: str, format: str
+) -> None:
+    options = {"positions": positions}
+    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
+    said = export(path, small_corpus.data, format, tmp_path / "out")
+    difference = said.removeprefix("12 sentences score the same to ")
+    assert float(difference.removesuffix(" nats per token")) < 1e-6
+
+
+def test_biases_of_every_layer_need_a_ctranslate2_that_has_them(
+    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = {
+        positions: make_checkpoint(
+            small_corpus, tmp_path / f"{positions}.pt", "transformer_dbsa", positions=positions
+        )
+        for positions in ("bias", "rotary")
+    }
+    export(paths["bias"], small_corpus.data, "ctranslate2", tmp_path / "bias")
+    monkeypatch.setattr(ctranslate2, "__version__", "4.8.2")
+    reason = "^--positions bias needs CTranslate2 4.8.3 or later, not 4.8.2, which gives all layers"
+    with pytest.raises(DataError, match=reason):
+        export(paths["bias"], small_corpus.data, "ctranslate2", tmp_path / "none")
+    with pytest.raises(DataError, match=reason):
+        syncattn_fairseq.load(tmp_path / "bias", subwords=small_corpus.subwords, device="cpu")
+    export(paths["rotary"], small_corpus.data, "ctranslate2", tmp_path / "rotary")
 
 
 def test_an_export_searches_as_it_is_told(
@@ -124,8 +181,11 @@ def test_padding_stays_on_its_sides(
     assert task | padding == task
 
 
-@pytest.mark.parametrize(("arch", "options"), SYSTEMS)
-@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
+@pytest.mark.parametrize(
+    ("arch", "options", "format"),
+    [(*system, format) for system in SYSTEMS for format in ("fairseq", "ctranslate2")]
+    + [(*system, "ctranslate2") for system in POSITIONS],
+)
 def test_attention_is_the_same(
     small_corpus: Corpus, tmp_path: Path, arch: str, options: dict[str, Any], format: str
 ) -> None:
@@ -201,11 +261,11 @@ def test_exports_of_earlier_versions_are_loaded(
     small_corpus: Corpus, tmp_path: Path, trained: Path
 ) -> None:
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    change(folder, files=None)
+    describe(folder, files=None)
     syncattn_fairseq.load(folder, device="cpu")
 
 
-def change(folder: Path, **values: Any) -> None:
+def describe(folder: Path, **values: Any) -> None:
     """Change the description of an export; None: remove a value."""
     about = json.loads((folder / "syncattn.json").read_text()) | values
     about = {name: value for name, value in about.items() if value is not None}
@@ -218,6 +278,7 @@ def change(folder: Path, **values: Any) -> None:
         *({"source": source} for source in ("../en", 7, ["en"])),
         *({"labels": 1}, {"alignment_layer": "1"}, {"alignment_layer": 0}),
         *({"longest_source": 1.5}, {"format": 7}, {"target": None}, {"unknown": 1}),
+        {"positions": 1},
         *({"files": files} for files in (["x"], {"../x": "0"}, {"": "0"}, {"a\nb": "0"}, "x")),
     ],
 )
@@ -225,8 +286,10 @@ def test_a_damaged_description_is_refused(
     small_corpus: Corpus, tmp_path: Path, trained: Path, values: dict[str, Any]
 ) -> None:
     _, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
-    change(folder, **values)
-    with pytest.raises(DataError, match=f"^{folder / 'syncattn.json'}: damaged; export") as error:
+    describe(folder, **values)
+    with pytest.raises(
+        DataError, match=f"^{folder / 'syncattn.json'}: damaged or missing; export"
+    ) as error:
         syncattn_fairseq.load(folder, device="cpu")
     assert "\n" not in str(error.value)
 
@@ -236,23 +299,47 @@ def test_damaged_json_is_refused(
     small_corpus: Corpus, tmp_path: Path, trained: Path, content: bytes
 ) -> None:
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    change(folder, files=None)  # or the checksums would tell
+    describe(folder, files=None)  # or the checksums would tell
     for name in ("shared_vocabulary.json", "syncattn.json"):
         (folder / name).write_bytes(content)
         if (name, content) == ("shared_vocabulary.json", b"[]"):
             continue  # a list of words
-        with pytest.raises(DataError, match=f"^{folder / name}: damaged; export"):
+        with pytest.raises(DataError, match=f"^{folder / name}: damaged or missing; export"):
             syncattn_fairseq.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"decoder_start_token": None},  # CTranslate2 would crash
+        {"eos_token": "nothing"},
+        {"unk_token": ["<unk>"]},
+        {"add_source_eos": 1},
+        {"add_source_bos": None},
+        {"multi_query_attention": "x"},
+        {"layer_norm_epsilon": "1e-5"},
+    ],
+)
+def test_settings_that_ctranslate2_would_crash_with_are_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, change: dict[str, Any]
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    describe(folder, files=None)
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
+        syncattn_fairseq.load(folder, device="cpu")
 
 
 def test_another_subword_model_is_not_exported(
     small_corpus: Corpus, tmp_path: Path, trained: Path
 ) -> None:
+    pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")
     other = tmp_path / "other"
     text = small_corpus.folder / "words" / "train.en"
     assert bpe.main(["learn", "--vocab-size=60", f"--model={other}", "--input", str(text)]) == 0
     wrong = {
-        other.with_suffix(".model"): "splits 11 of 11 sentences of .* in another way",
+        other.with_suffix(".model"): r"splits (\d+) of \1 sentences of .* in another way",
         _file(tmp_path / "bytes", bytes(range(255, 0, -1))): "not UTF-8",
         _file(tmp_path / "piece", b"\n\x01\x02"): "not a sentencepiece model",
         _file(tmp_path / "codes", b"h e\n"): "marks subwords as subword_nmt",
@@ -387,6 +474,11 @@ def test_a_parser_gives_the_labels_that_an_export_reads(
         ("transformer_pascal", {}, "PASCAL"),
         ("transformer_lisa", {}, "LISA"),
         ("transformer_local_attn", {}, "local attention"),
+        ("syntax_transformer", {"local_decoder_layers": "1"}, "local attention"),
+        ("syntax_transformer", {"constant_gate_layers": "1"}, "gated (constant) heads"),
+        ("syntax_transformer", {"shuffled_gate_layers": "1"}, "gated (shuffled) heads"),
+        ("syntax_transformer", {"forget_gate_layers": "1"}, "forget-gated heads"),
+        ("syntax_transformer", {"distance_bias_layers": "1"}, "distance heads"),
         ("syntax_transformer", {"cross_attention_tree_window": 4}, "SDAtt"),
         ("rnn_global", {"share_all_embeddings": True}, "recurrent"),
     ],
@@ -395,7 +487,7 @@ def test_what_is_no_plain_transformer_is_refused_by_name(
     small_corpus: Corpus, tmp_path: Path, arch: str, options: dict[str, Any], reason: str
 ) -> None:
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", arch, **options)
-    with pytest.raises(DataError, match=reason) as refused:
+    with pytest.raises(DataError, match=re.escape(reason)) as refused:
         export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
     assert str(refused.value).startswith(f"{path}: cannot be exported: ")
     assert [*tmp_path.iterdir()] == [path]
@@ -418,6 +510,11 @@ def test_what_is_no_plain_transformer_is_refused_by_name(
         ("ctranslate2", {"encoder_normalize_before": True}, "--normalize-before on both"),
         ("ctranslate2", {"decoder_attention_heads": 2}, "as many heads"),
         ("ctranslate2", {"no_token_positional_embeddings": True}, "no positions"),
+        ("ctranslate2", {"positions": "none"}, "no positions .--positions none, or"),
+        ("ctranslate2", {"positions": "alibi"}, "CTranslate2's encoder has no --positions alibi$"),
+        ("fairseq", {"positions": "alibi"}, "fairseq's Transformer has no --positions alibi$"),
+        ("fairseq", {"positions": "rotary"}, "no --positions rotary; --format ctranslate2 has it$"),
+        ("transformers", {"positions": "bias"}, "FSMT of Hugging Face has no --positions bias; "),
         ("ctranslate2", {"activation_fn": "tanh"}, "--activation-fn tanh"),
         ("ctranslate2", {"no_decoder_final_norm": True, **PRE_NORM}, "--no-decoder-final-norm"),
         ("ctranslate2", {"adaptive_softmax_cutoff": "9", **UNSHARED}, "no adaptive softmax"),

@@ -46,3 +46,11 @@ def test_half_precision_is_folded_in_full() -> None:
     half.load_state_dict(model.state_dict())
     weight = folded("transformer_dbsa", half.half()).encoder.layers[0].self_attn.q_proj.weight
     assert weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize("positions", ["none", "rotary"])
+def test_a_plain_model_gets_no_embeddings_that_the_model_lacks(positions: str) -> None:
+    """Even if the options, as given, do not say so: the model draws this conclusion itself."""
+    model = build.model("syntax_transformer", **SIZE, positions=positions)
+    plain = folded("syntax_transformer", model, positions=positions)
+    assert plain.encoder.embed_positions is plain.decoder.embed_positions is None

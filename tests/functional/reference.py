@@ -38,6 +38,21 @@ def dependency_loss(attention: Tensor, parents: Tensor, causal: bool) -> tuple[f
     return total, count
 
 
+def planted_loss(
+    attention: list, words: list[list[int]], distances: list[list[int]], causal: bool
+) -> float:
+    """Word by word; ``words`` has the subwords of each."""
+    total = 0.0
+    for w, rows in enumerate(words):
+        view = [v for v in range(len(words)) if not causal or v <= w]
+        weights = [math.exp(-distances[w][v]) for v in view]
+        for v, weight in zip(view, weights, strict=True):
+            target = weight / sum(weights)
+            given = [sum(attention[i][j] for j in words[v]) for i in rows]
+            total += target * math.log(target / (sum(given) / len(given)))
+    return total
+
+
 def project_attention(source: Tensor, cross: Tensor, backward: Tensor | None) -> list:
     e, c = source.tolist(), cross.tolist()
     source_length, target_length = range(len(e)), range(len(c))

@@ -11,19 +11,27 @@ from torch import Tensor
 from syncattn_fairseq.functional import (
     additive_scores,
     biaffine_scores,
+    constant_log_gates,
     distances_from,
     expected_distances,
     flexible_attention,
+    forget_log_gates,
     gap_heights,
     gated_attention,
+    linear_biases,
     local_attention,
     parent_gaussian,
     parent_scaled_scores,
     parser_scores,
+    planted_losses,
+    planted_target,
     predicted_position,
     project_attention,
     project_distances,
+    relative_buckets,
     relative_depth_scores,
+    rotary_angles,
+    rotate,
     sync_attention_loss,
     sync_mse_loss,
     sync_rank_loss,
@@ -35,6 +43,7 @@ from syncattn_fairseq.functional import (
 from syncattn_fairseq.functional.dbsa import label_surprisals, labels_in_view
 from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
+from syncattn_fairseq.functional.tree_planted import count_words
 
 LEADING = (2, 3)
 T, S, d = 5, 6, 4
@@ -62,6 +71,14 @@ def starts() -> Tensor:
     return (torch.arange(T) // 2 * 2).expand(*LEADING, T)
 
 
+def between() -> Tensor:
+    """Distances of words of two subwords; in each sentence, some tokens at its end are none."""
+    words = starts() // 2
+    outside = padding()
+    distances = (words.unsqueeze(-1) - words.unsqueeze(-2)).abs()
+    return distances.masked_fill(outside.unsqueeze(-1) | outside.unsqueeze(-2), -1)
+
+
 def padding() -> Tensor:
     return torch.arange(T) >= torch.randint(1, T + 1, (*LEADING, 1))
 
@@ -74,7 +91,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[[], list[Tensor]]]] =
     ),
     "parser": (parser_scores, lambda: [numbers(T, d), numbers(S, d), numbers(d, d), numbers(d)]),
     "surprisals": (
-        lambda attention, parents: label_surprisals(attention, parents, causal=True),
+        lambda attention, parents: label_surprisals(
+            attention, parents, labels_in_view(parents, True)
+        ),
         lambda: [numbers(T, T), labels()],
     ),
     "labels": (lambda parents: labels_in_view(parents, causal=True), lambda: [labels()]),
@@ -101,6 +120,14 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[[], list[Tensor]]]] =
         lambda q, k: additive_scores(q, k, torch.arange(d).double()),
         lambda: [numbers(T, d), numbers(S, d)],
     ),
+    "forget gates": (forget_log_gates, lambda: [numbers(T)]),
+    "constant gates": (constant_log_gates, lambda: [labels().unsqueeze(-1)]),
+    "slopes": (lambda x: linear_biases(x, torch.arange(3)), lambda: [numbers(T, S)]),
+    "buckets": (relative_buckets, lambda: [40 * labels()]),
+    "turned": (lambda x: rotate(x, rotary_angles(torch.arange(T), d)), lambda: [numbers(T, d)]),
+    "planted": (lambda a, d: planted_losses(a, d, causal=True), lambda: [numbers(T, T), between()]),
+    "planted target": (planted_target, lambda: [between()]),
+    "words": (count_words, lambda: [between()]),
     "position": (predicted_position, lambda: [numbers(T), numbers()]),
     "local": (local_attention, lambda: [numbers(S), numbers()]),
     "flexible": (flexible_attention, lambda: [numbers(S), numbers(), numbers()]),

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.functional import (
+    constant_log_gates,
     distance_gates,
     gated_attention,
     project_distances,
@@ -66,6 +67,16 @@ def test_gates_equal_the_loop(
         for h in range(3):
             expected = reference.distance_gates(distances[b, h].tolist(), temperature, causal)
             torch.testing.assert_close(gates[b, h], torch.tensor(expected), atol=1e-5, rtol=0)
+
+
+@given(lengths, temperatures)
+def test_constant_gates_are_those_of_distances_of_0(T: int, temperature: float) -> None:
+    places = torch.arange(T)
+    constant = constant_log_gates(places - places.unsqueeze(1))
+    gates = distance_gates(torch.zeros(T), temperature)
+    torch.testing.assert_close(constant.exp(), gates)
+    expected = [[0.5 ** max(0, abs(i - t) - 1) for i in range(T)] for t in range(T)]
+    torch.testing.assert_close(gates, torch.tensor(expected))
 
 
 def test_saturated_gates_are_exactly_open_or_shut() -> None:

@@ -14,11 +14,14 @@ from syncattn_fairseq.functional import (
     dependency_loss,
     expected_distances,
     flexible_attention,
+    forget_log_gates,
     gated_attention,
+    linear_biases,
     local_attention,
     parent_gaussian,
     parent_scaled_scores,
     parser_scores,
+    planted_losses,
     predicted_position,
     project_attention,
     project_distances,
@@ -34,6 +37,7 @@ from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates,
 from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
 
 COLUMNS = torch.tensor([[1, 1, 0, 4, 2], [3, 0, -1, 3, -1]])
+CHAIN = (torch.arange(5) - torch.arange(5).unsqueeze(1)).abs()
 #: Each function with the shapes of its inputs.
 FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "biaffine": (biaffine_scores, [(2, 5, 4), (2, 6, 4), (4, 4), (4,)]),
@@ -45,6 +49,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "last distance": (last_syntactic_distance, [(2, 5, 4), (3, 4), ()]),
     "gates": (log_gates, [(2, 6)]),
     "gates of last": (log_gates_of_last, [(2, 6)]),
+    "forget gates": (lambda f: forget_log_gates(-f), [(2, 6)]),
+    "slopes": (lambda m: linear_biases(COLUMNS.abs().unsqueeze(0), m), [(3,)]),
     "gated": (gated_attention, [(2, 5, 5), (2, 5, 5)]),
     "projected distances": (project_distances, [(2, 6), (2, 5, 6)]),
     "distance loss": (sync_mse_loss, [(2, 6), (2, 6)]),
@@ -56,6 +62,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
         [(2, 3, 5, 4), (5, 4)],
     ),
     "additive": (additive_scores, [(2, 3, 4), (2, 5, 4), (4,)]),
+    "planted": (lambda a: planted_losses(a, CHAIN), [(2, 5, 5)]),
     "position": (lambda a: predicted_position(a, torch.tensor([5, 6])), [(2, 3)]),
     "local": (local_attention, [(2, 5), (2,)]),
     "flexible": (flexible_attention, [(2, 5), (2,), (2,)]),

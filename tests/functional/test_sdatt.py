@@ -46,6 +46,28 @@ def test_additive_scores_equal_the_loop(S: int, a: int, seed: int) -> None:
         close(scores[b], reference.additive_scores(query[b], key[b], weight))
 
 
+def test_additive_scores_keep_half_for_their_gradient() -> None:
+    query, key, weight = (
+        torch.randn(*n).bfloat16().requires_grad_() for n in [(2, 3, 4), (2, 5, 4), (4,)]
+    )
+    kept: list[torch.Tensor] = []
+
+    def keep(x: torch.Tensor) -> torch.Tensor:
+        kept.append(x)
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        scores = additive_scores(query, key, weight)
+    assert [x.dtype for x in kept if x.numel() >= 2 * 3 * 5 * 4] == [torch.bfloat16]
+    wide = [x.detach().float().requires_grad_() for x in (query, key, weight)]
+    exact = additive_scores(*wide)
+    assert torch.equal(scores, exact)
+    found = torch.autograd.grad(scores.square().sum(), (query, key, weight))
+    expected = torch.autograd.grad(exact.square().sum(), wide)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.float(), other, rtol=0.02, atol=0.05)
+
+
 def test_a_predicted_position_lies_in_its_sentence() -> None:
     activation = torch.tensor([[-100.0, 0.0, 100.0]] * 2)
     positions = predicted_position(activation, torch.tensor([4, 10]))

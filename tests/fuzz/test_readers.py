@@ -204,7 +204,6 @@ def test_mutated_files_are_read_or_refused_in_one_line(tmp_path: Path, name: str
     path = tmp_path / "file"
     before = memory()
 
-    @fuzzed
     def check(seed: int) -> None:
         path.write_bytes(mutate(valid, Random(seed)))
         try:
@@ -213,7 +212,7 @@ def test_mutated_files_are_read_or_refused_in_one_line(tmp_path: Path, name: str
             assert "\n" not in str(error) and "\r" not in str(error) and len(str(error)) < 1000
             assert path.name in str(error) or "subwords.json" in str(error)
 
-    check()
+    fuzzed(check)()
     assert memory() - before < MEMORY
 
 
@@ -229,7 +228,6 @@ def model() -> bytes:
 def test_damaged_sentencepiece_models(tmp_path: Path, model: bytes) -> None:
     path = tmp_path / "m.model"
 
-    @fuzzed
     def check(seed: int) -> None:
         path.write_bytes(mutate(model, Random(seed)))
         try:
@@ -237,4 +235,4 @@ def test_damaged_sentencepiece_models(tmp_path: Path, model: bytes) -> None:
         except DataError as error:
             assert "\n" not in str(error) and path.name in str(error)
 
-    check()
+    fuzzed(check)()

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from syncattn_fairseq import testing
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.functional import rotary_angles, rotate
+from syncattn_fairseq.functional.dbsa import biaffine_query
+from syncattn_fairseq.functional.lisa import rectify
 from syncattn_fairseq.modules.heads import ForgetGateHeads, WindowHeads
 from syncattn_fairseq.modules.positions import (
     POSITIONS,
@@ -133,6 +137,17 @@ def test_an_overflow_in_half_precision_is_noticed(monkeypatch: pytest.MonkeyPatc
         testing.check_half_precision(testing.build_model(local_layers="1"))
 
 
+def test_half_precision_is_not_left_in_the_model() -> None:
+    model = testing.build_model(positions="alibi", encoder_attention_heads=8)
+    constants = {name: value.clone() for name, value in model.named_buffers()}
+    model.encoder.layers[0].self_attn.positions.slopes.add_(2.0**-20)
+    testing.check_half_precision(model)
+    found = model.encoder.layers[0].self_attn.positions.slopes
+    assert found.dtype == torch.float64
+    slopes = constants["encoder.layers.0.self_attn.positions.slopes"]
+    torch.testing.assert_close(found, slopes + 2.0**-20, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -155,25 +170,32 @@ def test_heads_with_scores_of_their_own_turn_queries_and_keys(
 
 @pytest.mark.parametrize("positions", ["alibi", "rotary"])
 @pytest.mark.parametrize("options", [KINDS["dbsa"], OTHERS["lisa"]], ids=["dbsa", "lisa"])
-def test_what_dependency_heads_show_is_where_they_attend(
-    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], positions: str
-) -> None:
+@torch.no_grad()
+def test_dependency_heads_know_positions(options: dict[str, Any], positions: str) -> None:
     model = testing.build_model(positions=positions, dependency_heads=2, **options)
     batch = testing.make_batch(model, [2])["net_input"]
+    attention, seen = model.encoder.layers[0].self_attn, []
+    attention.register_forward_pre_hook(
+        lambda module, args, kwargs: seen.append(kwargs["query"]), with_kwargs=True
+    )
     _, extra = model(**batch)
-    attention = model.encoder.layers[0].self_attn
-    seen: list[Tensor] = []
-
-    def one_hot(x: Tensor) -> Tensor:
-        """Return values that tell the columns apart, so that contexts are attention."""
-        values = torch.eye(len(x), 32).double()  # (T, d)
-        return values.unsqueeze(1).repeat(1, 1, 2)
-
-    monkeypatch.setattr(attention.v_proj, "forward", one_hot)
-    monkeypatch.setattr(attention.out_proj, "forward", lambda x: seen.append(x) or x)
-    model.encoder(**{name: value for name, value in batch.items() if name.startswith("src_")})
-    contexts = seen[0].unflatten(-1, (2, 32))[:, 0, :, : seen[0].size(0)].transpose(0, 1)
-    torch.testing.assert_close(extra["src_dependency"][0][0], contexts, atol=1e-6, rtol=1e-5)
+    heads, x = attention.heads["dependency"], seen[0][:, 0]
+    queries, keys = F.linear(x, *attention.q_proj.plain), attention.k_proj(x)
+    for h, shown in enumerate(extra["src_dependency"][0][0]):
+        query, key = (states[:, 32 * h : 32 * h + 32] for states in (queries, keys))
+        if heads.parser == "lisa":
+            query, key = rectify(query), rectify(key)
+        query = biaffine_query(
+            query, heads.weight[h], None if heads.key_bias is None else heads.key_bias[h]
+        )
+        places = torch.arange(len(x)).double()
+        if positions == "rotary":
+            angles = rotary_angles(places, 32)
+            query, key = rotate(query, angles), rotate(key, angles)
+        scores = query @ key.T / 32**0.5
+        if positions == "alibi":
+            scores = scores - 2.0 ** (-4 * (h + 1)) * (places - places[:, None]).abs()
+        torch.testing.assert_close(shown, scores.softmax(-1), atol=1e-6, rtol=1e-5)
 
 
 def test_positions_are_checked() -> None:

@@ -14,7 +14,13 @@ from omegaconf import OmegaConf
 from torch.nn import functional as F
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.fields import LABELS, TREE_DISTANCES, SourceFields, ask_for_parents
+from syncattn_fairseq.data.fields import (
+    LABELS,
+    TREE_DISTANCES,
+    SourceFields,
+    ask_for_parents,
+    ask_for_tree_distances,
+)
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
 from syncattn_fairseq.modules.heads.relative_depth import DEPTHS
@@ -436,6 +442,7 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ({"sync_layer": 1, "decoder_dependency_layer": 0}, "--sync-layer ties"),
         ({"pascal_layers": "3"}, "--pascal-layers 3: the encoder has layers 1 to 2"),
         ({"pascal_layers": "one"}, "--pascal-layers one"),
+        ({"pascal_layers": "²"}, "--pascal-layers ²: the encoder has layers 1 to 2; list some"),
         (
             {"pascal_layers": "1", "pascal_heads": 2},
             "--pascal-heads 2: encoder layer 1 has 2 heads, of which 1 are dependency heads",
@@ -460,6 +467,20 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ),
         ({"gate_temperature": -1.0}, "--gate-temperature -1.0: must be above 0"),
         ({"supervised_gate_temperature": float("nan")}, "--supervised-gate-temperature nan: must"),
+        ({"distance_bias_limit": 0}, "--distance-bias-limit 0: must be 1 or more"),
+        ({"alibi_scale": 0.0}, "--alibi-scale 0.0: must be above 0"),
+        *(
+            (
+                {f"{kind}_{side}layers": "3"},
+                f"{kind}_{side}layers 3: the ".replace("_", "-") + stack,
+            )
+            for kind in ("constant_gate", "shuffled_gate", "forget_gate", "distance_bias", "local")
+            for side, stack in (("", "encoder"), ("decoder_", "decoder"))
+        ),
+        (
+            {"constant_gate_layers": "2", "forget_gate_layers": "2"},
+            "--forget-gate-layers 2: .* 2 heads, of which 2 are gated .constant. heads",
+        ),
         ({"relative_depth_limit": 0}, "--relative-depth-limit 0: must be 1 or more"),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
     ],
@@ -561,12 +582,79 @@ def test_heads_have_the_settings_of_the_papers() -> None:
             3,
         ),
         ({"cross_attention_tree_window": 3}, "decoder.layers.1.encoder_attn.tree_window", 3),
+        (
+            {"shuffled_gate_layers": "1", "gate_temperature": 3.0},
+            "decoder.layers.0.self_attn.heads.shuffled_gate.temperature",
+            3,
+        ),
+        (
+            {"shuffled_gate_layers": "1", "distance_look_back": 2},
+            "encoder.layers.0.self_attn.heads.shuffled_gate.weight.shape",
+            (2, 2 + 1, 32),
+        ),
+        (
+            {"forget_gate_layers": "1"},
+            "decoder.layers.0.self_attn.heads.forget_gate.weight.shape",
+            (2, 64),
+        ),
+        (
+            {"distance_bias_layers": "1", "distance_bias_limit": 3},
+            "encoder.layers.0.self_attn.heads.distance_bias.weight.shape",
+            (3 + 1, 2),
+        ),
+        (
+            {"distance_bias_layers": "1", "distance_bias_distance": "random"},
+            "encoder.layers.0.self_attn.heads.distance_bias.distance",
+            "random",
+        ),
+        ({"positions": "bias"}, "decoder.layers.1.self_attn.positions.weight.shape", (32, 2)),
     ],
 )
 def test_options_reach_the_part_that_they_are_for(
     options: dict[str, Any], attribute: str, value: Any
 ) -> None:
     assert attrgetter(attribute)(build.model("syntax_transformer_tiny", **options)) == value
+
+
+def test_slopes_are_those_of_the_layers_heads() -> None:
+    dependency = {"encoder_dependency_layer": 1, "encoder_attention_heads": 4}
+    slopes = {"distance_bias_layers": "1", "distance_bias_form": "slopes"}
+    model = build.model("syntax_transformer_tiny", **dependency, **slopes, noise=0)
+    heads = model.encoder.layers[0].self_attn.heads
+    assert list(heads) == ["dependency", "distance_bias"]
+    assert heads["distance_bias"].slopes.tolist() == [2**-4, 2**-6, 2**-8]
+    steep = build.model("syntax_transformer_tiny", positions="alibi", alibi_scale=3.0)
+    for stack in (steep.encoder, steep.decoder):
+        assert stack.layers[1].self_attn.positions.slopes.tolist() == [3 * 2**-4, 3 * 2**-8]
+
+
+@pytest.mark.parametrize(
+    ("option", "kind", "default"),
+    [
+        ("distance", "gated", "same"),
+        ("constant_gate", "constant_gate", "same"),
+        ("shuffled_gate", "shuffled_gate", "same"),
+        ("forget_gate", "forget_gate", "same"),
+        ("local", "window", "none"),
+        ("distance_bias", "distance_bias", "none"),
+    ],
+)
+def test_each_side_has_such_heads_where_it_is_told(option: str, kind: str, default: str) -> None:
+    def layers(encoder: str, decoder: str | None) -> list[list[int]]:
+        options = {f"{option}_layers": encoder}
+        if decoder is not None:
+            options[f"{option}_decoder_layers"] = decoder
+        model = build.model(
+            "syntax_transformer_tiny", encoder_layers=3, decoder_layers=3, noise=0, **options
+        )
+        stacks = (model.encoder.layers, model.decoder.layers)
+        return [[layer.number for layer in stack if count(layer, kind)] for stack in stacks]
+
+    assert layers("1,3", "same") == [[1, 3], [1, 3]]
+    assert layers("all", "2") == [[1, 2, 3], [2]]
+    assert layers("none", "all") == [[], [1, 2, 3]]
+    assert layers("2", "none") == [[2], []]
+    assert layers("2", None) == [[2], [2] if default == "same" else []]
 
 
 @pytest.mark.parametrize("arch", ["transformer_dbsa_tiny", "transformer_lpsi_tiny"])
@@ -663,6 +751,20 @@ def test_what_a_model_reads_must_be_there() -> None:
             {"cross_attention_tree_window": 4},
             SourceFields(fields=frozenset([TREE_DISTANCES])),
         ),
+        *(
+            (
+                "syntax_transformer",
+                {"distance_bias_layers": "1", "distance_bias_distance": distance},
+                SourceFields(fields=frozenset([ask_for_tree_distances(control)])),
+            )
+            for distance, control in (
+                ("tree", "parse"),
+                ("random", "random"),
+                ("shuffled", "permuted"),
+            )
+        ),
+        ("syntax_transformer", {"distance_bias_layers": "1"}, SourceFields()),
+        ("syntax_transformer", {"distance_bias_distance": "tree"}, SourceFields()),
     ],
 )
 def test_a_model_says_what_it_reads(

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from syncattn_fairseq.functional import biaffine_scores
-from syncattn_fairseq.modules import BatchView, FoldedLinear, SyntaxAttention
+from syncattn_fairseq.models.self_attention import FairseqSyntaxAttention
+from syncattn_fairseq.modules import BatchView, FoldedLinear
 from syncattn_fairseq.modules.heads import DependencyHeads, Heads
 
 HEADS, WIDTH, TOKENS = 4, 3, 5
 
 
-def make(biaffine_heads: int, key_bias: bool) -> SyntaxAttention:
+def make(biaffine_heads: int, key_bias: bool) -> FairseqSyntaxAttention:
     torch.manual_seed(0)
     view = BatchView()
     heads: dict[str, Heads] = {
@@ -22,7 +23,9 @@ def make(biaffine_heads: int, key_bias: bool) -> SyntaxAttention:
     }
     if biaffine_heads < HEADS:
         heads["ordinary"] = Heads(HEADS - biaffine_heads, WIDTH, view)
-    attention = SyntaxAttention(HEADS * WIDTH, HEADS, self_attention=True, heads=heads).double()
+    attention = FairseqSyntaxAttention(
+        HEADS * WIDTH, HEADS, self_attention=True, heads=heads
+    ).double()
     for parameter in attention.parameters():
         nn.init.normal_(parameter)
     return attention

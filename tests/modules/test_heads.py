@@ -80,8 +80,8 @@ def test_only_heads_that_attend_as_ordinary_ones_fold() -> None:
             return None
 
     class Turned(Heads):
-        def rewrite_query(self, weight: Any, bias: Any) -> Any:
-            return -weight, -bias
+        def rewrite_query(self, query: Any) -> Any:
+            return -query
 
     class Attending(Turned):
         def attend(self, query: Any, key: Any, value: Any, scope: Any) -> Any:
@@ -96,8 +96,3 @@ def test_only_heads_that_attend_as_ordinary_ones_fold() -> None:
         False,
         False,
     ]
-
-
-def test_ordinary_heads_have_nothing_to_show() -> None:
-    with pytest.raises(NotImplementedError, match="^Heads shows nothing"):
-        Heads(1, 2, BatchView()).show(None, None, False)  # type: ignore[arg-type]

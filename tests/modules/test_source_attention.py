@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from syncattn_fairseq.functional import syntax_directed_attention
+from syncattn_fairseq.models.tree_cross_attention import TreeCrossAttention
 from syncattn_fairseq.modules import (
     BatchView,
     FlexibleAttention,
@@ -16,7 +17,6 @@ from syncattn_fairseq.modules import (
     PositionPredictor,
     Source,
     SyntaxDirectedAttention,
-    TreeCrossAttention,
     gru_step,
 )
 from syncattn_fairseq.modules.source_attention import TREE_POSITIONS
@@ -187,3 +187,27 @@ def test_without_a_parse_tree_heads_are_ordinary(tree_position: str) -> None:
     theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()
     theirs.load_state_dict(attention.state_dict(), strict=False)
     torch.testing.assert_close(attention(query, key, key)[0], theirs(query, key, key)[0])
+
+
+def test_a_gru_step_on_a_gpu_is_the_kernel_of_pytorchs_cell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class OnGpu(Tensor):
+        is_cuda = True
+
+    inputs, recurrent, state = torch.randn(2, 9), torch.randn(2, 9), torch.randn(2, 3)
+    expected = gru_step(inputs, recurrent, state)
+    seen = []
+
+    def fused(*tensors: Tensor) -> tuple[Tensor, None]:  # GRUCell passes the same, in this order
+        seen.append(tensors)
+        return expected, None
+
+    monkeypatch.setattr(torch.ops.aten, "_thnn_fused_gru_cell", fused)
+    assert gru_step(inputs.as_subclass(OnGpu), recurrent, state) is expected
+    [tensors] = seen
+    assert all(
+        x is y or x.equal(y) for x, y in zip(tensors, (inputs, recurrent, state), strict=True)
+    )
+    names = [a.name for a in torch.ops.aten._thnn_fused_gru_cell_backward.default._schema.arguments]
+    assert names[0] == "grad_hy", "it has a gradient"

@@ -7,14 +7,18 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
+from syncattn_fairseq.models.self_attention import FairseqSyntaxAttention
 from syncattn_fairseq.modules import BatchView, SyntaxAttention
 from syncattn_fairseq.modules.heads import (
     DependencyHeads,
+    ForgetGateHeads,
     GatedHeads,
     Heads,
     ParentScaledHeads,
     WindowHeads,
 )
+from syncattn_fairseq.modules.positions import RotaryPositions
+from syncattn_fairseq.modules.syntax_attention import HeadGroups
 from tests.functional import reference
 
 D, H = 12, 3
@@ -27,7 +31,7 @@ def make(
     scaled: int = 0,
     look_back: int | None = None,
     window: int | None = None,
-) -> SyntaxAttention:
+) -> FairseqSyntaxAttention:
     torch.manual_seed(1)
     view, d = BatchView(), D // H
     groups: dict[str, Heads] = {}
@@ -42,25 +46,36 @@ def make(
         groups["ordinary"] = Heads(between, d, view)
     if scaled:
         groups["parent_scaled"] = ParentScaledHeads(scaled, d, view)
-    attention = SyntaxAttention(D, H, self_attention=True, heads=groups)
+    attention = FairseqSyntaxAttention(D, H, self_attention=True, heads=groups)
     for parameter in attention.parameters():
         nn.init.normal_(parameter, std=0.5)
     view.fill(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.bool), {})
     return attention.double().eval()
 
 
-def show_batch(attention: SyntaxAttention, tokens: Tensor, **fields: Tensor) -> None:
+def show(
+    attention: HeadGroups, name: str, x: Tensor, padding: Tensor | None = None, causal: bool = False
+) -> Tensor:
+    """Return what heads show by a name."""
+    group, _ = next(attention.groups)
+    group.view.wanted = [name]
+    attention.attend(x, padding, causal_mask(len(x)).to(x) if causal else None)
+    group.view.wanted = ()
+    return attention.shown[name]
+
+
+def show_batch(attention: FairseqSyntaxAttention, tokens: Tensor, **fields: Tensor) -> None:
     """Fill the view that all groups share."""
     group, _ = next(attention.groups)
     group.view.fill(tokens, torch.zeros_like(tokens, dtype=torch.bool), fields)
 
 
-def show_parents(attention: SyntaxAttention, positions: Tensor) -> None:
+def show_parents(attention: FairseqSyntaxAttention, positions: Tensor) -> None:
     show_batch(attention, torch.zeros_like(positions), src_parent_positions=positions)
 
 
 def slow(
-    attention: SyntaxAttention, x: Tensor, causal: bool, parents: list[float] | None = None
+    attention: FairseqSyntaxAttention, x: Tensor, causal: bool, parents: list[float] | None = None
 ) -> tuple[Tensor, Tensor]:
     """One sentence (T, D) without padding: output (T, D) and the first head's probabilities."""
     d, contexts, first = D // H, [], None
@@ -122,7 +137,7 @@ def test_layer_and_probabilities_equal_the_loop(heads: int, key_bias: bool, caus
     x = torch.randn(5, 1, D).double()
     mask = causal_mask(5) if causal else None
     output, _ = attention(x, x, x, need_weights=False, attn_mask=mask)
-    probabilities = attention.show("dependency", x, causal=causal)
+    probabilities = show(attention, "dependency", x, causal=causal)
     expected, head = slow(attention, x[:, 0], causal)
     torch.testing.assert_close(output[:, 0], expected)
     torch.testing.assert_close(probabilities[0, 0], head)
@@ -136,7 +151,7 @@ def test_padding_changes_nothing(causal: bool, left: bool) -> None:
     attention = make(heads=2, key_bias=True)
     x = torch.randn(4, 1, D).double()
     alone, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(4) if causal else None)
-    alone_heads = attention.show("dependency", x, causal=causal)
+    alone_heads = show(attention, "dependency", x, causal=causal)
 
     filler = torch.randn(3, 1, D).double()
     wide = torch.cat([filler, x] if left else [x, filler])
@@ -146,7 +161,7 @@ def test_padding_changes_nothing(causal: bool, left: bool) -> None:
     output, _ = attention(
         wide, wide, wide, padding, need_weights=False, attn_mask=causal_mask(7) if causal else None
     )
-    heads = attention.show("dependency", wide, padding, causal)
+    heads = show(attention, "dependency", wide, padding, causal)
     torch.testing.assert_close(output[inside], alone)
     torch.testing.assert_close(heads[..., inside, inside], alone_heads)
     assert heads[..., inside, :].masked_select(padding).abs().max() == 0
@@ -190,7 +205,7 @@ def test_a_head_with_unit_matrix_is_fairseqs_own() -> None:
 
 def test_probabilities_are_float32_whatever_the_type_of_the_model() -> None:
     attention = make().to(torch.bfloat16)
-    heads = attention.show("dependency", torch.randn(4, 2, D).bfloat16())
+    heads = show(attention, "dependency", torch.randn(4, 2, D).bfloat16())
     assert heads.dtype == torch.float32
 
 
@@ -204,7 +219,7 @@ def test_gold_parents_take_the_place_of_the_prediction() -> None:
     show_batch(attention, torch.zeros_like(parents), src_parents=parents)
     gold, _ = attention(x, x, x, padding, need_weights=False)
 
-    d, predicted = D // H, attention.show("dependency", x, padding)
+    d, predicted = D // H, show(attention, "dependency", x, padding)
     show_batch(attention, torch.zeros_like(parents))
     for b in range(2):
         for t in range(4):
@@ -247,7 +262,7 @@ def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, Any]) -> None:
     expected, first = slow(attention, x[:, 0], False, PARENTS)
     torch.testing.assert_close(output[:, 0], expected)
     if "dependency" in attention.heads:
-        torch.testing.assert_close(attention.show("dependency", x)[0, 0], first)
+        torch.testing.assert_close(show(attention, "dependency", x)[0, 0], first)
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=str)
@@ -301,11 +316,11 @@ def test_steps_of_gated_heads_equal_the_full_pass_and_reorder(kinds: dict[str, A
 
 @torch.no_grad()
 def test_distances_are_those_that_gate() -> None:
-    attention = make(heads=1, look_back=2, scaled=1)
+    attention = make(heads=1, look_back=2)
     x = torch.randn(5, 2, D).double()
     padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
-    distances = attention.show("distances", x, padding)
-    assert distances.shape == (2, 1, 5)
+    distances = show(attention, "distances", x, padding)
+    assert distances.shape == (2, 2, 5)
     gates = attention.heads["gated"]
     keys = x @ attention.k_proj.weight[4:8].T + attention.k_proj.bias[4:8]
     for b, first in ((0, 0), (1, 2)):
@@ -365,3 +380,37 @@ def test_dropout_leaves_out_attention_of_every_kind() -> None:
         show_parents(attention, torch.tensor([PARENTS] * 2).double())
         output, _ = attention(x, x, x, need_weights=False)
         torch.testing.assert_close(output, attention.out_proj.bias.expand_as(output))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@torch.no_grad()
+def test_without_fairseq_it_attends_and_shows_the_same(causal: bool) -> None:
+    theirs = make(heads=1, look_back=2)
+    view = BatchView()
+    groups = {
+        "dependency": DependencyHeads(1, D // H, view),
+        "gated": GatedHeads(H - 1, D // H, view, 2),
+    }
+    ours = SyntaxAttention(D, groups).double().eval()
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.randn(2, 6, D).double()
+    padding = torch.arange(6) >= torch.tensor([[6], [4]])
+    mask = causal_mask(6) if causal else None
+    turned = x.transpose(0, 1)
+    wanted, _ = theirs(turned, turned, turned, padding, attn_mask=mask)
+    torch.testing.assert_close(ours(x, padding, causal), wanted.transpose(0, 1))
+    shown = [show(layer, "dependency", turned, padding, causal) for layer in (ours, theirs)]
+    torch.testing.assert_close(*shown)
+
+
+@torch.no_grad()
+def test_without_fairseq_it_decodes_step_by_step() -> None:
+    view = BatchView()
+    groups = {"gated": GatedHeads(1, 4, view, 2), "forget": ForgetGateHeads(2, 4, view, D)}
+    attention = SyntaxAttention(D, groups, RotaryPositions(H, D // H, view, True)).double()
+    for parameter in attention.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    x = torch.randn(2, 5, D).double()
+    whole, kept = attention(x, causal=True), {}
+    steps = [attention(x[:, t : t + 1], causal=True, kept=kept) for t in range(5)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), whole)

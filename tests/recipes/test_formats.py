@@ -193,6 +193,8 @@ def test_treebanks_have_a_head_and_a_label_for_each_word() -> None:
     assert texts("conllu_labels", TREEBANK) == ["case nummod root", ""]
     with pytest.raises(DataError, match="^f:2: expected 10 columns between tabs"):
         texts("conllu", "\n1 a\n")
+    with pytest.raises(DataError, match=f"but '{'x' * 60}' only at word 2"):
+        texts("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8)
 
 
 def test_ted_talks_keep_titles_and_descriptions() -> None:
@@ -225,7 +227,7 @@ def test_aspec_refuses() -> None:
 
 
 def test_aspec_without_dates_at_the_end_of_japanese() -> None:
-    text = "1 ||| これは本。［１］ ||| [1] a［１］\n2 ||| ［２．３］ ||| b\n3 ||| 本［注］ ||| c\n"
+    text = "1 ||| これは本。 ［１］ ||| [1] a［１］\n2 ||| ［２．３］ ||| b\n3 ||| 本［注］ ||| c\n"
     japanese = [("これは本。", "[1] a［１］"), ("［２．３］", "b"), ("本［注］", "c")]
     assert pairs("aspec_undated", text, "ja", "en") == japanese
     assert pairs("aspec_undated", text, "en", "ja") == [(english, ja) for ja, english in japanese]

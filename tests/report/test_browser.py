@@ -233,6 +233,7 @@ def test_attention_is_shown_between_words_with_rings_for_gold(reader: Reader) ->
 def test_long_sentences_and_missing_parses(reader: Reader) -> None:
     reader.open(5)
     assert "no gold parse" in reader.text("#sentence figcaption")
+    assert "there is no gold parse" in reader.text("#sentence .key")
     count = "return document.querySelector('#sentence svg.marks').textContent.length"
     assert reader.driver.execute_script(count) == LONG, "each word is a letter"
 

@@ -215,6 +215,17 @@ def test_words_that_the_subword_model_changes_are_refused() -> None:
             draw(Stub(target=target), EXAMPLE)  # type: ignore[arg-type]
 
 
+def test_long_sentences_are_refused() -> None:
+    long = Sentence(["▁w"] * 251, "sentencepiece")
+    stub: Any = Stub(long)
+    for draw in (figures.draw_alignment, figures.draw_parses, figures.draw_attention):
+        with pytest.raises(DataError, match="a sentence has 251 words, too many for a picture"):
+            draw(stub, Example(Side(["w"] * 251)))
+    stub.distances = lambda *_: [Pair(stub.translation, Distances(long, {1: [0.0] * 251}), None)]
+    with pytest.raises(DataError, match="a sentence has 251 words, too many for a picture"):
+        figures.draw_distances(stub, Example(Side(["w"] * 251)))
+
+
 def test_alignment_shows_the_words_of_the_text() -> None:
     found = data(figures.draw_alignment(Stub(), EXAMPLE))  # type: ignore[arg-type]
     assert [row["word"] for row in found["1-0 rows"]] == ["der", "Hund", "da"]

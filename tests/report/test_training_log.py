@@ -58,5 +58,8 @@ def test_what_is_not_a_finite_number_is_skipped(tmp_path: Path) -> None:
 
 def test_a_log_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("H-0\t-1\tx\n")
+    (tmp_path / "log").write_text("x | INFO | valid | epoch 001 | src_uas 66.1 | num_updates 9\n")
+    assert read_training_log(tmp_path / "log") == [Point("src_uas", "valid", 9, 66.1)]
+    (tmp_path / "log").write_text("H-0\t-1\tx\n")
     with pytest.raises(DataError, match="no loss was logged here"):
         read_training_log(tmp_path / "log")

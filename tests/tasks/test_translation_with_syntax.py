@@ -134,3 +134,15 @@ def test_a_byte_order_mark_is_no_part_of_the_input(small_corpus: Corpus) -> None
     end, unknown = task.source_dictionary.eos(), task.source_dictionary.unk()
     assert encode(f"\ufeff{word} {word}", word) == [[10, 10, end], [10, end]]
     assert encode(f"\ufeff{word}") == [[unknown, end]], "not at the beginning"
+
+
+def test_a_damaged_dictionary_is_named(small_corpus: Corpus, tmp_path: Path) -> None:
+    path = tmp_path / "dict.en.txt"
+    content = (small_corpus.data / "dict.en.txt").read_bytes()
+    path.write_bytes(content)
+    found = TranslationWithSyntaxTask.load_dictionary(str(path))
+    assert found.symbols == make_task(small_corpus.data).source_dictionary.symbols
+    for damaged in (content[:-3].rstrip(b" 0123456789"), content + b"\xff 1\n"):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=f"^{path}:"):
+            TranslationWithSyntaxTask.load_dictionary(str(path))

@@ -4,7 +4,15 @@ To add a loss, write a file with a subclass of :class:`Term` under :func:`regist
 it here; or put it into your own ``--user-dir``.
 """
 
-from . import dependency, distances, sync_attention
+from . import dependency, distances, sync_attention, tree_planted
 from .term import TERMS, Term, register_term
 
-__all__ = ["TERMS", "Term", "dependency", "distances", "register_term", "sync_attention"]
+__all__ = [
+    "TERMS",
+    "Term",
+    "dependency",
+    "distances",
+    "register_term",
+    "sync_attention",
+    "tree_planted",
+]

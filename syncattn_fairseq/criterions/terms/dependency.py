@@ -5,23 +5,23 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from torch import Tensor
 
 from ...base.errors import DataError
 from ...functional.dbsa import label_surprisals, labels_in_view
-from .term import Log, Term, log_ratio, log_sums, register_term
+from .term import Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, register_term
 
 
 @dataclass
-class DependencyLossOptions(FairseqDataclass):
+class DependencyLossOptions:
     """Options of both sides."""
 
-    dep_normalization: ChoiceEnum(["tokens", "sum"]) = field(  # type: ignore[valid-type]
+    dep_normalization: str = field(
         default="tokens",
         metadata={
+            "choices": ("tokens", "sum"),
             "help": "dependency loss of a sentence: its mean over labels, times the number of "
-            "target tokens; or the plain sum"
+            "target tokens; or the plain sum",
         },
     )
 
@@ -88,22 +88,23 @@ class DependencyTerm(Term):
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the sentences; one without labels gives 0."""
-        attention = torch.cat(extra[f"{self.side}_dependency"], dim=1)
+        attention = join_heads(extra[f"{self.side}_dependency"])
         parents = sample[f"{self.side}_parents"]
-        by_head = parents.unsqueeze(1).expand(attention.shape[:3])
-        surprisals = label_surprisals(attention, by_head, self.causal).mean(1)
         in_view = labels_in_view(parents, self.causal)
+        by_head = parents.unsqueeze(1).expand(attention.shape[:3])
+        surprisals = mean_of_heads(label_surprisals(attention, by_head, in_view.unsqueeze(1)))
+        losses, labels = surprisals.sum(1), in_view.sum(1)
         with torch.no_grad():
-            correct = (attention.mean(1).argmax(-1) == parents) & in_view
+            # A label out of view has a probability of 0, and is never the most probable.
+            correct = mean_of_heads(attention).argmax(-1) == parents
         log = {
-            self.name: surprisals.detach().sum(),
-            f"{self.side}_dep_labels": in_view.sum(),
+            self.name: losses.detach().sum(),
+            f"{self.side}_dep_labels": labels.sum(),
             f"{self.side}_dep_correct": correct.sum(),
         }
-        losses = surprisals.sum(1)
         if self.by_tokens:
             tokens = sample["target"].ne(self.pad).sum(1)
-            losses = losses * tokens / in_view.sum(1).clamp_min(1)
+            losses = losses * (tokens / labels.clamp_min(1))
         return losses.sum(), log
 
     @classmethod

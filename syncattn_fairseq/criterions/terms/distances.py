@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ...functional import project_distances, sync_mse_loss, sync_rank_loss
@@ -13,7 +12,7 @@ from .term import Log, Term, register_term
 
 
 @dataclass
-class DistanceLossOptions(FairseqDataclass):
+class DistanceLossOptions:
     """Options of both losses."""
 
     sync_shift: bool = field(
@@ -57,7 +56,12 @@ class DistanceTerm(Term):
 
     @abstractmethod
     def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Return the loss of ``(B, T)`` distances and projected ones, summed."""
+        """Return the loss, summed.
+
+        Args:
+            distances, projected: ``(layers, B, T)``.
+            padding_mask: ``(B, T)``, True = the word does not count.
+        """
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
         """Return whether the model ties distances, and this loss has a weight."""
@@ -65,20 +69,16 @@ class DistanceTerm(Term):
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the pairs of layers, and over words or pairs of words."""
+        source, distances = (
+            torch.stack([heads.mean(1) for heads in extra[f"{side}_distances"]])
+            for side in ("src", "tgt")
+        )
+        projected = project_distances(source, torch.stack(extra["distance_attn"]))
         padding = sample["target"].eq(self.pad)
-        losses = []
-        for source, target, cross_attention in zip(
-            extra["src_distances"], extra["tgt_distances"], extra["distance_attn"], strict=True
-        ):
-            distances = target.mean(1)
-            projected = project_distances(source.mean(1), cross_attention)
-            masked = padding
-            if self.shift:
-                distances, projected = distances[:, 1:], projected[:, :-1]
-                masked = padding[:, 1:] | padding[:, :-1]
-            losses.append(self.compare(distances, projected, masked))
-        loss = torch.stack(losses).sum()
-        return loss, {}
+        if self.shift:
+            distances, projected = distances[..., 1:], projected[..., :-1]
+            padding = padding[:, 1:] | padding[:, :-1]
+        return self.compare(distances, projected, padding), {}
 
 
 @register_term("sync_mse_loss")

@@ -3,16 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
 from ...functional import project_attention, sync_attention_loss
-from .term import Log, Term, register_term
+from .term import Log, Term, join_heads, mean_of_heads, register_term
 
 
 @dataclass
-class SyncAttentionOptions(FairseqDataclass):
+class SyncAttentionOptions:
     """SyncAttn's loss: its weight, and which tokens count."""
 
     sync_weight: float = field(default=0.5, metadata={"help": "weight of SyncAttn's loss"})
@@ -48,7 +46,7 @@ class SyncAttentionTerm(Term):
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the cells of all sentences."""
         source, target = (
-            torch.cat(extra[f"{side}_dependency"], dim=1).mean(1) for side in ("src", "tgt")
+            mean_of_heads(join_heads(extra[f"{side}_dependency"])) for side in ("src", "tgt")
         )
         projected = project_attention(source, extra["sync_attn"], extra.get("backward_attn"))
         masked = sample["target"].eq(self.pad) | target.detach().sum(-1).eq(0)

@@ -1,11 +1,10 @@
 """The base class of the syntactic losses, and their registry."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
+import torch
 from torch import Tensor
 
 Log = dict[str, Tensor]
@@ -24,8 +23,8 @@ class Term(ABC):
         task: fairseq's, which has the dictionaries.
     """
 
-    #: Its options, added to the criterion's.
-    Options: ClassVar[type[FairseqDataclass]]
+    #: Its options, a dataclass like those of heads, added to the criterion's.
+    Options: ClassVar[type]
     #: The option that holds λ.
     weight_option: ClassVar[str]
     #: The name under which it is registered, and its loss is logged.
@@ -63,9 +62,8 @@ class Term(ABC):
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
         """Pass what was logged to fairseq, over all workers; by default, the mean per token."""
         if any(cls.name in log for log in logs):
-            tokens = sum(log.get("ntokens", 0) for log in logs)
-            total = sum(log.get(cls.name, 0) for log in logs)
-            metrics.log_scalar(cls.name, total / tokens, tokens, round=4)
+            log_sums(logs, cls.name, "ntokens")
+            log_ratio(cls.name, cls.name, "ntokens", digits=4)
 
 
 #: By name, in the order in which they are added and logged.
@@ -95,6 +93,16 @@ def register_term(name: str) -> Callable[[T], T]:
     return register
 
 
+def join_heads(layers: Sequence[Tensor]) -> Tensor:
+    """Join what the heads of several layers show, ``(B, h, ...)`` each, to one ``(B, h, ...)``."""
+    return layers[0] if len(layers) == 1 else torch.cat(list(layers), dim=1)
+
+
+def mean_of_heads(shown: Tensor) -> Tensor:
+    """Average ``(B, h, ...)`` over heads; one head's needs no kernel."""
+    return shown.squeeze(1) if shown.size(1) == 1 else shown.mean(1)
+
+
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
     """Log sums over logging intervals for :func:`log_ratio`, under their names with a ``_`` before.
 
@@ -102,21 +110,34 @@ def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
         logs: of all workers.
         names: of numbers that the term logged.
     """
+    from fairseq.logging import metrics
+
     for name in names:
         metrics.log_scalar_sum(f"_{name}", sum(log.get(name, 0) for log in logs))
 
 
-def log_ratio(name: str, above: str, below: str, scale: float = 1.0) -> None:
-    """Log the ratio of two sums, which waits for the device only when it is printed.
+def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int = 3) -> None:
+    """Log the ratio of two sums, NaN for nothing over nothing.
+
+    fairseq asks for it after every update and prints few of them. So it stays on the device, and
+    only printing waits.
 
     Args:
         name: of the ratio.
         above, below: names of the sums, see :func:`log_sums`.
         scale: 100 for a percentage.
+        digits: to round to.
     """
 
-    def divide(meters: Any) -> float:
-        count = float(meters[f"_{below}"].sum)
-        return round(scale * float(meters[f"_{above}"].sum) / count, 3) if count else float("nan")
+    def divide(meters: Any) -> Tensor:
+        ratio = wide_sum(meters, above) / wide_sum(meters, below)
+        return (scale * ratio).round(decimals=digits)
+
+    from fairseq.logging import metrics
 
     metrics.log_derived(name, divide)
+
+
+def wide_sum(meters: Any, name: str) -> Tensor:
+    """Return one of the sums of :func:`log_sums` in float64, whose decimals can be rounded."""
+    return torch.as_tensor(meters[f"_{name}"].sum).double()

@@ -9,7 +9,7 @@ from .dependency import DependencyHeads
 from .distance_bias import DistanceBiasHeads
 from .forget_gate import ForgetGateHeads
 from .gated import GatedHeads
-from .heads import Heads, Place, Scope, States
+from .heads import Heads, Place, Scope
 from .parent_scaled import ParentScaledHeads
 from .relative_depth import RelativeDepthHeads
 from .shuffled_gate import ShuffledGateHeads
@@ -28,7 +28,6 @@ __all__ = [
     "RelativeDepthHeads",
     "Scope",
     "ShuffledGateHeads",
-    "States",
     "SupervisedGateHeads",
     "WindowHeads",
 ]

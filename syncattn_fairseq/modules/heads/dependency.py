@@ -15,7 +15,7 @@ from ...functional.lisa import rectify
 from ..batch_view import BatchView
 from ..options import read_layer
 from ..registry import register_part
-from .heads import Heads, Place, Scope, States, masked_softmax
+from .heads import Heads, Place, Scope
 
 
 @dataclass
@@ -72,8 +72,8 @@ class DependencyHeads(Heads):
     A bi-affine head is an ordinary head with another query: since `Q U = x (W_Q U) + b_Q U`, U is
     folded into `W_Q` and `b_Q`, and the layer stays on fairseq's fused path; folding costs
     d × d × D per call, whatever the batch. A key bias b is folded in the same way,
-    `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. :meth:`show` computes the probabilities
-    separately, for losses and printers.
+    `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. Where a loss or a printer wants to see the
+    probabilities, as in training, the layer leaves the fused path instead.
 
     For analysis, in evaluation, they can be told where to attend: the batch's ``src_parents``,
     ``(B, T)`` columns, -1 = none, replace what they predict.
@@ -152,55 +152,43 @@ class DependencyHeads(Heads):
     @property
     def fused(self) -> bool:
         """Whether they attend as ordinary heads do, with their queries rewritten."""
-        return self.folds and self.view.get("src_parents") is None
+        return super().fused and self.view.get("src_parents") is None
 
-    def rewrite_query(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """Fold U and b into the query projection."""
-        if self.weight is None or not self.folds:
-            return weight, bias
-        rows = weight.view(self.count, self.head_dim, -1)
-        folded_weight = (self.weight.transpose(1, 2) @ rows).flatten(0, 1)
-        folded_bias = (bias.view(self.count, 1, self.head_dim) @ self.weight).squeeze(1)
-        if self.key_bias is not None:
-            folded_bias = folded_bias + math.sqrt(self.head_dim) * self.key_bias
-        return folded_weight, folded_bias.flatten()
+    def rewrite_query(self, query: Tensor) -> Tensor:
+        """Multiply by U and add b; LISA's do so when they attend, after the leaky rectifier."""
+        return self._multiply(query) if self.folds else query
+
+    def _multiply(self, query: Tensor) -> Tensor:
+        if self.weight is None:
+            return query
+        return biaffine_query(query, self.weight, self.key_bias)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
-        """Attend to what the heads predict, or to the parents in the batch."""
+        """Attend to what the heads predict, or to the parents in the batch; show what they predict.
+
+        What is shown is A, ``(B, h, T, T)`` in float32 or wider, row = dependent, column = parent.
+        A decoder's rows and columns are numbered by the tokens that its states predict. Where they
+        stand for the tokens that the states read, all move up by one, and the end of the sentence,
+        which no state reads, gets a row of zeros.
+        """
         gold = self.view.get("src_parents")
-        if self.folds and gold is None:
+        if self.folds and gold is None and not scope.looked_at:
             return super().attend(query, key, value, scope)
-        if not self.folds:  # else U is in the queries already
-            query, key = self._specialise(query, key)
+        if self.parser == "lisa":
+            query, key = self._multiply(rectify(query)), rectify(key)
         attention = scope.softmax(dot_products(*scope.order.turn(query, key)))
+        if scope.looked_at:
+            scope.shown = attention if self.rows_predict else _move_up(attention, scope)
         if gold is not None:
             at_parent = F.one_hot(gold.clamp_min(0), key.size(2)).unsqueeze(1).to(attention)
             attention = torch.where((gold >= 0)[:, None, :, None], at_parent, attention)
         return scope.average(attention, value)
 
-    def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:
-        """Compute where the heads attend: ``(B, h, T, T)``, row = dependent, column = parent.
 
-        The probabilities are in float32 or wider, whatever the model's type. A decoder's rows and
-        columns are numbered by the tokens that its states predict. Where they stand for the tokens
-        that the states read, all move up by one, and the end of the sentence, which no state reads,
-        gets a row of zeros.
-        """
-        query, key = self._specialise(states.query, states.key)
-        scores = dot_products(*states.order.turn(query, key))
-        attention = masked_softmax(scores, padding_mask, causal, states.order)
-        if self.rows_predict:
-            return attention
-        read = torch.ones_like(attention[:, 0, :, 0])
-        if padding_mask is not None:
-            read = read.masked_fill(padding_mask, 0.0)
-        read = F.pad(read[:, 1:], (0, 1))
-        return attention.roll((-1, -1), (-2, -1)) * read[:, None, :, None]
-
-    def _specialise(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the queries and keys whose dot products are the scores of these heads."""
-        if self.parser == "lisa":
-            query, key = rectify(query), rectify(key)
-        if self.weight is not None:
-            query = biaffine_query(query, self.weight, self.key_bias)
-        return query, key
+def _move_up(attention: Tensor, scope: Scope) -> Tensor:
+    """Number the rows and columns of a decoder's attention by the tokens that its states read."""
+    read = torch.ones_like(attention[:, 0, :, 0])
+    if scope.padding_mask is not None:
+        read = read.masked_fill(scope.padding_mask, 0.0)
+    read = F.pad(read[:, 1:], (0, 1))
+    return attention.roll((-1, -1), (-2, -1)) * read[:, None, :, None]

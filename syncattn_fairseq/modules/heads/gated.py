@@ -12,7 +12,7 @@ from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_
 from ..batch_view import BatchView
 from ..options import SIDES, check_positive, check_range, flag, read_layers
 from ..registry import register_part
-from .heads import Heads, Place, Scope, States
+from .heads import Heads, Place, Scope
 
 
 @dataclass
@@ -121,9 +121,12 @@ class GatedHeads(Heads):
         return syntactic_distances(keys, self.weight, self.distance_bias)
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return the logarithm of the gates."""
+        """Return the logarithm of the gates; show the distances, in float32 or wider."""
         if scope.kept is None:
-            return self.log_gates(self.measure(key, scope.padding_mask), scope)
+            distances = self.measure(key, scope.padding_mask)
+            if scope.looked_at:
+                scope.shown = distances
+            return self.log_gates(distances, scope)
         last = last_syntactic_distance(key, self.weight, self.distance_bias).unsqueeze(-1)
         before = scope.kept.get("distances")
         distances = last if before is None else torch.cat([before, last], dim=-1)
@@ -137,7 +140,3 @@ class GatedHeads(Heads):
     def log_gates_of_last(self, distances: Tensor) -> Tensor:
         """Compute the gates of the last query, ``(B, h, T)`` to ``(B, h, 1, T)``."""
         return log_gates_of_last(distances, self.temperature).unsqueeze(-2)
-
-    def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:
-        """Return the distances, ``(B, h, T)`` in float32 (or wider)."""
-        return self.measure(states.key, padding_mask)

@@ -1,10 +1,8 @@
 """The base class of all kinds of attention heads."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -62,6 +60,8 @@ class Scope:
             the sentence as first dimension; None otherwise.
         order: how positions enter the scores.
         x: the layer's input, ``(rows, B, D)``; in incremental decoding only the newest token's.
+        looked_at: whether somebody looks at what these heads show.
+        shown: where they put it then (:attr:`.Heads.shown`), ``(B, h, ...)``.
     """
 
     mask: Tensor | None
@@ -71,13 +71,18 @@ class Scope:
     kept: dict[str, Tensor] | None = None
     order: Order = field(default_factory=Order)
     x: Tensor | None = None
+    looked_at: bool = False
+    shown: Tensor | None = None
 
     def softmax(self, scores: Tensor) -> Tensor:
         """Normalise ``(B, h, rows, T)`` scores, of turned queries and keys, over what is visible.
 
         What positions add to scores is added here.
         """
-        return masked_softmax(scores, self.padding_mask, self.causal, self.order)
+        for addend in (self.order.bias, self.mask):
+            if addend is not None:
+                scores = scores + addend
+        return scores.softmax(dim=-1)
 
     def average(self, attention: Tensor, value: Tensor) -> Tensor:
         """Average ``(B, h, T, d)`` values by ``(B, h, rows, T)`` probabilities."""
@@ -89,39 +94,11 @@ class Scope:
         mask = self.mask
         for addend in (self.order.bias, bias):
             if addend is not None:
-                addend = addend.to(query.dtype)
+                addend = addend.to(key.dtype)
                 mask = addend if mask is None else mask + addend
-        query, key = self.order.turn(query, key)
+        query, key = self.order.turn(query.to(key.dtype), key)
         p = self.dropout.p if self.dropout.training else 0.0
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=p)
-
-
-@dataclass
-class States:
-    """The queries and keys of some heads, projected on demand.
-
-    Attributes:
-        x: the layer's input, ``(T, B, D)``.
-        queries, keys: weight ``(h d, D)`` and bias ``(h d)`` of their projections.
-        head_dim: d.
-        order: how positions enter the scores.
-    """
-
-    x: Tensor
-    queries: tuple[Tensor, Tensor]
-    keys: tuple[Tensor, Tensor]
-    head_dim: int
-    order: Order = field(default_factory=Order)
-
-    @cached_property
-    def query(self) -> Tensor:
-        """``(B, h, T, d)``."""
-        return split_heads(F.linear(self.x, *self.queries), self.head_dim)
-
-    @cached_property
-    def key(self) -> Tensor:
-        """``(B, h, T, d)``."""
-        return split_heads(F.linear(self.x, *self.keys), self.head_dim)
 
 
 class Heads(Part, nn.Module):
@@ -131,8 +108,8 @@ class Heads(Part, nn.Module):
     impossible (:meth:`check`), which layers have such heads and how many (:meth:`list_layers`,
     :meth:`count_wanted`), what it reads from the batch (:meth:`list_fields`,
     and :attr:`view` when it attends), how it attends (:meth:`attend`, or one of the smaller
-    :meth:`bias` and :meth:`rewrite_query`), what it shows to losses and printers (:attr:`shown`,
-    :meth:`show`) and whether it could be an ordinary head with other projections (:attr:`folds`).
+    :meth:`bias` and :meth:`rewrite_query`), what it shows to losses and printers (:attr:`shown`)
+    and whether it could be an ordinary head with other projections (:attr:`folds`).
 
     Args:
         count: h, how many heads these are.
@@ -150,8 +127,8 @@ class Heads(Part, nn.Module):
     encoder_layers: ClassVar[str] = ""
     #: The same for the decoder. Its value may be ``same``: those of the encoder.
     decoder_layers: ClassVar[str] = ""
-    #: The name of what they show; None for nothing. The model returns it as ``src_NAME`` and
-    #: ``tgt_NAME``.
+    #: The name of what they show to losses and printers, by :attr:`.Scope.shown`; None for nothing.
+    #: The model returns it as ``src_NAME`` and ``tgt_NAME``.
     shown: ClassVar[str | None] = None
     #: Whether they need a syntactic loss to learn syntax.
     supervised: ClassVar[bool] = False
@@ -211,11 +188,19 @@ class Heads(Part, nn.Module):
     @property
     def fused(self) -> bool:
         """Whether fairseq's own attention does for this batch what :meth:`attend` would."""
-        return self.folds
+        return self.folds and not self.looked_at
 
-    def rewrite_query(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the query projection that they want, ``(h d, D)`` and ``(h d)``."""
-        return weight, bias
+    @property
+    def looked_at(self) -> bool:
+        """Whether somebody looks at what they show of this batch."""
+        return self.shown is not None and self.shown in self.view.wanted
+
+    def rewrite_query(self, query: Tensor) -> Tensor:
+        """Return the queries that they want in place of the projected ones, ``(B, h, rows, d)``.
+
+        This must be affine in each query, `q U + c`: it is also folded into the projection.
+        """
+        return query
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """Compute the contexts of all queries, or in incremental decoding of the newest one.
@@ -223,7 +208,7 @@ class Heads(Part, nn.Module):
         In incremental decoding, rows = 1: the only query is that of the last of T tokens.
 
         Args:
-            query: ``(B, h, rows, d)``, rows = T or 1, before positions turn it.
+            query: ``(B, h, rows, d)``, rows = T or 1, rewritten, before positions turn it.
             key: ``(B, h, T, d)``, before positions turn it.
             value: ``(B, h, T, d)``.
             scope: what may be seen.
@@ -239,16 +224,6 @@ class Heads(Part, nn.Module):
 
     # ---- what they show
 
-    def show(self, states: States, padding_mask: Tensor | None, causal: bool) -> Tensor:
-        """Compute what losses and printers look at, separately from attending.
-
-        Args:
-            states: plain queries (before :meth:`rewrite_query`) and keys.
-            padding_mask: ``(B, T)``, True = padding.
-            causal: whether rows see no column to their right.
-        """
-        raise NotImplementedError(f"{type(self).__name__} shows nothing")
-
     @classmethod
     def is_shown_in_training(cls, cfg: Any) -> bool:
         """Tell whether a loss needs what they show; printers need it in evaluation only."""
@@ -258,18 +233,3 @@ class Heads(Part, nn.Module):
 def split_heads(projected: Tensor, head_dim: int) -> Tensor:
     """Split ``(T, B, h d)`` into heads, ``(B, h, T, d)``."""
     return projected.unflatten(-1, (-1, head_dim)).permute(1, 2, 0, 3)
-
-
-def masked_softmax(
-    scores: Tensor, padding_mask: Tensor | None, causal: bool, order: Order
-) -> Tensor:
-    """Normalise ``(B, h, T, T)`` scores over the columns that are neither padding nor future."""
-    if order.bias is not None:
-        scores = scores + order.bias
-    lowest = torch.finfo(scores.dtype).min
-    if causal:
-        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-        scores = scores.masked_fill(future, lowest)
-    if padding_mask is not None:
-        scores = scores.masked_fill(padding_mask[:, None, None, :], lowest)
-    return scores.softmax(dim=-1)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...functional.lpsi import gate_log_factors, sum_between
+from ...functional.lpsi import gate_log_factors, gate_pivots, sum_between
 from ..registry import register_part
 from .gated import GatedHeads
 from .heads import Scope
@@ -60,9 +60,9 @@ class ShuffledGateHeads(GatedHeads):
             order = self.view.keep("shuffle", self._shuffle_sentences)
             return super().log_gates(_reorder(distances, order).squeeze(-2), scope)
         order = self.view.keep("shuffle", lambda: self._shuffle_prefixes(distances.size(-1)))
-        shuffled = _reorder(distances, order)
-        pivots = shuffled.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
-        return sum_between(gate_log_factors(pivots, shuffled, self.temperature), causal=True)
+        pivots, between = gate_pivots(_reorder(distances, order), self.temperature)
+        own = pivots.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+        return sum_between(gate_log_factors(own, between), causal=True)
 
     def log_gates_of_last(self, distances: Tensor) -> Tensor:
         """Compute the last row of the same, in one step of decoding."""

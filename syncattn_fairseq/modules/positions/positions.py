@@ -29,8 +29,6 @@ class Positions(Part, nn.Module):
 
     #: Whether fairseq adds position embeddings to the tokens.
     embedded: ClassVar[bool] = False
-    #: Why a model with such positions cannot be exported, if it cannot: "it has ...".
-    not_plain: ClassVar[str] = ""
 
     def __init__(self, heads: int, head_dim: int, view: BatchView, causal: bool) -> None:
         super().__init__()

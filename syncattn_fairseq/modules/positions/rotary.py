@@ -18,10 +18,12 @@ class RotaryPositions(Positions):
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check that heads have an even number of dimensions, which are turned in pairs."""
+        if cfg.positions != "rotary":
+            return
         for side in SIDES:
             options = getattr(cfg, side)
-            width = options.embed_dim // options.attention_heads
-            if cfg.positions == "rotary" and width % 2:
+            width = options.embed_dim // max(options.attention_heads, 1)
+            if width % 2:
                 raise DataError(
                     f"--positions rotary: the {side}'s heads have {width} dimensions; it needs an "
                     f"even number: change --{side}-embed-dim or --{side}-attention-heads"

@@ -85,8 +85,8 @@ class Table:
                 labels.append("_".join(label.split()) or "_")
         if surface and surface[-1].past > len(words):
             raise DataError(
-                f"{place}: the sentence ends at word {len(words)}, but {surface[-1].form!r} only "
-                f"at word {surface[-1].past}; correct the range"
+                f"{place}: the sentence ends at word {len(words)}, but "
+                f"{surface[-1].form[:60]!r} only at word {surface[-1].past}; correct the range"
             )
         known = [head for head in heads if head is not None]
         if len(known) < len(words):

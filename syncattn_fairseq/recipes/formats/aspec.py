@@ -42,5 +42,5 @@ def read_aspec_undated(
     japanese = languages.index("ja") if "ja" in languages else 0
     for pair in read_aspec(file, name, languages):
         sides = list(pair)
-        sides[japanese] = _DATE.sub("", sides[japanese])
+        sides[japanese] = _DATE.sub("", sides[japanese]).rstrip()
         yield sides[0], sides[1]

@@ -110,6 +110,7 @@
 
   /** Words of a translation, each with whether it is also in the reference, in the same order. */
   const compare = (words, reference) => {
+    if (words.length * reference.length > 1e6) return words.map((word) => [word, true]);
     const common = Array.from({ length: words.length + 1 }, () => new Uint16Array(reference.length + 1));
     for (let i = words.length - 1; i >= 0; i--)
       for (let j = reference.length - 1; j >= 0; j--)
@@ -297,6 +298,11 @@
     entry("reference", make("dd", summary.reference, { dir: "auto" }));
     for (const i of [...state.shown].sort(byNumber))
       entry(systems[i], translation(summary.translations[i], summary.reference), `chrF ${summary.chrf[i]}`);
+    if (detail.long) {
+      const why = `This sentence has ${detail.long} words, too many for a picture.`;
+      byId("sentence").replaceChildren(key([why]), texts);
+      return;
+    }
     byId("sentence").replaceChildren(
       texts,
       ...parses(detail, "source", "Parse of the source"),

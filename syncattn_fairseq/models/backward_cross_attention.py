@@ -8,10 +8,10 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
 from ..base.errors import DataError
-from .batch_view import BatchView
-from .options import read_layer
-from .part import Part
-from .registry import register_part
+from ..modules.batch_view import BatchView
+from ..modules.options import read_layer
+from ..modules.part import Part
+from ..modules.registry import register_part
 
 
 @dataclass

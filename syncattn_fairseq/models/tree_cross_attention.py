@@ -10,11 +10,11 @@ from torch import Tensor
 from ..base.errors import DataError
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..functional import distances_from, expected_distances, syntax_directed_scores
-from .batch_view import BatchView
-from .options import check_range, read_layer
-from .part import Part
-from .registry import register_part
-from .source_attention import TREE_POSITIONS, PositionPredictor, Source
+from ..modules.batch_view import BatchView
+from ..modules.options import check_range, read_layer
+from ..modules.part import Part
+from ..modules.registry import register_part
+from ..modules.source_attention import TREE_POSITIONS, PositionPredictor, Source
 
 
 @dataclass

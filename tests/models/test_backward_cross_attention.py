@@ -4,7 +4,8 @@ import pytest
 import torch
 from fairseq.modules import MultiheadAttention
 
-from syncattn_fairseq.modules import BackwardCrossAttention, BatchView
+from syncattn_fairseq.models.backward_cross_attention import BackwardCrossAttention
+from syncattn_fairseq.modules import BatchView
 
 D, H, T, S = 8, 2, 4, 5
 

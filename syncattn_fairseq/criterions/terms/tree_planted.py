@@ -1,0 +1,134 @@
+"""The tree-planted losses (Yoshida et al., 2024), one for each side."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ...base.errors import DataError
+from ...data.fields import WORD_DISTANCES, LossField, ask_for_word_distances
+from ...functional.tree_planted import count_words, planted_losses
+from .dependency import DependencyLossOptions
+from .term import Log, Term, log_ratio, log_sums, register_term
+
+
+@dataclass
+class PlantedOptions:
+    """Options of both sides."""
+
+    planted_distance: str = field(
+        default="tree",
+        metadata={
+            "choices": tuple(WORD_DISTANCES),
+            "help": "distance with which the attention of dependency heads should fade: in edges "
+            "of the parse (tree), in words of the text (linear, which needs no parse), or in edges "
+            "of a random tree (random)",
+        },
+    )
+
+
+@dataclass
+class SourcePlantedOptions(PlantedOptions, DependencyLossOptions):
+    """Tree-planted loss of the source: its weight, and the distance."""
+
+    src_planted_weight: float = field(
+        default=0.0, metadata={"help": "weight of the source's tree-planted loss"}
+    )
+
+
+@dataclass
+class TargetPlantedOptions(PlantedOptions, DependencyLossOptions):
+    """Tree-planted loss of the target: its weight."""
+
+    tgt_planted_weight: float = field(
+        default=0.0, metadata={"help": "weight of the target's tree-planted loss"}
+    )
+
+
+class PlantedTerm(Term):
+    """Divergence of one side's dependency heads from a target that fades with the distance.
+
+    The heads are averaged. Only words count: the end of the sentence has no target, and attention
+    to it is lost. A decoder's row stands for the word that its state predicts, and sees that word
+    and those before it. ``--dep-normalization`` says how sentences count, as for the dependency
+    loss, with words in place of labels; so the weight means the same.
+    """
+
+    side: ClassVar[str]
+
+    def __init__(self, options: Any, task: Any) -> None:
+        super().__init__(options, task)
+        self.by_tokens = str(options.dep_normalization) == "tokens"
+        self.distance = str(options.planted_distance)
+        self.field = ask_for_word_distances(self.side, self.distance)
+
+    def list_fields(self) -> frozenset[LossField]:
+        """Ask for the distances between words."""
+        return frozenset([self.field]) if self.weight > 0 else frozenset()
+
+    def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
+        """Return whether the loss has a weight, and model and data have what it needs.
+
+        Raises:
+            DataError: they have not, in training.
+        """
+        if self.weight <= 0:
+            return False
+        option = f"--{self.weight_option.replace('_', '-')} {self.weight}"
+        stack = {"source": "encoder", "target": "decoder"}[self.side]
+        shown = self._shown in extra
+        if torch.is_grad_enabled() and not shown:
+            raise DataError(
+                f"{option}: the model's {stack} has no dependency heads to train: add "
+                f"--{stack}-dependency-layer 1"
+            )
+        if torch.is_grad_enabled() and self.field.name not in sample:
+            raise DataError(
+                f"{option}: the batches hold no {self.distance} distances of the {self.side} side: "
+                "train with --task translation_with_syntax on data that syncattn-preprocess "
+                "binarised with heads, or choose --planted-distance linear, which needs no heads"
+            )
+        return shown and self.field.name in sample
+
+    def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
+        """Sum the loss over the sentences; one without words, or without a parse, gives 0."""
+        attention = torch.cat(extra[self._shown], dim=1).mean(1)
+        distances = sample[self.field.name]
+        losses = planted_losses(attention, distances, causal=self.side == "target").sum(1)
+        words = count_words(distances)
+        log = {self.name: losses.detach().sum(), f"{self.name}_words": words.sum()}
+        if self.by_tokens:
+            losses = losses * sample["target"].ne(self.pad).sum(1) / words.clamp_min(1)
+        return losses.sum(), log
+
+    @property
+    def _shown(self) -> str:
+        """The key under which the model shows the heads."""
+        return {"source": "src_dependency", "target": "tgt_dependency"}[self.side]
+
+    @classmethod
+    def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
+        """Log the mean loss per word in nats."""
+        words = f"{cls.name}_words"
+        if any(words in log for log in logs):
+            log_sums(logs, cls.name, words)
+            log_ratio(cls.name, cls.name, words)
+
+
+@register_term("src_planted_loss")
+class SourcePlantedTerm(PlantedTerm):
+    """The loss of the encoder's heads."""
+
+    Options = SourcePlantedOptions
+    weight_option = "src_planted_weight"
+    side = "source"
+
+
+@register_term("tgt_planted_loss")
+class TargetPlantedTerm(PlantedTerm):
+    """The loss of the decoder's heads."""
+
+    Options = TargetPlantedOptions
+    weight_option = "tgt_planted_weight"
+    side = "target"

@@ -1,0 +1,152 @@
+"""A forest plot: how far systems are from their baseline, and a dot for each seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
+
+import altair as alt
+
+from ..evaluation.differences import Group, Line, Measure
+from . import charts
+from .charts import GOLD, INK, RIGHT, WRONG
+
+_LINE, _GAP = 22, 12
+_BELOW = 6
+"""How far the dots of seeds are below the line of their mean."""
+_FAR = 3
+"""How many times as far as the median a system may be without being left outside."""
+_LONGEST_NAME = 44
+_KEY = alt.TitleParams(
+    [
+        "Line: 95 % interval of the mean over seeds (Welch), not corrected for several systems.",
+        "Blue: better; orange: worse; grey: may be chance. Small dots: the seeds.",
+    ],
+    fontSize=11,
+    fontWeight="normal",
+    color=GOLD,
+)
+
+
+def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[str, Any]:
+    """Draw a panel for each measure, with the same lines; blue: better, orange: worse, grey: open.
+
+    Args:
+        measures: at least one.
+        groups: with at least one line in all.
+
+    Returns:
+        Vega-Lite with its data.
+    """
+    headings: list[dict[str, Any]] = []
+    lines: list[tuple[int, Line]] = []
+    y = 0
+    for group in groups:
+        y += _GAP if y else 0
+        if group.title:
+            headings.append({"text": group.title, "y": y})
+            y += _LINE
+        for line in group.lines:
+            lines.append((y, line))
+            y += _LINE
+    height = y - _LINE // 2
+    panels: list[Any] = []
+    data: dict[str, list[dict[str, Any]]] = {"headings": headings}
+    for number, measure in enumerate(measures):
+        domain = _domain((line for _, line in lines), number)
+        data |= _rows(number, measure, lines, domain)
+        panels.append(_panel(number, measure, height, domain, labelled=number == 0))
+    data["names"] = [{"text": _shorten(line.name), "y": y} for y, line in lines]
+    whole: Any = alt.hconcat(*panels, spacing=30)
+    return charts.fill(charts.dress(whole.properties(title=_KEY)), data)
+
+
+def _rows(
+    number: int,
+    measure: Measure,
+    lines: Iterable[tuple[int, Line]],
+    domain: tuple[float, float],
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the data of a panel; what is outside of its domain is only pointed to."""
+    means: list[dict[str, Any]] = []
+    seeds: list[dict[str, Any]] = []
+    far: list[dict[str, Any]] = []
+    first, last = domain
+    for y, line in lines:
+        found = line.differences[number]
+        if found is None:
+            continue
+        low, high = found.interval or (found.mean, found.mean)
+        verdict = "open"
+        if found.interval and (low > 0 or high < 0):
+            verdict = "better" if (low > 0) == measure.higher_is_better else "worse"
+        row = {"y": y, "mean": found.mean, "verdict": verdict}
+        if first <= found.mean <= last:
+            means.append({**row, "low": max(low, first), "high": min(high, last)})
+            inside = (value for value in found.seeds if first <= value <= last)
+            seeds += [{"y": y + _BELOW, "value": value} for value in inside]
+        else:
+            left = found.mean < first
+            text = f"← {found.mean:+.3g}" if left else f"{found.mean:+.3g} →"
+            text = text.replace("-", "−")
+            far.append({**row, "edge": first if left else last, "left": left, "text": text})
+    return {f"means {number}": means, f"seeds {number}": seeds, f"far {number}": far}
+
+
+def _domain(lines: Iterable[Line], number: int) -> tuple[float, float]:
+    """Return the range of a panel, with room for all but a few that are far away from the rest."""
+    found = [line.differences[number] for line in lines]
+    ranges = [
+        (min(ends), max(ends)) for ends in ((*d.seeds, *(d.interval or ())) for d in found if d)
+    ]
+    far = _FAR * median(max(abs(low), abs(high)) for low, high in ranges)
+    near = [ends for ends in ranges if max(map(abs, ends)) <= far]
+    low, high = min(0.0, *(low for low, _ in near)), max(0.0, *(high for _, high in near))
+    room = 0.04 * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _panel(
+    number: int, measure: Measure, height: int, domain: tuple[float, float], labelled: bool
+) -> Any:
+    better = "higher" if measure.higher_is_better else "lower"
+    axis = alt.Axis(title=f"{measure.title}, difference ({better} is better)", tickCount=7)
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=domain, nice=False))
+
+    y = charts.pixels("y")
+    colour = alt.Color(
+        "verdict:N",
+        legend=None,
+        scale=alt.Scale(domain=["better", "worse", "open"], range=[RIGHT, WRONG, GOLD]),
+    )
+    means = alt.Chart(alt.NamedData(f"means {number}"))
+    seeds = alt.Chart(alt.NamedData(f"seeds {number}"))
+    layers = [
+        alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK).encode(x=x("zero")),
+        seeds.mark_point(filled=True, size=16, color=INK, opacity=0.35).encode(x=x("value"), y=y),
+        means.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high", y=y, color=colour),
+        means.mark_point(filled=True, size=62, opacity=1).encode(x=x("mean"), y=y, color=colour),
+    ]
+    for left in (True, False):
+        far = alt.Chart(alt.NamedData(f"far {number}"))
+        layers.append(
+            far.transform_filter(f"datum.left == {str(left).lower()}")
+            .mark_text(align="left" if left else "right", fontSize=11, dx=3 if left else -3)
+            .encode(x=x("edge"), y=y, text="text:N", color=colour)
+        )
+    if labelled:
+        names = alt.Chart(alt.NamedData("names")).mark_text(align="right", fontSize=12, color=INK)
+        headings = alt.Chart(alt.NamedData("headings")).mark_text(
+            align="right", fontSize=12, fontWeight="bold", color=INK
+        )
+        place = {"x": alt.value(-10), "y": y, "text": "text:N"}
+        layers += [names.encode(**place), headings.encode(**place)]
+    panel: Any = alt.layer(*layers)
+    return panel.properties(width=330 if labelled else 250, height=height)
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

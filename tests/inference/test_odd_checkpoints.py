@@ -1,0 +1,116 @@
+"""Checkpoints whose options make no sense, alone or together."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import syncattn_fairseq
+from syncattn_fairseq.base.errors import DataError
+from tests.checkpoints import Corpus, make_checkpoint
+
+
+@pytest.fixture(scope="module")
+def state(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    path = tmp_path_factory.mktemp("state") / "model.pt"
+    found: dict[str, Any] = torch.load(
+        make_checkpoint(small_corpus, path, "transformer_syncattn", share_all_embeddings=False)
+    )
+    return found
+
+
+def load(corpus: Corpus, state: dict[str, Any], path: Path) -> Any:
+    torch.save(state, path)
+    return syncattn_fairseq.load(path, corpus.data, corpus.subwords, device="cpu")
+
+
+MODEL = [
+    ({"arch": "nothing", "_name": "nothing"}, "no architecture 'nothing'; .* --user-dir"),
+    ({"arch": ["lstm"], "_name": None}, "no architecture"),
+    ({"arch": "transformer_lm", "_name": "transformer_lm"}, "do not go together"),
+    ({"arch": "lstm", "_name": "lstm"}, "do not go together"),
+    ({"encoder_layers": "2"}, "encoder_layers is '2', not a whole number"),
+    ({"encoder_layers": -1}, "the encoder has layers 1 to -1"),
+    ({"encoder_layers": 10**9}, "encoder_layers is 1000000000, but its weights are smaller"),
+    ({"encoder_layers": 1}, "do not go together here .RuntimeError: Unexpected key"),
+    ({"encoder_embed_dim": 10**9}, "encoder_embed_dim is 1000000000, but its weights"),
+    ({"encoder_ffn_embed_dim": 8}, r"another model: .*fc1.weight is \[16, 16\] there, and \[8, 16"),
+    ({"encoder_attention_heads": 0}, "encoder layer 1 has 0 heads"),
+    ({"decoder_attention_heads": 3}, "embed_dim must be divisible by num_heads"),
+    ({"cross_self_attention": True}, "do not go together here .RuntimeError"),
+    ({"encoder": 7}, "must be a mapping, not int"),
+    ({"pascal_layers": "x\n" * 400}, "--pascal-layers x x "),
+]
+REST = [
+    ({"model": None}, "PyTorch cannot load it"),
+    ({"model": [1]}, "its options are damaged"),
+    ({"model": {}}, "do not go together"),
+    ({"common": None}, "its options are damaged"),
+    ({"common": {"user_dir": 7}}, "the plugin '7', which is imported only"),
+    ({"task": None}, "PyTorch cannot load it"),
+    ({"task": {"data": 7}}, "its option data is '7'"),
+    ({"task": {"source_lang": "../en", "target_lang": "de"}}, "source_lang is '../en'"),
+    ({"task": {"left_pad_source": 1}}, "left_pad_source is '1'"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), MODEL)
+def test_options_of_the_model(
+    small_corpus: Corpus,
+    state: dict[str, Any],
+    tmp_path: Path,
+    options: dict[str, Any],
+    message: str,
+) -> None:
+    odd = copy.deepcopy(state)
+    vars(odd["cfg"]["model"]).update(options)
+    path = tmp_path / "odd.pt"
+    with pytest.raises(DataError, match=f"^{path}: .*{message}") as error:
+        load(small_corpus, odd, path)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 700
+
+
+@pytest.mark.parametrize(("options", "message"), REST)
+def test_other_options(
+    small_corpus: Corpus,
+    state: dict[str, Any],
+    tmp_path: Path,
+    options: dict[str, Any],
+    message: str,
+) -> None:
+    path = tmp_path / "odd.pt"
+    with pytest.raises(DataError, match=f"^{path}: .*{message}") as error:
+        load(small_corpus, {**state, "cfg": {**state["cfg"], **options}}, path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("cfg", [None, {}, [], "x"])
+def test_no_options(small_corpus: Corpus, state: dict[str, Any], tmp_path: Path, cfg: Any) -> None:
+    with pytest.raises(DataError, match=r"odd\.pt: "):
+        load(small_corpus, {**state, "cfg": cfg}, tmp_path / "odd.pt")
+
+
+def test_infinite_weights_are_refused(
+    small_corpus: Corpus, state: dict[str, Any], tmp_path: Path
+) -> None:
+    weights = {**state["model"]}
+    name = "encoder.layers.0.fc1.bias"
+    weights[name] = torch.full_like(weights[name], float("inf"))
+    with pytest.raises(DataError, match="its scores are not finite numbers; use another"):
+        load(small_corpus, {**state, "model": weights}, tmp_path / "odd.pt")
+
+
+def test_embeddings_come_from_the_checkpoint(
+    small_corpus: Corpus, state: dict[str, Any], tmp_path: Path
+) -> None:
+    """The file that they began with may be gone, or be one that never ends."""
+    there = copy.deepcopy(state)
+    there["cfg"]["model"].encoder_embed_path = "/dev/zero"
+    there["cfg"]["model"].decoder_embed_path = str(tmp_path / "gone")
+    model = load(small_corpus, there, tmp_path / "model.pt")
+    weight = model.models[0].encoder.embed_tokens.weight
+    assert torch.equal(weight, state["model"]["encoder.embed_tokens.weight"])

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from syncattn_fairseq.functional import alibi_slopes, relative_buckets
+from syncattn_fairseq.functional.lpsi import SHUT
+from syncattn_fairseq.modules import BatchView
+from syncattn_fairseq.modules.heads import (
+    ConstantGateHeads,
+    DistanceBiasHeads,
+    ForgetGateHeads,
+    Scope,
+)
+from syncattn_fairseq.modules.positions import (
+    POSITIONS,
+    AlibiPositions,
+    BiasPositions,
+    RotaryPositions,
+    register_positions,
+)
+
+CPU = torch.device("cpu")
+
+
+def view(tokens: int = 6, **fields: Tensor) -> BatchView:
+    filled = BatchView()
+    filled.fill(torch.full((1, tokens), 7), torch.zeros(1, tokens).bool(), fields)
+    return filled
+
+
+def scope(x: Tensor | None = None) -> Scope:
+    return Scope(None, None, False, torch.nn.Dropout(0.0), x=x)
+
+
+def states(heads: int = 3, rows: int = 6) -> Tensor:
+    return torch.zeros(1, heads, rows, 4)
+
+
+@pytest.mark.parametrize("rows", [6, 1])
+def test_alibi_falls_on_both_sides(rows: int) -> None:
+    bias = AlibiPositions(3, 4, view(), causal=False, scale=2.0).bias(rows, 6, CPU)
+    for h, slope in enumerate(alibi_slopes(3).tolist()):
+        expected = [[-2 * slope * abs(i - j) for j in range(6)] for i in range(6 - rows, 6)]
+        torch.testing.assert_close(bias[h], torch.tensor(expected))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("rows", [6, 1])
+def test_learnt_biases_are_looked_up_by_bucket(rows: int, causal: bool) -> None:
+    positions = BiasPositions(3, 4, view(), causal)
+    assert positions.weight.eq(0).all(), "they start at 0"
+    positions.weight.data = torch.randn(32, 3)
+    bias = positions.bias(rows, 6, CPU)
+    for row, i in enumerate(range(6 - rows, 6)):
+        for j in range(6):
+            bucket = int(relative_buckets(torch.tensor(j - i), causal))
+            assert bias[:, row, j].equal(positions.weight[bucket])
+
+
+def test_turned_states_know_how_many_came_before() -> None:
+    positions, x = RotaryPositions(3, 4, view(), causal=True), torch.randn(2, 3, 6, 4)
+    whole = positions.rotate(x, 0)
+    assert whole[:, :, 0].equal(x[:, :, 0])
+    torch.testing.assert_close(positions.rotate(x[:, :, 4:], 4), whole[:, :, 4:])
+    assert not torch.allclose(whole[:, :, 1:], x[:, :, 1:])
+
+
+def test_a_name_is_given_once() -> None:
+    with pytest.raises(ValueError, match="already positions named rotary: choose another"):
+        register_positions("rotary")(RotaryPositions)
+    assert POSITIONS["rotary"] is RotaryPositions
+
+
+@pytest.mark.parametrize("rows", [6, 1])
+def test_distance_heads_look_up_what_was_learnt(rows: int) -> None:
+    heads = DistanceBiasHeads(3, 4, view(), "linear", limit=2)
+    assert heads.weight is not None and heads.weight.eq(0).all(), "they start at 0"
+    heads.weight.data = torch.randn(3, 3)
+    bias = heads.bias(states(rows=rows), states(), scope())
+    for row, i in enumerate(range(6 - rows, 6)):
+        for j in range(6):
+            assert bias[:, row, j].equal(heads.weight[min(abs(i - j), 2)])
+
+
+@pytest.mark.parametrize(
+    ("distance", "field"),
+    [
+        ("tree", "src_tree_distances"),
+        ("random", "src_random_tree_distances"),
+        ("shuffled", "src_permuted_tree_distances"),
+    ],
+)
+def test_one_equation_has_several_distances(distance: str, field: str) -> None:
+    between = torch.randint(0, 9, (1, 6, 6)).short()
+    seen = view(**{field: between})
+    slopes = torch.tensor([0.5, 0.25, 2.0])
+    bias = DistanceBiasHeads(3, 4, seen, distance, slopes=slopes).bias(states(), states(), scope())
+    torch.testing.assert_close(bias, -slopes.view(1, 3, 1, 1) * between.unsqueeze(1))
+    learnt = DistanceBiasHeads(3, 4, seen, distance, limit=4)
+    assert learnt.weight is not None
+    learnt.weight.data = torch.arange(15).view(5, 3).float()
+    bias = learnt.bias(states(), states(), scope())
+    expected = torch.stack([3 * between.clamp_max(4) + h for h in range(3)], dim=1)
+    assert bias.equal(expected.float())
+
+
+def test_forget_gates_read_the_layers_input() -> None:
+    heads, x = ForgetGateHeads(3, 4, view(), embed_dim=5), torch.randn(6, 1, 5)
+    bias = heads.bias(states(), states(), scope(x))
+    steps = (torch.arange(6) - torch.arange(6).unsqueeze(1)).abs()
+    torch.testing.assert_close(bias, (-math.log(2) * steps).expand(1, 3, 6, 6))
+    heads.weight.data, heads.forget_bias.data = torch.randn(3, 5), torch.randn(3)
+    bias = heads.bias(states(), states(), scope(x))
+    for h in range(3):
+        gates = F.logsigmoid(x[:, 0] @ heads.weight[h] + heads.forget_bias[h])
+        for i in range(6):
+            for j in range(i + 1):
+                expected = gates[j + 1 : i + 1].sum()
+                torch.testing.assert_close(bias[0, h, i, j], expected)
+                torch.testing.assert_close(bias[0, h, j, i], expected)
+
+
+@pytest.mark.parametrize("rows", [6, 1])
+def test_constant_gates_halve_from_token_to_token(rows: int) -> None:
+    gates = ConstantGateHeads(3, 4, view()).bias(states(rows=rows), states(), scope()).exp()
+    expected = [[0.5 ** max(0, abs(i - j) - 1) for j in range(6)] for i in range(6 - rows, 6)]
+    torch.testing.assert_close(gates, torch.tensor(expected))
+    assert gates.log().min() > SHUT

@@ -1,0 +1,116 @@
+"""Every system on an emulated GPU, in float32 and float16; ``test_devices.py`` runs this file.
+
+The device must be there before PyTorch's first backward pass: these tests need their own process.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+import torch
+from fairseq.sequence_generator import SequenceGenerator
+from torch import Tensor
+
+from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
+from tests.criterions.test_criterion import batch, criterion
+from tests.emulated_gpu import NAME, EmulatedGpu, OnGpu, move, register
+from tests.models import build
+from tests.systems import NO_DROPOUT, SYSTEMS, WEIGHTS
+
+register()
+
+#: Where fairseq itself asks whether a batch has padding, and one of our lines that knowingly waits.
+KNOWN = ("/fairseq/models/transformer/", "/syncattn_fairseq/models/rnn_encoder.py:")
+
+
+def make(name: str) -> Any:
+    arch, options = SYSTEMS[name]
+    if "rnn" not in arch:
+        options = {"activation_fn": "gelu", **options}  # half precision flips the bend of a ReLU
+    return build.model(arch, noise=0.0, **NO_DROPOUT, **options).train()
+
+
+def train(model: Any, sample: dict[str, Any]) -> Tensor:
+    torch.manual_seed(0)
+    loss, _, _ = criterion(**WEIGHTS)(model, sample)
+    (128 * loss).backward()  # fairseq's first scale
+    return loss.detach()
+
+
+def numbers(x: Tensor) -> Tensor:
+    return x.numbers if isinstance(x, OnGpu) else x
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=["float32", "float16"])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_system_trains_validates_decodes_and_prints(name: str, dtype: torch.dtype) -> None:
+    model, sample, words = make(name), batch(), build.dictionary()
+    expected = train(model, sample)
+    gradients = [p.grad for p in model.parameters()]
+    nothing = 1e-5 * max(g.norm() for g in gradients if g is not None)
+    model.zero_grad()
+    names = [n for n, _ in model.named_parameters()]
+
+    with EmulatedGpu() as gpu:
+        model, sample = move(model.to(dtype)), move(sample)
+        assert {numbers(p).dtype for p in model.parameters()} == {dtype}
+        loss = train(model, sample)
+        waits = [wait for wait in gpu.waits if not any(known in wait for known in KNOWN)]
+        assert waits == []
+        # Dropout draws other numbers in half precision.
+        drawn = "ignoring" in name and dtype == torch.float16
+        if not drawn:
+            rough = 5e-3 if dtype == torch.float16 else 1e-5
+            assert numbers(loss).item() == pytest.approx(expected.item(), rel=rough)
+        for key, p, exact in zip(names, model.parameters(), gradients, strict=True):
+            assert (p.grad is None) == (exact is None), key
+            if exact is None or drawn:
+                continue
+            found = numbers(p.grad).double().flatten()
+            assert found.isfinite().all(), key
+            if exact.norm() > nothing:  # that of a key's bias is 0 but for rounding
+                cosine = torch.cosine_similarity(found, exact.double().flatten(), dim=0)
+                assert cosine >= 0.999, f"{key}: {cosine}"
+
+        model.eval()
+        with torch.no_grad():
+            valid, _, _ = criterion(**WEIGHTS)(model, sample)
+        assert valid.device.type == NAME and numbers(valid).isfinite()
+        generator = SequenceGenerator([model], words, beam_size=2, max_len_a=0, max_len_b=4)
+        hypotheses = [found[0]["tokens"] for found in generator.generate([model], sample)]
+        assert all(tokens.device.type == NAME for tokens in hypotheses)
+        transformer = "rnn" not in name
+        _, extra = model(**sample["net_input"])
+        printer = AnalysisPrinter(
+            words,
+            words,
+            parses="src_dependency" in extra or "tgt_dependency" in extra,
+            distances="src_distances" in extra,
+            layer_alignments=transformer,
+        )
+        output = io.StringIO()
+        ids = move(torch.tensor([5, 7]))
+        printer.print([model], sample["net_input"], ids, hypotheses, output)
+        assert bool(output.getvalue()) == transformer
+
+
+def test_the_emulated_device_notices_what_a_gpu_would() -> None:
+    with EmulatedGpu() as gpu:
+        x = move(torch.ones(3))
+        assert not gpu.waits and (x + torch.tensor(1.0)).sum().device.type == NAME
+        for strays in (lambda: x + torch.ones(3), lambda: torch.cat([x, torch.arange(3)])):
+            with pytest.raises(RuntimeError, match=r"on the CPU .*on_emulated_gpu.py"):
+                strays()
+        for waits in (
+            lambda: float(x.sum()),
+            lambda: x.tolist(),
+            lambda: x[x > 0],
+            lambda: bool(x.any()),
+            lambda: x.cpu(),
+            lambda: x.nonzero(),
+        ):
+            gpu.waits.clear()
+            waits()
+            assert gpu.waits and all("on_emulated_gpu.py" in wait for wait in gpu.waits)

@@ -1,0 +1,80 @@
+"""Train every system with two processes; ``test_two_processes.py`` starts both.
+
+Usage: ``python -m tests.one_of_two_processes RANK FILE``, with a file to meet at. The second
+process has no parse at all. Prints what differs from one process with both batches.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+from torch.nn.parallel import DistributedDataParallel
+
+from tests.criterions.test_criterion import batch, criterion
+from tests.models import build
+from tests.systems import NO_DROPOUT, SYSTEMS, WEIGHTS
+
+
+def unparsed() -> dict[str, Any]:
+    """The batch as a corpus without parses on this worker's lines would give it."""
+    sample = batch()
+    net_input = sample["net_input"]
+    for parents in (sample["src_parents"], sample["tgt_parents"]):
+        parents.fill_(-1)
+    for name in ("src_parent_positions", "src_gap_heights"):
+        net_input[name].fill_(float("nan"))
+    for name in ("src_tree_distances", "src_depths"):
+        net_input[name].zero_()
+    labels = net_input["src_labels"]
+    labels.masked_fill_(labels > build.EOS, build.dictionary().unk())
+    return sample
+
+
+def differences(rank: int) -> list[str]:
+    """Name each parameter whose gradient is not that of one process."""
+    found = []
+    for name, (arch, options) in SYSTEMS.items():
+        if "ignoring" in name:
+            continue  # draws at random
+        model = build.model(arch, noise=0.1, **NO_DROPOUT, **options).train()
+        alone, objective = copy.deepcopy(model), criterion(**WEIGHTS)
+        for sample in (batch(), unparsed()):
+            objective(alone, sample)[0].backward()
+        spread = DistributedDataParallel(model)
+        for _ in range(2):  # the second time, PyTorch notices parameters without a gradient
+            model.zero_grad()
+            objective(_Whole(spread, model), unparsed() if rank else batch())[0].backward()
+        for (key, p), q in zip(model.named_parameters(), alone.parameters(), strict=True):
+            # DistributedDataParallel averages; fairseq multiplies by the number of processes.
+            if q.grad is not None and (p.grad is None or not _same(2 * p.grad, q.grad)):
+                found.append(f"{name}: {key}")
+    return found
+
+
+class _Whole:
+    """A spread model with the attributes of the model itself, as fairseq's trainer has it."""
+
+    def __init__(self, spread: Any, model: Any) -> None:
+        self.spread, self.model = spread, model
+
+    def __call__(self, **inputs: Any) -> Any:
+        return self.spread(**inputs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+if __name__ == "__main__":
+    rank, file = int(sys.argv[1]), sys.argv[2]
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", f"file://{file}", rank=rank, world_size=2)
+    print(*differences(rank), sep="\n")
+    distributed.destroy_process_group()
