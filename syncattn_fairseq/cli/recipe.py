@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,7 +150,8 @@ def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False)
             _draw(args, corpus, rows)
         shown = {row.system for row in rows}
         if missing := [system for system in args.systems if system not in shown]:
-            print(f"{bullet}no results yet: {', '.join(missing)}")
+            text = f"{bullet}no results yet: {', '.join(missing)}"
+            print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
 
 
 def _draw(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) -> None:

@@ -239,6 +239,9 @@ def load_corpus(folder: Path) -> Corpus:
     """
     path = folder / "_data.yaml"
     like, facts = read_facts(search_folders(folder.parent), folder.name)
+    if isinstance(here := facts.get("here"), dict):
+        texts = {split: [{"plain": here[split]}] for split in SPLITS if split in here}
+        facts = {"archives": [], **texts, **facts}
     if not facts.get("generated"):
         _need(path, facts, ("archives", "train", "test"))
     if isinstance(facts.get("archives"), list):

@@ -102,14 +102,16 @@ class Cell:
     @cached_property
     def model(self) -> Description:
         """What its model reads and shows."""
+        config = self.config
         with naming(self.base.path):
-            return describe_model(self.config)
+            return describe_model(config)
 
     @cached_property
     def needs(self) -> set[str]:
         """What it needs besides the texts."""
+        config = self.config
         with naming(self.base.path):
-            return needs_of(self.config)
+            return needs_of(config)
 
     @property
     def seed(self) -> int:

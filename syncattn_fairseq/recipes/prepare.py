@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from ..base.errors import DataError
 from .corpus import SPLITS, Corpus
 from .fast_align import PROGRAM
 from .needs import MULTI_TASK
@@ -163,6 +164,8 @@ def _models(corpus: Corpus, language: str) -> list[Step]:
 def _download(corpus: Corpus) -> list[Step]:
     if corpus.here and corpus.here.folder:
         return []
+    if corpus.here and not corpus.archives:
+        raise DataError(f"{corpus.here.variable}: set this variable to the folder of the texts")
     commands = []
     for archive in corpus.archives:
         facts = {"name": archive.file, "sha256": archive.sha256, "size": archive.size}

@@ -15,7 +15,7 @@ import yaml
 from sacrebleu.metrics.bleu import BLEU
 
 from syncattn_fairseq.cli import recipe as recipes
-from syncattn_fairseq.recipes.corpus import load_corpus
+from syncattn_fairseq.recipes.corpus import load_corpus, read_facts
 from syncattn_fairseq.recipes.needs import needs_of
 from syncattn_fairseq.recipes.results import load_results, unpack_counts
 from tests import japanese
@@ -61,7 +61,8 @@ class Recipe:
         self.made = miniature.make(corpus, self.published, download)
         self.configs = folder / "configs"
         shutil.copytree(CONFIGS / corpus, self.configs / corpus)
-        facts = yaml.safe_load((CONFIGS / corpus / "_data.yaml").read_text())
+        like, facts = read_facts((CONFIGS,), corpus)
+        facts |= {"like": like[-1]} if like else {}
         for archive in facts["archives"]:
             archive.pop("size", None)
             if "url" in archive:

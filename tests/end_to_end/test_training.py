@@ -278,7 +278,7 @@ def test_hydra_trains_the_same_model(
     output = commands.run(
         "fairseq-hydra-train",
         *load_corpus(SHARED / SYSTEM[0]).system(SYSTEM[1]).hydra_words(),
-        *overrides(data, tmp_path, precision),
+        *(f"++{change}" for change in overrides(data, tmp_path, precision)),
         cwd=tmp_path,  # hydra leaves its log where it is started
     )
     tolerance = 2e-3 if precision.endswith("false") else 0.05
