@@ -119,7 +119,7 @@ def open_cutter(path: Path) -> Cutter:
 
 def is_plain_name(name: object) -> bool:
     """Return whether what a file names, such as a language, can be a part of a file's name."""
-    return isinstance(name, str) and re.fullmatch(r"[\w.+-]+", name) is not None
+    return isinstance(name, str) and re.fullmatch(r"[\w.+-]{1,100}", name) is not None
 
 
 def languages_file(language: str) -> str:

@@ -61,7 +61,7 @@ def test_empty_codes_do_not_end_the_program(small_corpus: Corpus, tmp_path: Path
     ("name", "good"),
     [
         *((name, True) for name in ("en", "zh-Hans", "en_XX", "日本語", "de.bpe")),
-        *((name, False) for name in ("", "../x", "a/b", "a b", "a\n", 7, None, ["en"])),
+        *((name, False) for name in ("", "../x", "a/b", "a b", "a\n", "a" * 101, 7, None, ["en"])),
     ],
 )
 def test_languages_are_parts_of_file_names(name: object, good: bool) -> None:
