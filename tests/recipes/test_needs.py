@@ -27,6 +27,7 @@ NEEDS = {
     **dict.fromkeys(("rnn_syntax_directed", "rnn_syntax_directed_double"), SOURCE),
     **dict.fromkeys(("distance_tree", "distance_random"), SOURCE),
     **dict.fromkeys(("rotary_distance_tree", "rotary_distance_random"), SOURCE),
+    **dict.fromkeys(("planted_tree", "planted_random"), SOURCE),
     **{f"pascal{of}": SOURCE for of in ("", "_ignoring", "_random", "_shuffled")},
     "sh": ["labels.en"],
     "multi_task": ["multitask"],
@@ -35,6 +36,7 @@ NEEDS = {
 DISTANCES = [name for name in BUILTIN.known_systems() if "lpsi" in name or "synch_" in name]
 ONE_SIDE = ["lpsi_encoder", "lpsi_decoder"]
 PARSES = ["dbsa", "lisa", "syncattn", "syncattn_softmax", "syncattn_without_parses"]
+PARSES += ["planted_tree", "planted_linear", "planted_random"]
 
 
 def make_cell(row: str) -> Cell:
