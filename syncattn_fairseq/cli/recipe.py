@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import syncattn_fairseq
 
@@ -20,6 +20,7 @@ from .files import Parser
 from .own_commands import check_calls
 
 if TYPE_CHECKING:
+    from ..recipes.experiment import Experiment
     from ..recipes.launch import Machines
     from ..recipes.tables import Row as TableRow
 
@@ -38,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         from ..report import charts  # needs the extra viz
 
         charts.check_format(args.figure)
+    if args.report:
+        _check_report(args)
     args.results = args.results or args.work / "results" / f"{corpus.name}.json"
     words = [name for word in args.words for name in corpus.members(word)]
     args.settings = [word for word in words if not is_row(word)]
@@ -118,7 +121,9 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
             except DataError as error:
                 failed = error
     if any(stage.name == "score" for stage in chosen) and args.results.exists():
-        _print_table(args, corpus, partly=failed is not None)
+        rows = _print_table(args, corpus, partly=failed is not None)
+        if rows and args.report:
+            _write_report(args, experiment, rows)
     if failed:
         raise failed
 
@@ -136,7 +141,7 @@ def _machines(args: argparse.Namespace) -> tuple[Machines, int]:
     return Machines(processes, args.nodes, cpu, args.slurm), gpus
 
 
-def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> None:
+def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> list[TableRow]:
     """Print the results; ``partly``: of the systems that have any."""
     from ..evaluation.table import format_table, markdown_table
     from ..recipes.tables import make_tables
@@ -152,18 +157,68 @@ def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False)
         if missing := [system for system in args.systems if system not in shown]:
             text = f"{bullet}no results yet: {', '.join(missing)}"
             print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
+    return rows
+
+
+def _check_report(args: argparse.Namespace) -> None:
+    """Check before anything runs that a report can be written."""
+    from ..report import charts  # noqa: F401  (needs the extra viz)
+
+    if args.table:
+        raise DataError(
+            "--report: leave out --table, since a report reads translations; what is done already "
+            "is not done again"
+        )
+    if not any(map(is_row, args.words)):
+        raise DataError("--report: name the systems that it is about")
+
+
+def _write_report(
+    args: argparse.Namespace, experiment: Experiment, rows: Sequence[TableRow]
+) -> None:
+    """Show the systems of a table, of which this folder has the translations, side by side."""
+    from ..recipes.differences import compare_rows
+    from ..recipes.report import Report
+    from ..recipes.tables import list_tables
+    from ..report.trainings import Trainings
+    from .report import read_arguments, write_page
+
+    report = Report(experiment, args.work, rows, {row.label: row for row in args.rows})
+    if not report.shown:
+        return  # every training failed
+    call = report.call(args.report)
+    trainings = None
+    if any(len(row.cells) > 1 for row in rows):
+        compared = compare_rows(rows)
+        trainings = Trainings(
+            compared,
+            *list_tables(rows),
+            _forest(args, experiment.corpus, rows) if compared else None,
+            report.means("UAS source"),
+            report.means("AER"),
+            report.say_shown(),
+        )
+    log = args.work / "logs" / experiment.corpus.name / "report.log"
+    log.write_text(f"$ {call}\n", encoding="utf-8")
+    write_page(read_arguments(call.commands[0][1:]), trainings)
 
 
 def _draw(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) -> None:
+    """Save the figure of `_forest`."""
+    from ..report import charts
+
+    charts.save(_forest(args, corpus, rows), args.figure)
+    announce(args.figure, "the differences to the baseline", sys.stderr)
+
+
+def _forest(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) -> dict[str, Any]:
     """Draw how far systems are from their baselines, in the groups that were asked for."""
     from ..recipes.differences import group_rows
-    from ..report import charts
     from ..report.forest import draw_forest
 
     groups = {word[1:]: corpus.members(word) for word in args.words if word.startswith("@")}
     groups.pop("all", None)
-    charts.save(draw_forest(*group_rows(rows, groups)), args.figure)
-    announce(args.figure, "the differences to the baseline", sys.stderr)
+    return draw_forest(*group_rows(rows, groups))
 
 
 def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[TableRow]:
@@ -270,6 +325,12 @@ def _parser() -> Parser:
         help="also draw the differences to the baseline, in the groups given, with intervals over "
         "seeds: .svg, .png or .pdf",
     )
+    group.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE.html",
+        help="also write a page that shows the systems side by side, see syncattn-report",
+    )
     group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     group.add_argument(
         "--baseline",
@@ -301,7 +362,7 @@ def _parser() -> Parser:
         "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
         "job)",
     )
-    parser.name_files(files=["results"], outputs=["figure"])
+    parser.name_files(files=["results"], outputs=["figure", "report"])
     return parser
 
 
