@@ -19,7 +19,7 @@ from fairseq import checkpoint_utils
 from torch import Tensor
 
 import syncattn_fairseq.plugin  # noqa: F401
-from syncattn_fairseq.checkpoints import read_checkpoint
+from syncattn_fairseq.checkpoints.files import read_checkpoint
 from syncattn_fairseq.evaluation.table import format_table
 
 

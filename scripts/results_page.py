@@ -24,7 +24,7 @@ from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.cli.recipe import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / name for name in ("results.md", "findings.md")]
+PAGES = [ROOT / "docs" / name for name in ("results.md", "findings.md", "details.md")]
 _TABLE = re.compile(
     r"^(<!-- syncattn-recipe (.*?) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE
 )

@@ -4,18 +4,33 @@
 with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
-from . import building, checkpoints, whole_checkpoints
-from .base import compatibility, finite_losses, one_line, safety_saves
+from .patches import (
+    checkpoint_classes,
+    checkpoint_errors,
+    cudnn_attention,
+    encoder_kernel,
+    evaluated_options,
+    fairseq_version,
+    finite_losses,
+    ngram_blocking,
+    one_line,
+    patience,
+    plain_options,
+    safety_saves,
+    whole_checkpoints,
+)
 
 one_line.fail_in_one_line()
-compatibility.require_fairseq()
-compatibility.run_no_options()
-compatibility.avoid_encoder_kernel()
-compatibility.avoid_cudnn_attention()
-compatibility.mend_ngram_blocking()
-checkpoints.allow_checkpoint_classes()
+fairseq_version.require_fairseq()
+evaluated_options.run_no_options()
+encoder_kernel.avoid_encoder_kernel()
+cudnn_attention.avoid_cudnn_attention()
+ngram_blocking.mend_ngram_blocking()
+checkpoint_classes.allow_checkpoint_classes()
 whole_checkpoints.keep_checkpoints_whole()
-building.build_from_checkpoints_in_one_line()
+plain_options.store_options_plainly()
+checkpoint_errors.name_checkpoints_in_errors()
+patience.keep_patience()
 safety_saves.save_between_validations()
 finite_losses.stop_at_infinite_losses()
 

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers the architectures)
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.checkpoint_options import check_options, list_options, require_architecture
+from syncattn_fairseq.checkpoints.options import check_options, list_options, require_architecture
 from tests.checkpoints import model_options
 
 CODE = "__import__('os').getpid()"

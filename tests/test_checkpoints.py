@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.checkpoints import average_checkpoints, find_last_checkpoints
+from syncattn_fairseq.checkpoints.average import average_checkpoints, find_last_checkpoints
 
 
 def save(path: Path, updates: int, model: dict[str, torch.Tensor], **rest: Any) -> Path:

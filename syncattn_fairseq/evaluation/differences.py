@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from .significance import welch_interval
+from .intervals import welch_interval
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Difference:
         if not values or not baseline:
             return None
         other = mean(baseline)
-        interval = welch_interval(values, baseline)
+        found = welch_interval(values, baseline)
+        interval = (found.low, found.high) if found else None
         return Difference([value - other for value in values], mean(values) - other, interval)
 
 

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..base.user_dir import import_user_dir
-from ..building import build, naming_checkpoint
-from ..checkpoint_options import list_options
+from ..checkpoints.building import build, naming_checkpoint
+from ..checkpoints.options import list_options
 from ..data.dataset import SyntaxPairDataset
 from ..tasks.forced import Forced
 from ..tasks.translation_with_syntax import (

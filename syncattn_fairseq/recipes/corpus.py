@@ -128,6 +128,8 @@ class Corpus:
             names a split whose pairs are left out.
         parses: options of ``syncattn-parse`` for each language; Stanza's unless given. A variable
             such as ``PARSER_JA`` chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
+        treebank: languages whose heads and labels are those that come with the text; None: all, if
+            there are any. The others are parsed.
         tokenised: splits that are published tokenised.
         checkpoint: what to decode with: ``best``, ``last``, or the mean of the last N epochs.
         score: options of ``syncattn-score``; ``references: words`` means tokenised references.
@@ -155,6 +157,7 @@ class Corpus:
     last: int | None = None
     clean: dict[str, Any] | None = field(default_factory=dict)
     parses: dict[str, str] = field(default_factory=dict)
+    treebank: list[str] | None = None
     tokenised: list[str] = field(default_factory=list)
     checkpoint: str | int = "best"
     score: dict[str, Any] = field(default_factory=dict)
@@ -181,13 +184,24 @@ class Corpus:
         found: list[str] = getattr(self, split)
         return found
 
+    def treebanks(self) -> list[str]:
+        """Return the languages whose heads and labels come with the text."""
+        if not self.given("heads", "train"):
+            return []
+        return [x for x in self.languages if self.treebank is None or x in self.treebank]
+
     def given(self, kind: str, split: str) -> list[str]:
-        """Return the heads or labels that come with the texts of a split; empty: there are none.
+        """Return the heads or labels of a split that come with the text, of both sides.
+
+        Empty: there are none, or none is used.
 
         Args:
             kind: ``heads`` or ``labels``.
             split: such as ``train``.
         """
+        return self._given(kind, split) if self.treebank != [] else []
+
+    def _given(self, kind: str, split: str) -> list[str]:
         if self.here is not None and self.here.folder is not None:
             pattern: str | None = getattr(self.here, kind)
             return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
@@ -319,6 +333,10 @@ def _check(corpus: Corpus, path: Path) -> None:
                 f"{path}: heads come with the text, so all pairs are used as they are: give "
                 "clean: null, and valid as texts"
             )
+    if wrong := [x for x in corpus.treebank or () if x not in corpus.languages]:
+        raise DataError(
+            f"{path}: treebank: {wrong[0]}; choose from {corpus.source} and {corpus.target}"
+        )
     if corpus.gold_alignments is not None and corpus.gold_alignments.count("!") != 1:
         raise DataError(f"{path}: gold_alignments: give ARCHIVE!MEMBER")
 

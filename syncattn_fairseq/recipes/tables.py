@@ -170,7 +170,7 @@ def _over_sentences(row: Row) -> str:
         return "–"
     with naming(row.name):
         pair = [[unpack_counts(side[seed]) for seed in seeds] for side in (ours, theirs)]
-        p = _p(randomisation(*pair)[1])
+        p = format_p(randomisation(*pair)[1])
     if len(seeds) < len(row.cells):
         p += f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, sorted(seeds)))})"
     return p
@@ -191,7 +191,7 @@ def _compare(rows: Sequence[Row], number: Number) -> list[list[str]]:
     return [
         ["–", "–"]
         if value is None
-        else [_p(value), _p(next(corrected)) if len(tested) > 1 else "–"]
+        else [format_p(value), format_p(next(corrected)) if len(tested) > 1 else "–"]
         for value in p
     ]
 
@@ -276,5 +276,6 @@ def values(cells: Sequence[Any], number: Number) -> list[float]:
     return [value for value in found if value is not None]
 
 
-def _p(value: float) -> str:
+def format_p(value: float) -> str:
+    """Return p with three digits."""
     return "<0.001" if value < 0.0005 else f"{value:.3f}"

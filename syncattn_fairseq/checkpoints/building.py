@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from .base.errors import DataError, shorten
-from .checkpoint_options import require_architecture
+from ..base.errors import DataError, shorten
 
 _MISMATCH = re.compile(
     r"size mismatch for (\S+): copying a param with shape torch\.Size\(\[([\d, ]*)\]\) from "
@@ -86,24 +84,3 @@ def _describe(name: str, stored: list[int], here: list[int], where: str = "here"
             f"has {here[0]}; use the data of its training"
         )
     return f"is another model: {name} is {stored} there, and {here} here"
-
-
-def build_from_checkpoints_in_one_line() -> None:
-    """Make fairseq's commands name the checkpoint, in one line, if they cannot build its model."""
-    from fairseq import checkpoint_utils, models
-
-    build_model = models.build_model
-    ensemble = checkpoint_utils.load_model_ensemble_and_task
-
-    @functools.wraps(build_model)
-    def build_known(cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        require_architecture(cfg)
-        return build_model(cfg, *args, **kwargs)
-
-    @functools.wraps(ensemble)
-    def load_ensemble(filenames: Any, *args: Any, **kwargs: Any) -> Any:
-        with naming_checkpoint(*filenames):
-            return ensemble(filenames, *args, **kwargs)
-
-    models.build_model = build_known
-    checkpoint_utils.load_model_ensemble_and_task = load_ensemble

@@ -11,7 +11,7 @@ from fairseq import trainer as fairseq_trainer
 from fairseq.logging import metrics
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.finite_losses import stop_at_infinite_losses
+from syncattn_fairseq.patches.finite_losses import stop_at_infinite_losses
 
 NAN, INF = float("nan"), float("inf")
 

@@ -9,8 +9,8 @@ from typing import Any
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from .base.errors import DataError
-from .base.literals import evaluate
+from ..base.errors import DataError
+from ..base.literals import evaluate
 
 #: fairseq evaluates these options if they are strings.
 # fmt: off

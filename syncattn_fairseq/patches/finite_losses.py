@@ -1,7 +1,9 @@
 """End a training whose losses or gradients are not finite, with one line that names them.
 
-fairseq checks the gradients of each update itself. To find the module at fault it then runs the
-update again, which fails on modules whose output is a dictionary.
+Faults: all versions check the gradients of each update. To find the module at fault they run the
+update again, which fails on modules whose output is a dictionary. They do not check the losses, and
+save the checkpoints of a training that has diverged.
+Test: ``test_finite_losses.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .errors import DataError
+from ..base.errors import DataError
 
 _REMEDY = "lower --lr, warm up for longer, or set --clip-norm"
 

@@ -1,4 +1,8 @@
-"""Make fairseq's commands report bad input as ours do: one line on standard error, and status 1."""
+"""Make fairseq's commands report bad input as ours do: one line on standard error, and status 1.
+
+Fault: all versions end with a traceback, whatever the error.
+Test: ``test_one_line.py``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from .errors import DataError, printable
+from ..base.errors import DataError, printable
 
 
 def fail_in_one_line() -> None:

@@ -9,7 +9,7 @@ import pytest
 PROGRAM = """\
 import sys
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.one_line import fail_in_one_line
+from syncattn_fairseq.patches.one_line import fail_in_one_line
 
 fail_in_one_line()
 class ProcessRaisedException(Exception): pass

@@ -9,7 +9,7 @@ from fairseq.dataclass.configs import FairseqConfig
 from fairseq_cli import train
 from omegaconf import OmegaConf
 
-from syncattn_fairseq.base import safety_saves
+from syncattn_fairseq.patches import safety_saves
 
 
 class Trainer:

@@ -1,7 +1,8 @@
 """Save a training between two validations, so that an interruption costs little.
 
-fairseq validates whenever it saves within an epoch. That validation counts towards ``--patience``,
-and its checkpoint may become the best one, so a save would change what a training ends with.
+Fault: all versions validate whenever they save within an epoch. That validation counts towards
+``--patience``, and its checkpoint may become the best one: a save changes how a training ends.
+Test: ``test_safety_saves.py``; ``test_fairseqs_own_does_both`` there fails once fairseq can do it.
 """
 
 from __future__ import annotations

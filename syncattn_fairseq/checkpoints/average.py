@@ -1,84 +1,24 @@
-"""Read checkpoints, and average them."""
+"""Average checkpoints."""
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from .base.errors import DataError
-from .whole_checkpoints import load_checkpoint, save_checkpoint
+from ..base.errors import DataError
+from .files import read_checkpoint, save_checkpoint
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),
     "update": re.compile(r"checkpoint_\d+_(\d+)\.pt"),
 }
-
-
-def allow_checkpoint_classes() -> None:
-    """Let ``torch.load`` read what fairseq writes.
-
-    Since PyTorch 2.6 a checkpoint may only hold tensors and classes that are named in advance.
-    fairseq's checkpoints also hold its configuration, and when two processes resume, the second
-    receives that as an OmegaConf object. The check itself stays on.
-    """
-    torch.serialization.add_safe_globals(_list_classes())
-
-
-def _list_classes() -> list[Any]:
-    """List the classes that a checkpoint may hold besides tensors."""
-    from fairseq.distributed.utils import _TensorPlaceholder
-    from omegaconf import DictConfig, ListConfig, base, nodes
-
-    return [
-        argparse.Namespace,
-        Any,
-        DictConfig,
-        ListConfig,
-        OrderedDict,
-        defaultdict,
-        dict,
-        list,
-        int,
-        float,
-        str,
-        bool,
-        base.ContainerMetadata,
-        base.Metadata,
-        nodes.AnyNode,
-        nodes.StringNode,
-        nodes.IntegerNode,
-        nodes.FloatNode,
-        nodes.BooleanNode,
-        nodes.EnumNode,
-        _TensorPlaceholder,
-        # --eval-bleu keeps its counts as numpy arrays
-        np.ndarray,
-        np.dtype,
-        type(np.dtype("int64")),
-        type(np.dtype("float64")),
-        np.zeros(1).__reduce__()[0],
-    ]
-
-
-def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """Read a fairseq checkpoint; the parts that are not used stay on disk.
-
-    Raises:
-        DataError: the file is not a checkpoint.
-    """
-    allow_checkpoint_classes()
-    return load_checkpoint(
-        path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    )
 
 
 def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:

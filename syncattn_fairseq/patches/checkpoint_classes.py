@@ -1,0 +1,18 @@
+"""Let ``torch.load`` read what fairseq writes.
+
+Fault: PyTorch 2.6 and later load only tensors and classes that are named in advance. Checkpoints of
+all versions also hold fairseq's configuration, and when two processes resume, the second receives
+it as an OmegaConf object. The check itself stays on.
+Test: ``test_checkpoint_classes.py``.
+"""
+
+from __future__ import annotations
+
+
+def allow_checkpoint_classes() -> None:
+    """Name the classes that fairseq's checkpoints hold."""
+    import torch
+
+    from ..checkpoints.classes import list_classes
+
+    torch.serialization.add_safe_globals(list_classes())

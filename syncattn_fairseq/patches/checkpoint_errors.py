@@ -1,0 +1,75 @@
+"""Report errors of loading a checkpoint in one line that names the file.
+
+Fault: all versions print a traceback, or an assertion without the name of the file, when the
+options, the weights or the training of a checkpoint do not go together with what is asked for.
+Test: ``test_checkpoint_errors.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError
+from ..checkpoints.building import explain, naming_checkpoint
+from ..checkpoints.files import LAST
+from ..checkpoints.options import require_architecture
+
+
+def name_checkpoints_in_errors() -> None:
+    """Make fairseq's commands name the checkpoint that they cannot decode with, or resume from."""
+    from fairseq import checkpoint_utils, models
+
+    build_model = models.build_model
+    ensemble = checkpoint_utils.load_model_ensemble_and_task
+    resume = checkpoint_utils.load_checkpoint
+
+    @functools.wraps(build_model)
+    def build_known(cfg: Any, *args: Any, **kwargs: Any) -> Any:
+        require_architecture(cfg)
+        return build_model(cfg, *args, **kwargs)
+
+    @functools.wraps(ensemble)
+    def load_ensemble(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+        with naming_checkpoint(*filenames):
+            return ensemble(filenames, *args, **kwargs)
+
+    @functools.wraps(resume)
+    def resume_named(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        own = cfg.restore_file == LAST and not trainer.checkpoint_suffix
+        with _naming_resumed(Path(cfg.save_dir) / LAST if own else cfg.restore_file):
+            return resume(cfg, trainer, **kwargs)
+
+    models.build_model = build_known
+    checkpoint_utils.load_model_ensemble_and_task = load_ensemble
+    checkpoint_utils.load_checkpoint = resume_named
+
+
+@contextmanager
+def _naming_resumed(path: Path | str) -> Iterator[None]:
+    """Turn fairseq's errors about the checkpoint of another training into one line.
+
+    Args:
+        path: the checkpoint; some of fairseq's errors name it themselves.
+    """
+    try:
+        yield
+    except Exception as error:
+        text = str(error)
+        if found := re.match("Cannot load model parameters from checkpoint (.*); please", text):
+            remedy = "; choose another --save-dir" if Path(found[1]).name == LAST else ""
+            raise DataError(f"{found[1]}: {explain(error.__context__ or error)}{remedy}") from error
+        if "parameter group" in text:  # PyTorch's words for another optimizer state
+            reason = "by the training of another model"
+        elif found := re.match("(Criterion|Optimizer) does not match", text):
+            reason = f"with another {found[1].lower()}"
+        else:
+            raise
+        raise DataError(
+            f"{path}: was saved {reason}; choose another --save-dir, or start from that model with "
+            "--finetune-from-model"
+        ) from error

@@ -1,0 +1,17 @@
+"""Keep PyTorch's attention off cuDNN.
+
+Fault: PyTorch 2.5 and later try cuDNN first on recent GPUs. It makes a plan for every shape of a
+batch, which takes up to a second (github.com/modelscope/FunASR/issues/3704), and batches of
+translations have hundreds of shapes.
+Test: ``test_cudnn_attention.py`` sees that it is off; ``benchmarks/gpu.sh`` with and without the
+patch shows whether it still costs time.
+"""
+
+from __future__ import annotations
+
+
+def avoid_cudnn_attention() -> None:
+    """Let PyTorch choose among its other kernels."""
+    import torch
+
+    torch.backends.cuda.enable_cudnn_sdp(False)

@@ -1,0 +1,18 @@
+"""Keep fairseq from running its options as code.
+
+Fault: all versions read some options with ``eval``, and options may come from a checkpoint.
+Test: ``test_evaluated_options.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ..base.literals import evaluate
+
+
+def run_no_options() -> None:
+    """Let fairseq evaluate its options as literals."""
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] == "fairseq":
+            vars(module)["eval"] = evaluate

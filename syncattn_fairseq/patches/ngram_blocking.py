@@ -1,0 +1,24 @@
+"""Make ``--no-repeat-ngram-size`` work without fairseq's CUDA extension.
+
+Fault: all versions compare earlier n-grams with the last columns of a table of tokens, most of
+which is still empty: without the extension, the option does nothing.
+Test: ``test_ngram_blocking.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+
+def mend_ngram_blocking() -> None:
+    """Show fairseq only the columns that are filled."""
+    from fairseq.ngram_repeat_block import NGramRepeatBlock
+
+    block = NGramRepeatBlock._no_repeat_ngram
+
+    @functools.wraps(block)
+    def block_seen(self: Any, tokens: Any, lprobs: Any, bsz: int, beam_size: int, step: int) -> Any:
+        return block(self, tokens[:, : step + 1], lprobs, bsz, beam_size, step)
+
+    NGramRepeatBlock._no_repeat_ngram = block_seen

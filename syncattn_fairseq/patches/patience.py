@@ -1,0 +1,72 @@
+"""Let a training that is interrupted end where it would have ended.
+
+Faults: all versions forget at an interruption how many validations in a row ``--patience`` has
+counted. And when a training that has ended is started again, they make more updates.
+Test: ``test_patience.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from typing import Any
+
+from ..checkpoints.files import LAST
+
+logger = logging.getLogger(__name__)
+
+
+def keep_patience() -> None:
+    """Store in checkpoints what ``--patience`` has counted, and go on counting from there."""
+    from fairseq import checkpoint_utils
+
+    persist = checkpoint_utils.torch_persistent_save
+    resume = checkpoint_utils.load_checkpoint
+
+    @functools.wraps(persist)
+    def persist_counts(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        _store(obj)
+        return persist(obj, *args, **kwargs)
+
+    @functools.wraps(resume)
+    def resume_counts(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        resumed = resume(cfg, trainer, **kwargs)
+        if cfg.restore_file == LAST and not trainer.checkpoint_suffix:
+            _restore(None if cfg.reset_optimizer or cfg.reset_meters else resumed[0])
+            _stop_if_complete(trainer, cfg.patience)
+        return resumed
+
+    checkpoint_utils.torch_persistent_save = persist_counts
+    checkpoint_utils.load_checkpoint = resume_counts
+
+
+def _store(state: Any) -> None:
+    """Add to a checkpoint what ``--patience`` compares the next validation with."""
+    from fairseq_cli.train import should_stop_early as rule
+
+    if hasattr(rule, "num_runs") and isinstance(state, dict) and "extra_state" in state:
+        counted = {"best": float(rule.best), "num_runs": rule.num_runs}
+        state["extra_state"]["patience"] = counted
+
+
+def _restore(extra_state: Any) -> None:
+    """Count on from a checkpoint; without one, forget what an earlier training here counted."""
+    from fairseq_cli.train import should_stop_early as rule
+
+    vars(rule).clear()
+    vars(rule).update((extra_state or {}).get("patience") or {})
+
+
+def _stop_if_complete(trainer: Any, patience: int) -> None:
+    """End the program if the training has ended before."""
+    from fairseq_cli.train import should_stop_early as rule
+
+    wanted, made = trainer.cfg.optimization.max_update, trainer.get_num_updates()
+    if wanted and made >= wanted:
+        logger.info(f"the training is complete: it has {made} of {wanted} updates")
+        sys.exit(0)
+    without = getattr(rule, "num_runs", 0)
+    if 0 < patience <= without:
+        logger.info(f"the training is complete: {without} validations did not improve")
+        sys.exit(0)

@@ -1,0 +1,28 @@
+"""Store a model's options in a checkpoint as a table.
+
+Fault: all versions store them as an ``argparse.Namespace``, which PyTorch 2.6 and later load only
+if a plugin allows it. With the patch, fairseq alone can load the checkpoints of its own models.
+Test: ``test_plain_options.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+from argparse import Namespace
+from typing import Any
+
+
+def store_options_plainly() -> None:
+    """Turn the options into a table when fairseq writes a checkpoint."""
+    from fairseq import checkpoint_utils
+
+    persist = checkpoint_utils.torch_persistent_save
+
+    @functools.wraps(persist)
+    def persist_plainly(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        cfg = obj.get("cfg") if isinstance(obj, dict) else None
+        if isinstance(cfg, dict) and isinstance(cfg.get("model"), Namespace):
+            cfg["model"] = vars(cfg["model"])
+        return persist(obj, *args, **kwargs)
+
+    checkpoint_utils.torch_persistent_save = persist_plainly

@@ -1,0 +1,116 @@
+"""Write checkpoints whole, and resume from one that is whole.
+
+Faults: all versions write a checkpoint and copy it byte by byte to ``checkpoint_last.pt``: a
+training that is killed meanwhile cannot be resumed. On a full disk they try three times to write,
+and never name the file.
+Test: ``test_whole_checkpoints.py``, and ``scripts/kill_test.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..base.errors import DataError
+from ..base.files import replacing
+from ..checkpoints.files import LAST, load_checkpoint, save_checkpoint
+
+_NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
+_TEMPORARY = re.compile(r"\." + _NAME.pattern + r"\.[0-9a-f]+\.tmp")
+
+logger = logging.getLogger(__name__)
+
+
+def keep_checkpoints_whole() -> None:
+    """Make fairseq write checkpoints whole, and resume from the newest whole one.
+
+    If ``checkpoint_last.pt`` is damaged, training resumes from the newest intact checkpoint beside
+    it, with a warning. Every error while loading names the file.
+    """
+    from fairseq import checkpoint_utils, file_io
+
+    copy = file_io.PathManager.copy
+    persist = checkpoint_utils.torch_persistent_save
+    load = checkpoint_utils.load_checkpoint_to_cpu
+    resume = checkpoint_utils.load_checkpoint
+
+    @functools.wraps(copy)
+    def copy_whole(src_path: str, dst_path: str, overwrite: bool = False) -> Any:
+        if not file_io.PathManager.supports_rename(dst_path):
+            return copy(src_path, dst_path, overwrite)
+        with replacing(Path(dst_path)) as temporary:
+            shutil.copyfile(src_path, temporary)
+        return True
+
+    @functools.wraps(persist)
+    def persist_whole(obj: Any, filename: str, async_write: bool = False) -> Any:
+        if async_write or not file_io.PathManager.supports_rename(filename):
+            return persist(obj, filename, async_write)
+        return save_checkpoint(obj, filename)
+
+    @functools.wraps(load)
+    def load_whole(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return load_checkpoint(path, lambda: load(path, *args, **kwargs))
+
+    def load_newest(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        try:
+            return load_whole(path, *args, **kwargs)
+        except DataError as error:
+            if Path(path).name != LAST:
+                raise
+            for other in newest_intact(Path(path).parent):
+                try:
+                    state = load_whole(str(other), *args, **kwargs)
+                except DataError:
+                    continue
+                logger.warning(f"{error}; training continues from {other} instead")
+                return state
+            raise
+
+    @functools.wraps(resume)
+    def resume_whole(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        if cfg.restore_file != LAST or trainer.checkpoint_suffix:
+            return resume(cfg, trainer, **kwargs)
+        if trainer.data_parallel_rank == 0:
+            _remove_leftovers(Path(cfg.save_dir))
+        checkpoint_utils.load_checkpoint_to_cpu = load_newest
+        try:
+            return resume(cfg, trainer, **kwargs)
+        finally:
+            checkpoint_utils.load_checkpoint_to_cpu = load_whole
+
+    file_io.PathManager.copy = staticmethod(copy_whole)
+    checkpoint_utils.torch_persistent_save = persist_whole
+    checkpoint_utils.load_checkpoint_to_cpu = load_whole
+    checkpoint_utils.load_checkpoint = resume_whole
+
+
+def newest_intact(folder: Path) -> Iterator[Path]:
+    """Yield the checkpoints of a folder that training can resume from, newest first.
+
+    Their contents are not verified yet; `load_checkpoint` does that.
+    """
+    found = []
+    for path in folder.iterdir():
+        if _NAME.fullmatch(path.name) and path.is_file():
+            try:
+                state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+                if state["last_optimizer_state"] is not None:
+                    found.append((state["optimizer_history"][-1]["num_updates"], path))
+            except Exception:  # damaged
+                continue
+    return (path for _, path in sorted(found, reverse=True))
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what a killed training was writing."""
+    for path in folder.glob(".checkpoint*.tmp"):
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import argparse
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+import syncattn_fairseq.plugin  # noqa: F401  (the classes that checkpoints may hold)
+
+
+def test_checkpoints_load_with_torchs_safety_on(tmp_path: Path) -> None:
+    content = {
+        "args": argparse.Namespace(arch="transformer_dbsa"),
+        "cfg": OmegaConf.create({"model": {"layers": [1, 2], "dropout": 0.1, "name": None}}),
+        "model": OrderedDict(weight=torch.ones(2)),
+        "bleu": np.arange(4),
+    }
+    torch.save(content, tmp_path / "checkpoint.pt")
+    loaded = torch.load(tmp_path / "checkpoint.pt")
+    assert loaded["cfg"] == content["cfg"]
+    assert loaded["args"].arch == "transformer_dbsa"
+
+
+def test_the_safety_stays_on(tmp_path: Path) -> None:
+    torch.save({"path": Path("x")}, tmp_path / "other.pt")
+    with pytest.raises(Exception, match="Weights only load failed"):
+        torch.load(tmp_path / "other.pt", weights_only=True)
