@@ -47,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.plan:
         _read_plan(args, corpus)
     args.systems = [row.label for row in args.rows]
+    if args.report:
+        _check_report(args)
     if args.table:
         _print(args, corpus)
     else:
@@ -137,6 +139,14 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
                 failed = error
     if any(stage.name == "score" for stage in chosen) and args.results.exists():
         _print(args, corpus, partly=failed is not None)
+        if args.report:
+            from ..recipes.report import Report
+            from .recipe_report import write_report
+
+            rows = _rows(args, corpus, partly=failed is not None)
+            given = {row.label: row for row in args.rows}
+            report = Report(experiment, args.work, rows, given)
+            write_report(report, args.report, _groups(args, corpus))
     if failed:
         raise failed
 
@@ -211,13 +221,30 @@ def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False)
             print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
 
 
+def _check_report(args: argparse.Namespace) -> None:
+    """Check before anything runs that a report can be written."""
+    from ..report import charts  # noqa: F401  (needs the extra viz)
+
+    if args.table:
+        raise DataError(
+            "--report: leave out --table, since a report reads translations; what is done already "
+            "is not done again"
+        )
+    if not args.rows:
+        raise DataError("--report: name the systems that it is about")
+
+
 def _draw(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) -> None:
     """Draw how far systems are from their baselines, in the groups that were asked for."""
     from ..recipes.differences import group_rows
 
-    groups = {word[1:]: corpus.members(word) for word in args.words if word.startswith("@")}
-    groups.pop("all", None)
-    _save_forest(args.figure, *group_rows(rows, groups))
+    _save_forest(args.figure, *group_rows(rows, _groups(args, corpus)))
+
+
+def _groups(args: argparse.Namespace, corpus: Corpus) -> dict[str, Sequence[str]]:
+    """Return the systems of the groups that were asked for."""
+    words = [word for word in args.words if word.startswith("@") and word != "@all"]
+    return {word[1:]: corpus.members(word) for word in words}
 
 
 def _save_forest(path: Path, measures: Sequence[Measure], groups: Sequence[Group]) -> None:
@@ -338,6 +365,12 @@ def _parser() -> Parser:
         help="also draw the differences to the baseline, in the groups given, with intervals over "
         "seeds: .svg, .png or .pdf",
     )
+    group.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE.html",
+        help="also write a page that shows the systems side by side, see syncattn-report",
+    )
     group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     group.add_argument(
         "--baseline",
@@ -369,7 +402,7 @@ def _parser() -> Parser:
         "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
         "job)",
     )
-    parser.name_files(files=["results"], outputs=["figure"])
+    parser.name_files(files=["results"], outputs=["figure", "report"])
     return parser
 
 

@@ -31,6 +31,17 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """The difference of a system's BLEU to its baseline's."""
+
+    name: str
+    baseline: str
+    difference: float
+    p: float | None
+    """Corrected for all comparisons made; None if it is unknown."""
+
+
+@dataclass(frozen=True)
 class Measure:
     """What is compared."""
 

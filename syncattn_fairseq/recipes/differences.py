@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..base.errors import DataError
-from ..evaluation.differences import Difference, Group, Line, Measure
+from ..evaluation.differences import Comparison, Difference, Group, Line, Measure
 from .tables import Number, Row, score_of, values
 
 
@@ -53,6 +53,31 @@ def group_rows(
     return [_MEASURES[n][0] for n in used], [
         Group(g.title, [Line(x.name, [x.differences[n] for n in used]) for x in g.lines])
         for g in made
+    ]
+
+
+def compare_rows(rows: Sequence[Row]) -> list[Comparison]:
+    """Compare the BLEU of all rows that have a baseline, over seeds, corrected by Holm's method."""
+    from ..evaluation.significance import holm, welch
+
+    compared = [row for row in rows if row.baseline]
+    found = [_difference(row, score_of("BLEU")) for row in compared]
+    p = [
+        welch(values(row.cells, score_of("BLEU")), values(row.baseline.cells, score_of("BLEU")))
+        if row.baseline
+        else None
+        for row in compared
+    ]
+    corrected = iter(holm([value for value in p if value is not None]))
+    return [
+        Comparison(
+            row.name,
+            row.baseline.name,
+            difference.mean,
+            None if value is None else next(corrected),
+        )
+        for row, difference, value in zip(compared, found, p, strict=True)
+        if row.baseline and difference
     ]
 
 

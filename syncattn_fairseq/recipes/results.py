@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError, naming
-from ..base.fairseq_log import read_fairseq_log
+from ..base.fairseq_log import REVERSED, of_own_direction, read_fairseq_log
 from ..base.files import replacing
 from .run import locked
 
@@ -50,11 +50,8 @@ _SCORES: dict[str, Callable[[Any], float]] = {
 #: Marks packed counts that need four bytes; no base64.
 _LONG = "long:"
 SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
-#: The folder, below the cell's, of a model in the other direction.
-REVERSED = "reversed"
 #: In bytes, 12 for each sentence: more would fill the memory.
 _MOST_COUNTS = 12 * 10**7
-_TRAINS_REVERSED = re.compile(rf"checkpoint\.save_dir=\S*/{REVERSED}(?=['\s]|$)")
 _DONE = re.compile(r"done training in ([\d.]+) seconds")
 
 
@@ -95,23 +92,18 @@ def read_scores(folder: Path) -> dict[str, Any]:
 def read_training(log: Path) -> dict[str, Any]:
     """Return updates, times and the validation with the lowest loss from the log of a training.
 
-    In the log of a corpus with gold alignments, a training in the other direction follows.
+    A training in the other direction, which may follow, is left out.
     """
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
     walls: list[float] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
-        """Pass on the lines of the cell's own direction.
+        """Pass on the lines.
 
         A training that continues a finished one logs 0 as its time until it is done.
         """
-        ours = True
-        for line in lines:
-            if line.startswith("$ "):
-                ours = not _TRAINS_REVERSED.search(line)
-            if not ours:
-                continue
+        for line in of_own_direction(lines):
             if walls and (done := _DONE.search(line)):
                 walls[-1] = max(walls[-1], float(done[1]))
             yield line

@@ -116,13 +116,19 @@ def _with_baseline(row: Row, settings: str, others: Mapping[tuple[str, str], Row
 def make_tables(
     rows: Sequence[Row], table: Callable[[Sequence[Sequence[str]]], str], bullet: str = ""
 ) -> str:
-    """Return tables of translation scores, structure scores and costs, and notes.
+    """Format tables of translation scores, structure scores and costs, and notes.
 
     Args:
         rows: from `make_rows`.
         table: formats rows as a table.
         bullet: what each note begins with.
     """
+    made, notes = list_tables(rows)
+    return "\n\n".join([*map(table, made), "\n".join(bullet + note for note in notes)])
+
+
+def list_tables(rows: Sequence[Row]) -> tuple[list[list[list[str]]], list[str]]:
+    """Return the tables of `make_tables` and their notes."""
     measures = list(dict.fromkeys(n for row in rows for cell in row.cells for n in cell["scores"]))
     translation = [name for name in measures if name.startswith(_TRANSLATION)]
     structure = _structure([name for name in measures if name not in translation])
@@ -130,8 +136,7 @@ def make_tables(
     if structure:
         made.append(_measured(rows, structure))
     made.append(_training(rows))
-    notes = _notes(rows, {column for one in made for column in one[0]})
-    return "\n\n".join([*map(table, made), "\n".join(bullet + note for note in notes)])
+    return made, _notes(rows, {column for one in made for column in one[0]})
 
 
 def _structure(names: Sequence[str]) -> list[str]:
