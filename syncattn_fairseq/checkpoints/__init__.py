@@ -1,1 +1,1 @@
-"""fairseq's checkpoints: read, check, write and average them, and build the models they describe."""
+"""fairseq's checkpoints: read, check, write and average them; build the models they describe."""
