@@ -32,6 +32,7 @@ from ..data.labels import (
     save_dictionary,
 )
 from ..data.schemes import store_schemes, stored_schemes
+from ..data.words import find_schemes
 from .files import check_files
 from .preprocess_options import SPLITS, add_options
 
@@ -109,16 +110,12 @@ def _check_plain(path: Path) -> None:
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
     """Detect how subwords are marked in these texts."""
-    found = {"subword_nmt": False, "sentencepiece": False}
-    for path in paths:
-        for line in read_lines(path):
-            found["subword_nmt"] |= "@@ " in line
-            found["sentencepiece"] |= "▁" in line
-    if all(found.values()):
+    found = {*find_schemes(line for path in paths for line in read_lines(path))}
+    if len(found) > 1:
         raise DataError(
             f"{paths[0]}: text has both '@@ ' and U+2581; choose one with --subword-marks"
         )
-    return next((scheme for scheme, seen in found.items() if seen), "none")
+    return found.pop() if found else "none"
 
 
 def _check(

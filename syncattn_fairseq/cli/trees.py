@@ -21,7 +21,8 @@ from ..trees.binary import (
     split_at_random,
     split_in_the_middle,
 )
-from ..trees.brackets import Tree, read_trees, remove_binarisation
+from ..trees.brackets import read_trees, remove_binarisation
+from ..trees.tree import Tree
 from .common import add_command, add_subword_marks, command, new_parser, positive, publish
 from .files import Parser
 

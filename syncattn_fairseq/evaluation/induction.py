@@ -8,7 +8,7 @@ from itertools import compress
 from ..base.errors import DataError
 from ..data.words import find_word_starts, join_subwords
 from ..trees.binary import split_by_distances
-from ..trees.brackets import Tree
+from ..trees.tree import Tree
 from .fairseq_output import DecodedSentence
 
 SIDES = ("source", "hypothesis")

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ..base.errors import DataError, naming
 from ..data.words import detect_scheme
-from ..trees.brackets import Tree
+from ..trees.tree import Tree
 from .alignment import AlignmentScore, Link, alignment_error_rate
 from .attachment import (
     AttachmentScore,

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import syncattn_fairseq
 
 from ..base.errors import DataError
+from ..base.locks import locked
 from .corpus import Corpus
 from .experiment import Cell
 from .launch import Machines
 from .prepare import PIECES, WORDS, folder
 from .results import pack_counts, read_scores, read_training, record
-from .run import Runner, locked
+from .run import Runner
 from .stages import Stage
 
 if TYPE_CHECKING:

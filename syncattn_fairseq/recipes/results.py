@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import DataError, naming
 from ..base.fairseq_log import REVERSED, of_own_direction, read_fairseq_log
 from ..base.files import replacing
-from .run import locked
+from ..base.locks import locked
 
 if TYPE_CHECKING:
     import numpy as np

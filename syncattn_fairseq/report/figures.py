@@ -21,7 +21,7 @@ from ..functional.sdatt import tree_distances
 from ..functional.syncattn import project_attention
 from ..inference.analysis import Alignment, Pair, Parse, Sentence
 from ..inference.model import Model
-from ..trees.brackets import Tree
+from ..trees.tree import Tree
 from . import charts
 from .example import MOST_WORDS, Example, Links, Side
 from .sentences import tree_nodes

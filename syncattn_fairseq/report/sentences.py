@@ -16,7 +16,7 @@ from ..evaluation.fairseq_output import DecodedSentence
 from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
-from ..trees.brackets import Tree
+from ..trees.tree import Tree
 from .example import MOST_WORDS
 
 _GOLD = ("heads", "labels", "trees")

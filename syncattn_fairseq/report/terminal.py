@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
 from ..evaluation.alignment import Link
-from ..trees.brackets import Tree
+from ..trees.tree import Tree
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
