@@ -63,16 +63,24 @@ def make_update(
     args: argparse.Namespace,
     task: Any,
     batches: list[dict[str, Any]],
+    prepare: Callable[[Any], None] = lambda model: None,
+    step: Callable[[Any], bool] = lambda optimizer: False,
 ) -> Callable[[], Tensor | None]:
     """Return a function that makes one update on the next batch, and returns the loss per token.
 
     It returns None, and changes nothing, if half precision overflows.
+
+    Args:
+        arch, options, args, task, batches: what to train, and on what.
+        prepare: changes the model.
+        step: takes the optimizer's step, or returns False.
     """
     device = torch.device(args.device)
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
     options = {**dropout, **options}
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **options).to(dtype).train()
+    prepare(model)
     criterion = make_criterion(model, task, sync_mse_weight=0.01, sync_rank_weight=0.01)
     optimizer = make_optimizer(model, args.precision)
     state = {"n": 0}
@@ -89,7 +97,7 @@ def make_update(
         except OverflowError:  # of the scaled loss; the scale is lower from now on
             optimizer.zero_grad()
             return None
-        optimizer.step()
+        step(optimizer) or optimizer.step()
         optimizer.zero_grad()
         return loss.detach() / sample_size
 
