@@ -29,12 +29,13 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-#: Layers on each side, width, width of the inner layer, vocabulary, mean length, tokens of a batch.
+#: Layers on each side, width, width inside, vocabulary, and mean length of a sentence.
 SIZES = {
-    "quickstart": (2, 128, 256, 3904, 12, 1024),
-    "small": (3, 256, 1024, 8000, 14, 1024),
-    "iwslt": (6, 512, 1024, 10000, 26, 1024),
+    "quickstart": (2, 128, 256, 3904, 12),
+    "small": (3, 256, 1024, 8000, 14),
+    "iwslt": (6, 512, 1024, 10000, 26),
 }
+MAX_TOKENS = 1024
 HEADS = 4
 DROPOUT = 0.1
 SMOOTHING = 0.1
@@ -46,10 +47,10 @@ def make_batches(size: str, task: Any) -> list[dict[str, Any]]:
     """Make batches of random words, of different lengths as in a training."""
     from benchmarks import common
 
-    *_, length, tokens = SIZES[size]
+    length = SIZES[size][-1]
     lengths = [max(3, length + shift) for shift in (0, -6, 5, -3, 8, -8, 2, -1)]
     return [
-        common.make_batch(task, tokens, torch.device("cpu"), mean_length=mean, seed=seed)
+        common.make_batch(task, MAX_TOKENS, torch.device("cpu"), mean_length=mean, seed=seed)
         for seed, mean in enumerate(lengths)
     ]
 
@@ -60,7 +61,7 @@ def make_fairseq(size: str, ours: bool = False, fast: bool = False) -> Update:
     from syncattn_fairseq.patches.returned_memory import set_allocator
     from syncattn_fairseq.tasks import fast_cpu
 
-    layers, width, inner, vocabulary, *_ = SIZES[size]
+    layers, width, inner, vocabulary, _ = SIZES[size]
     options: dict[str, Any] = {"dropout": DROPOUT, "attention_dropout": 0, "activation_dropout": 0}
     for side in ("encoder", "decoder"):
         options |= {f"{side}_layers": layers, f"{side}_embed_dim": width}
@@ -87,7 +88,7 @@ def make_marian(size: str) -> Update:
 
     from benchmarks import common
 
-    layers, width, inner, vocabulary, *_ = SIZES[size]
+    layers, width, inner, vocabulary, _ = SIZES[size]
     task = common.make_task(vocabulary)
     pad = task.target_dictionary.pad()
     sides = {
@@ -137,7 +138,7 @@ def make_joey(size: str) -> Update:
 
     from benchmarks import common
 
-    layers, width, inner, vocabulary, *_ = SIZES[size]
+    layers, width, inner, vocabulary, _ = SIZES[size]
     task = common.make_task(vocabulary)
     dictionary = task.target_dictionary
     pad = dictionary.pad()
