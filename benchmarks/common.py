@@ -18,7 +18,7 @@ import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.functional import tree_distances
 
 #: The systems to compare, fairseq's own model first. It is there twice, to show how much of a ratio
-#: is noise.
+#: is noise. "tied": with both losses that tie distances.
 FAMILIES = {
     "transformer": [
         "transformer",
@@ -26,6 +26,7 @@ FAMILIES = {
         "transformer_dbsa",
         "transformer_syncattn",
         "transformer_lpsi",
+        "transformer_lpsi tied",
         "transformer_local_attn",
         "transformer_pascal",
         "transformer_lisa",
@@ -89,14 +90,15 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
     chosen = [name for name in names if name in (args.systems or names) or name == names[0]]
     if args.family != "rnn":
         size = args.size if args.size not in SIZES else ""
-        archs = {name: "syntax_transformer" for name in KINDS}
-        return {
-            name: (
-                archs.get(name, name.removesuffix(" again")) + size,
-                options_of_size(args.size) | KINDS.get(name, {}),
-            )
-            for name in chosen
-        }
+        found = {}
+        for name in chosen:
+            arch = "syntax_transformer" if name in KINDS else name.split()[0]
+            options = options_of_size(args.size) | KINDS.get(name, {})
+            if name.endswith(" tied"):
+                last = options.get("decoder_layers", 2 if size == "_tiny" else 6)
+                options["distance_sync_layers"] = f"{last - 1},{last}"
+            found[name] = arch + size, options
+        return found
     sizes = {
         "encoder_embed_dim": 620,
         "encoder_hidden_size": 1000,
