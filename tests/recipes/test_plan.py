@@ -123,7 +123,7 @@ def test_the_tables(tmp_path: Path) -> None:
     assert "corrected for the 3 contrasts of the family, of which 2 are complete" in said
     assert "below 0.04 nats; corrected for 1 contrasts" in said
     assert "no results yet: c − base" in said
-    assert "NLL: standard deviation over seeds 0.0" in said and "with 4 seeds" in said
+    assert "NLL: standard deviation over seeds 0.0" in said and " with 4, " in said
     # a has a lower NLL and more chrF; d has a lower one and less.
     assert "other than NLL (interval without 0): d − a (chrF" in said
     measures, groups = group_contrasts(plan, cells)
