@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError, naming
-from ..base.fairseq_log import read_fairseq_log
 from ..base.files import replacing
 from ..base.locks import locked
+from ..printed.training_log import read_fairseq_log
 
 if TYPE_CHECKING:
     import numpy as np
