@@ -12,9 +12,9 @@ from ..base.errors import DataError
 from ..base.files import read_lines, replacing
 from ..data.words import detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
-from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.induction import SIDES, induce_tree
 from ..evaluation.table import format_table
+from ..printed.decoded import read_decoded
 from ..trees.binary import (
     branch_left,
     branch_right,

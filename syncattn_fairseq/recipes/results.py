@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError, naming
-from ..base.fairseq_log import REVERSED, of_own_direction, read_fairseq_log
 from ..base.files import replacing
 from ..base.locks import locked
+from ..printed.training_log import REVERSED, of_own_direction, read_fairseq_log
 
 if TYPE_CHECKING:
     import numpy as np
