@@ -19,7 +19,7 @@ DISTANCES = [0.2, -0.5, 0.75]
 
 
 def decoded(**distances: dict[int, list[float]]) -> DecodedSentence:
-    found = DecodedSentence("die Hunde", source="▁the ▁do gs", hypothesis="▁die ▁Hun de")
+    found = DecodedSentence(translation="die Hunde", source="▁the ▁do gs", hypothesis="▁die ▁Hun de")
     return replace(found, **distances)
 
 
