@@ -65,7 +65,7 @@ def test_a_page_of_results_gets_all_its_tables_or_stays(
     path.write_text(parts[0], encoding="utf-8")
     before.hardlink_to(path)
     load_script("results_page").update(path)
-    assert "p seeds" in path.read_text(encoding="utf-8")
+    assert "p Holm" in path.read_text(encoding="utf-8")
     assert before.read_text(encoding="utf-8") == parts[0]  # another file took its place
     assert {*tmp_path.iterdir()} == {path, before}
     page = path.read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import DataError
-from .files import locked, remove_locked
+from .locks import locked, remove_locked
 
 _UNFINISHED = ".unfinished"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import DataError
 
@@ -16,6 +17,12 @@ _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 
 #: How often a job may reach its time limit and be queued again; submitit requires a number.
 _TIME_LIMITS = 1000
+
+# Seconds between two looks at the jobs, and until the files of one that has ended must be visible.
+_LOOK = 2.0
+_DELAY = 60.0
+
+T = TypeVar("T")
 
 
 def open_executor(folder: Path, options: Mapping[str, str | bool], **parameters: Any) -> Any:
@@ -88,3 +95,33 @@ def queued(jobs: Iterable[str]) -> set[str]:
     if answer.returncode and "Invalid job id" not in answer.stderr:
         return ids
     return set(answer.stdout.split())
+
+
+def wait(
+    jobs: Mapping[T, Any],
+    is_done: Callable[[T], bool],
+    pause: Callable[[float], object] = time.sleep,
+) -> list[T]:
+    """Wait until each job is done, or has left the queue without being done.
+
+    Args:
+        jobs: submitit's, by what they do.
+        is_done: whether a job has left its result; called at each look.
+        pause: called with the seconds until the next look; an error of it ends the waiting.
+
+    Returns:
+        Those that are not done.
+    """
+    left, gone, lost = dict(jobs), dict[T, float](), list[T]()
+    while True:
+        left = {task: job for task, job in left.items() if not is_done(task)}
+        waiting = queued(job.job_id for job in left.values()) if left else set()
+        for task, job in list(left.items()):
+            if job.job_id in waiting:
+                gone.pop(task, None)
+            elif time.monotonic() - gone.setdefault(task, time.monotonic()) > _DELAY:
+                lost.append(task)
+                del left[task]
+        if not left:
+            return lost
+        pause(_LOOK)

@@ -1,1 +1,1 @@
-"""fairseq's checkpoints: read, check, write and average them, and build their models."""
+"""fairseq's checkpoints: read, check, write and average them; build the models they describe."""

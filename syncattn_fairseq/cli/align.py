@@ -14,7 +14,6 @@ from tqdm import tqdm
 from ..base.errors import DataError
 from ..base.files import replacing
 from ..evaluation.alignment import (
-    Link,
     alignment_error_rate,
     read_alignments,
     write_alignments,
@@ -26,6 +25,7 @@ from ..evaluation.word_alignment import (
     read_word_alignments,
     select_common_sentences,
 )
+from ..printed.analysis_lines import Link
 from .common import add_subword_marks, announce, command, new_parser, publish
 from .files import Parser
 

@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from ..base.clashes import check_files
 from .common import command, new_parser, positive
-from .files import check_files
 
 
 @command

@@ -81,6 +81,7 @@ def _read_rows(words: Sequence[str], corpus: Corpus) -> list[Row]:
 
 
 def _run(args: argparse.Namespace, corpus: Corpus) -> None:
+    from ..base.locks import locked
     from ..recipes.cells import Grid, facts
     from ..recipes.display import Display
     from ..recipes.experiment import Cell, Experiment
@@ -88,7 +89,7 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     from ..recipes.launch import KEEP_MEMORY
     from ..recipes.prepare import preparation
     from ..recipes.processes import Processes
-    from ..recipes.run import Runner, check, locked, select
+    from ..recipes.run import Runner, check, select
     from ..recipes.systems import read_overrides
 
     overrides = read_overrides(args.settings)

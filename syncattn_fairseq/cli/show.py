@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..inference.analysis import Distances
     from ..inference.model import Model
     from ..report.example import Example, Side
-    from ..trees.brackets import Tree
+    from ..trees.tree import Tree
 
 T = TypeVar("T")
 

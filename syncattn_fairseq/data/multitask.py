@@ -22,7 +22,7 @@ from tqdm import tqdm
 from ..base.errors import BadParse, DataError
 from ..base.files import count_lines, read_lines, replacing
 from ..trees.brackets import parse_tree, simplify_word
-from ..trees.linearise import bracket_dependencies, linearise
+from ..trees.tree import bracket_dependencies, linearise
 from .parses import check_tree, read_heads
 from .words import count_subwords, join_subwords
 

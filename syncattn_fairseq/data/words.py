@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, count, pairwise
 
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
@@ -58,13 +58,15 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
 
 def detect_scheme(texts: Iterable[str]) -> str:
     """Detect how subwords are marked: ``sentencepiece``, ``subword_nmt``, or ``none``."""
+    return next(find_schemes(texts), "none")
+
+
+def find_schemes(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the schemes whose marks are in each text, in the order of their first marks."""
     for text in texts:
-        for token in text.split():
-            if token.startswith("▁"):
-                return "sentencepiece"
-            if token.endswith("@@"):
-                return "subword_nmt"
-    return "none"
+        padded = f" {text} "
+        marks = {"sentencepiece": padded.find(" ▁"), "subword_nmt": padded.find("@@ ")}
+        yield from sorted((scheme for scheme in marks if marks[scheme] >= 0), key=marks.__getitem__)
 
 
 def without_mark(sentence: str) -> str:

@@ -8,13 +8,10 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import read_lines
-
-Link: TypeAlias = tuple[int, int]
-"""A source and a target position, both 0-based."""
+from ..printed.analysis_lines import Link
 
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 

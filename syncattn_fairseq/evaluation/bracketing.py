@@ -26,7 +26,8 @@ from typing import Any, TypeAlias
 from unicodedata import category
 
 from ..base.errors import DataError
-from ..trees.brackets import Tree, simplify_word
+from ..trees.brackets import simplify_word
+from ..trees.tree import Tree
 
 Span: TypeAlias = tuple[int, int]
 """The first word of a constituent and the one after its last, counted from 0."""

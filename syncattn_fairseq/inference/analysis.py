@@ -13,9 +13,11 @@ import numpy as np
 from ..base.errors import DataError
 from ..data.subwords import find_word_heads
 from ..data.words import count_subwords, find_word_starts, join_subwords
-from ..evaluation.alignment import Link, link_words
+from ..evaluation.alignment import link_words
+from ..printed.analysis_lines import Link
 from ..trees.binary import split_by_distances
-from ..trees.brackets import Tree
+from ..trees.conllu import format_conllu
+from ..trees.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,8 @@ class Parse:
 
         A model's heads have no labels: every relation except ``root`` is ``dep``.
         """
-        lines = [f"# text = {self.sentence}"]
-        for number, (word, head) in enumerate(zip(self.sentence.words, self.tree, strict=True), 1):
-            relation = "dep" if head else "root"
-            lines.append(f"{number}\t{word}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_")
-        return "\n".join(lines) + "\n\n"
+        labels = ["dep" if head else "root" for head in self.tree]
+        return format_conllu(self.sentence.words, self.tree, labels)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import hash_file, locked, read_lines, remove_locked, replacing
+from ..base.files import hash_file, read_lines, replacing
 from ..base.inputs import is_plain, keeping_pipes
+from ..base.locks import locked, remove_locked
 from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS

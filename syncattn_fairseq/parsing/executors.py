@@ -15,6 +15,7 @@ from ..base.errors import DataError
 from ..base.files import hash_file, replacing
 from ..base.processes import end_with_parent
 from ..base.slurm import minutes_of, open_executor, queued, submitted
+from ..base.slurm import wait as wait_for_jobs
 from .shards import Shard, ShardTask
 
 Progress: TypeAlias = Callable[[int], object]
@@ -22,12 +23,6 @@ Progress: TypeAlias = Callable[[int], object]
 
 Executor: TypeAlias = Callable[[ShardTask, Sequence[Shard], Progress], None]
 """Parses shards; raises `DataError` if that fails, but keeps finished shards."""
-
-# How often to look, in seconds.
-_LOOK = 2.0
-
-# How long, in seconds, a job's files may take to show up on this machine.
-_DELAY = 60.0
 
 # The file that lists the running jobs.
 _JOBS = "jobs.json"
@@ -185,28 +180,26 @@ def _purpose(folder: Path) -> str | None:
     return hash_file(manifest) if manifest.exists() else None
 
 
-def _wait(jobs: dict[Shard, Any], folder: Path, progress: Progress) -> None:
+def _wait(jobs: Mapping[Shard, Any], folder: Path, progress: Progress) -> None:
     """Wait for jobs; a job is done when its shard is there."""
-    gone: dict[Shard, float] = {}
-    failed: list[Any] = []
+    running = dict(jobs)
+
+    def is_done(shard: Shard) -> bool:
+        if not shard.folder(folder).exists():
+            return False
+        progress(shard.words)
+        del running[shard]
+        return True
+
     try:
-        while jobs:
-            waiting = queued(job.job_id for job in jobs.values())
-            for shard, job in list(jobs.items()):
-                if shard.folder(folder).exists():
-                    progress(shard.words)
-                    del jobs[shard]
-                elif job.job_id in waiting:
-                    gone.pop(shard, None)
-                elif time.monotonic() - gone.setdefault(shard, time.monotonic()) > _DELAY:
-                    failed.append(jobs.pop(shard))
-            if jobs:
-                time.sleep(_LOOK)
-    finally:
-        for job in jobs.values():
+        lost = wait_for_jobs(jobs, is_done)
+    except BaseException:
+        for job in running.values():
             job.cancel(check=False)
-    if failed:
+        raise
+    if lost:
+        first = jobs[lost[0]]
         raise DataError(
-            f"{len(failed)} jobs ended without their shards, {failed[0].job_id} first; see "
-            f"{failed[0].paths.stderr}; run the command again to continue, finished shards are kept"
+            f"{len(lost)} jobs ended without their shards, {first.job_id} first; see "
+            f"{first.paths.stderr}; run the command again to continue, finished shards are kept"
         )

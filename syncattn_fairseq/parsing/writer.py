@@ -9,12 +9,11 @@ from typing import TextIO
 
 from ..base.errors import BadParse
 from ..data.parses import check_tree
-from .parser import FAILED, Morphology, Parse
+from ..trees.conllu import format_conllu
+from .parser import FAILED, Parse
 from .report import Report
 
 HEADS, LABELS, CONLLU = "heads", "labels", "conllu"
-
-_UNKNOWN = Morphology("_", "_", "_", "_")
 
 
 class ParseWriter:
@@ -54,7 +53,9 @@ class ParseWriter:
             lines[HEADS] = " ".join(map(str, parse.heads)) + "\n"
             lines[LABELS] = " ".join(parse.labels) + "\n"
             if CONLLU in self.files:
-                lines[CONLLU] = format_conllu(words, parse, line)
+                lines[CONLLU] = format_conllu(
+                    words, parse.heads, parse.labels, parse.morphology, line
+                )
         for kind, file in self.files.items():
             file.write(lines[kind])
 
@@ -66,16 +67,6 @@ def _check(words: Sequence[str], found: Parse | BadParse) -> Parse:
         raise BadParse("words differ", f"{len(found.heads)} heads for {len(words)} words")
     check_tree(found.heads)
     return found
-
-
-def format_conllu(words: Sequence[str], parse: Parse, line: int) -> str:
-    """Return a sentence as CoNLL-U, including the blank line after it."""
-    rows = [f"# sent_id = {line}", f"# text = {' '.join(words)}"]
-    morphology = parse.morphology or [_UNKNOWN] * len(words)
-    for number, (word, known) in enumerate(zip(words, morphology, strict=True), 1):
-        head, label = parse.heads[number - 1], parse.labels[number - 1]
-        rows.append("\t".join([str(number), word, *known, str(head), label, "_", "_"]))
-    return "\n".join(rows) + "\n\n"
 
 
 @contextmanager

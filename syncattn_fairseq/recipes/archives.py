@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import errno
 import gzip
-import os
 import posixpath
 import stat
 import struct
@@ -37,7 +36,6 @@ RATIO = 100
 _BLOCK = 1 << 16
 #: Compression of zip that is unpacked in small steps, whatever the content.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_LONGEST_PATH = 4096
 #: Names that a missing one is compared with, and their length.
 _NAMES, _LENGTH = 1000, 200
 
@@ -143,22 +141,12 @@ class _Entry(NamedTuple):
     Attributes:
         name: its name in the archive.
         info: the library's object for it.
-        link: what it links to, from the top of the archive; None: it is not a link.
-        is_folder, is_file: what it is; neither: a link, a pipe, a device.
+        other: what it is if it is no file; empty: it is one.
     """
 
     name: str
     info: Any
-    link: str | None
-    is_folder: bool
-    is_file: bool
-
-    @property
-    def kind(self) -> str:
-        """What it is, in words."""
-        if self.link is not None:
-            return f"a link to {_show(self.link)}"
-        return "a folder" if self.is_folder else "neither a file nor a folder"
+    other: str
 
 
 class _Member(tarfile.TarInfo):
@@ -171,81 +159,57 @@ class _Member(tarfile.TarInfo):
 def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:
     if path.name.endswith(".zip") and member:
         archive: Any = stack.enter_context(zipfile.ZipFile(path))
-        entries = iter([_inside(_zip_entry(archive, info), path) for info in archive.infolist()])
-        return stack.enter_context(_open_zipped(archive, _find(entries, path, member).info))
+        info = _find(_zip_entries(archive), path, member)
+        if info.compress_type not in _METHODS:
+            raise zipfile.BadZipFile(f"{_show(info.filename)} is neither stored nor deflated")
+        opened: IO[bytes] = stack.enter_context(archive.open(info))
+        return opened
     kind = next((kind for suffix, kind in TARS.items() if path.name.endswith(suffix)), path.suffix)
     file: IO[bytes] = stack.enter_context(_COMPRESSED.get(kind, open)(path, "rb"))
     if not member:
         return file
     limited: Any = _Limited(file, path)
     archive = stack.enter_context(tarfile.TarFile(fileobj=limited, tarinfo=_Member))
-    entries = (_inside(_tar_entry(info), path) for info in _tar_members(archive))
-    return stack.enter_context(archive.extractfile(_find(entries, path, member).info))
+    return stack.enter_context(archive.extractfile(_find(_tar_entries(archive), path, member)))
 
 
-def _tar_members(archive: Any) -> Iterator[tarfile.TarInfo]:
+def _tar_entries(archive: Any) -> Iterator[_Entry]:
     while (info := archive.next()) is not None:
         archive.members.clear()  # else they would fill the memory
-        yield info
+        link = f"a link to {_show(info.linkname)}" if info.islnk() or info.issym() else ""
+        yield _Entry(info.name, info, link or _describe(info.isreg(), info.isdir()))
 
 
-def _open_zipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
-    if info.compress_type not in _METHODS:
-        raise zipfile.BadZipFile(f"{_show(info.filename)} is neither stored nor deflated")
-    return archive.open(info)
+def _zip_entries(archive: zipfile.ZipFile) -> Iterator[_Entry]:
+    for info in archive.infolist():
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        link = "a link" if kind == stat.S_IFLNK else ""
+        is_folder = info.is_dir() or kind == stat.S_IFDIR
+        is_file = not is_folder and kind in (0, stat.S_IFREG)
+        yield _Entry(info.filename, info, link or _describe(is_file, is_folder))
 
 
-def _find(entries: Iterator[_Entry], archive: Path, member: str) -> _Entry:
-    """Return the member with this name."""
+def _describe(is_file: bool, is_folder: bool) -> str:
+    if is_file:
+        return ""
+    return "a folder" if is_folder else "neither a file nor a folder"
+
+
+def _find(entries: Iterator[_Entry], archive: Path, member: str) -> Any:
+    """Return the library's object for the member with this name."""
     names: list[str] = []
     for entry in entries:
         name = posixpath.normpath(entry.name)
         if name == posixpath.normpath(member):
-            if not entry.is_file:
-                raise DataError(f"{archive}: {member} is {entry.kind}; name a file")
-            return entry
+            if entry.other:
+                raise DataError(f"{archive}: {member} is {entry.other}; name a file")
+            return entry.info
         if len(names) < _NAMES:
             names.append(name[:_LENGTH])
     near = ", ".join(map(_show, get_close_matches(member, names, cutoff=0))) or "nothing"
     raise DataError(f"{archive}: has no {member}; most similar: {near}")
 
 
-def _inside(entry: _Entry, archive: Path) -> _Entry:
-    """Refuse an archive with a member outside its folder, even though it is not unpacked."""
-    outside = entry.name.startswith("/") or ".." in entry.name.split("/")
-    if entry.link is not None:
-        target = posixpath.normpath(entry.link)
-        outside |= target.startswith("/") or target.split("/")[0] == ".."
-    if outside:
-        raise DataError(
-            f"{archive}: has a member that would be unpacked outside its folder "
-            f"({_show(entry.name)}); the archive is damaged or malicious: remove it and fetch it "
-            "again"
-        )
-    return entry
-
-
 def _show(text: str) -> str:
     """Return a name or reason as printable text on one line, not too long."""
     return printable(text[:_LENGTH])
-
-
-def _tar_entry(info: tarfile.TarInfo) -> _Entry:
-    link = None
-    if info.islnk():
-        link = info.linkname
-    elif info.issym():
-        link = posixpath.join(posixpath.dirname(info.name), info.linkname)
-    return _Entry(info.name, info, link, info.isdir(), info.isreg())
-
-
-def _zip_entry(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Entry:
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    is_folder = info.is_dir() or kind == stat.S_IFDIR
-    link = None
-    if kind == stat.S_IFLNK:
-        with _open_zipped(file, info) as content:
-            place = content.read(_LONGEST_PATH)
-        link = posixpath.join(posixpath.dirname(info.filename), os.fsdecode(place))
-    is_file = link is None and not is_folder and kind in (0, stat.S_IFREG)
-    return _Entry(info.filename, info, link, is_folder, is_file)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,24 +14,16 @@ from ..evaluation.intervals import (
     Interval,
     bootstrap_seeds,
     equivalence,
-    pool_deviations,
-    smallest_detectable,
     welch_interval,
 )
 from ..evaluation.significance import holm, welch
 from .plan import Contrast, Plan
 from .results import unpack_counts
-from .tables import Number, format_p, score_of
+from .tables import Number, describe_power, format_p, list_notes, nats, score_of, show_interval
 
 LEVEL = 0.05
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
 """The results by system and seed."""
-
-
-def nats(cell: Mapping[str, Any]) -> float | None:
-    """Return the validation NLL in nats per subword; fairseq logs bits."""
-    bits: float | None = cell["valid"].get("nll_loss")
-    return None if bits is None else bits * math.log(2)
 
 
 def index_cells(results: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> Cells:
@@ -60,6 +50,12 @@ def index_cells(results: Mapping[str, Any], others: Mapping[str, Mapping[str, An
     return found
 
 
+def nats_per_word(cell: Mapping[str, Any]) -> float | None:
+    """Return the validation NLL in nats per word."""
+    per_subword, subwords = nats(cell), cell.get("subwords_per_word")
+    return None if per_subword is None or subwords is None else per_subword * subwords
+
+
 class Comparison:
     """All contrasts of a plan in one measure.
 
@@ -67,12 +63,20 @@ class Comparison:
         plan: the contrasts.
         cells: the results.
         number: takes the measure from a cell.
+        per_word: the same of contrasts whose systems differ in their subwords; None: the same.
     """
 
-    def __init__(self, plan: Plan, cells: Cells, number: Number) -> None:
+    def __init__(
+        self, plan: Plan, cells: Cells, number: Number, per_word: Number | None = None
+    ) -> None:
         self.plan = plan
         self.values = {
-            (system, contrast.seeds): self._list_values(cells, system, contrast.seeds, number)
+            (system, contrast): self._list_values(
+                cells,
+                system,
+                contrast.seeds,
+                per_word if per_word and contrast.per_word else number,
+            )
             for contrast in plan.contrasts
             for system in contrast.systems
         }
@@ -91,7 +95,7 @@ class Comparison:
 
     def samples(self, contrast: Contrast) -> tuple[list[float], list[float]]:
         """Return the values of both systems, one for each seed that has them."""
-        ours, theirs = (self.values[system, contrast.seeds] for system in contrast.systems)
+        ours, theirs = (self.values[system, contrast] for system in contrast.systems)
         return ours, theirs
 
     def is_complete(self, contrast: Contrast) -> bool:
@@ -102,15 +106,14 @@ class Comparison:
         """Return the difference with its interval; None with fewer than two seeds of a system."""
         return welch_interval(*self.samples(contrast))
 
-    def deviation(self) -> float | None:
-        """Return the standard deviation over seeds that all systems have in common."""
+    def list_systems(self) -> list[list[float]]:
+        """List the values of each system."""
         longest: dict[str, list[float]] = {}
-        for (system, _), values in self.values.items():
+        for (system, contrast), values in self.values.items():
+            if contrast.per_word:
+                continue
             longest[system] = max(longest.get(system, []), values, key=len)
-        try:
-            return pool_deviations(longest.values())
-        except DataError:
-            return None
+        return list(longest.values())
 
     def _correct(
         self, test: Callable[..., float | None], chosen: Callable[[Contrast], bool]
@@ -140,7 +143,7 @@ def make_contrast_tables(
         table: formats rows as a table.
         bullet: what each note begins with.
     """
-    likelihood = Comparison(plan, cells, nats)
+    likelihood = Comparison(plan, cells, nats, nats_per_word)
     scores = {name: Comparison(plan, cells, score_of(name)) for name in ("chrF", "BLEU")}
     begun = [contrast for contrast in plan.contrasts if all(likelihood.samples(contrast))]
     notes = _notes(plan, likelihood, scores, cells)
@@ -150,10 +153,7 @@ def make_contrast_tables(
         [
             table(_likelihood_table(begun, likelihood)),
             table(_score_table(begun, scores, cells)),
-            "\n".join(
-                textwrap.fill(bullet + note, 118, subsequent_indent=" " * len(bullet))
-                for note in notes
-            ),
+            list_notes(notes, bullet),
         ]
     )
 
@@ -164,16 +164,20 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
     Raises:
         DataError: no contrast has results of both systems.
     """
-    chosen = ((Measure("NLL, nats per subword", False), nats), (Measure("chrF"), score_of("chrF")))
-    compared = [Comparison(plan, cells, number) for _, number in chosen]
+    compared = {
+        Measure("NLL in nats", higher_is_better=False): Comparison(
+            plan, cells, nats, nats_per_word
+        ),
+        Measure("chrF"): Comparison(plan, cells, score_of("chrF")),
+    }
     groups: dict[str, list[Line]] = {}
     for contrast in plan.contrasts:
-        differences = [Difference.of(*one.samples(contrast)) for one in compared]
+        differences = [Difference.of(*one.samples(contrast)) for one in compared.values()]
         if any(differences):
             groups.setdefault(contrast.group, []).append(Line(contrast.name, differences))
     if not groups:
         raise DataError("nothing to draw: no contrast has results of both systems")
-    return [measure for measure, _ in chosen], [Group(*item) for item in groups.items()]
+    return [*compared], [Group(*item) for item in groups.items()]
 
 
 def _likelihood_table(contrasts: Iterable[Contrast], found: Comparison) -> list[list[str]]:
@@ -247,11 +251,7 @@ def _ps(found: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> li
 
 
 def _show(interval: Interval | None, digits: int) -> str:
-    if interval is None:
-        return "–"
-    low, high = interval.low, interval.high
-    shown = f"{interval.difference:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
-    return shown.replace("-", "−")
+    return "–" if interval is None else show_interval(interval, digits)
 
 
 def _notes(
@@ -266,21 +266,17 @@ def _notes(
         f"p Holm: corrected for the {family} contrasts of the family, of which {complete} are "
         "complete; the others count with p = 1",
     ]
+    if words := list(dict.fromkeys(c.group for c in plan.contrasts if c.per_word)):
+        notes.append(f"NLL of {' and '.join(words)}: per word, since subwords differ")
     if same:
         notes.append(
             f"p same: two one-sided tests that the difference is below {plan.margin:g} nats; "
             f"corrected for {same} contrasts"
         )
+    counts = sorted({len(c.seeds) for c in plan.contrasts}, reverse=True)
     for name, found in {"NLL": likelihood, **scores}.items():
-        counts = sorted({len(c.seeds) for c in plan.contrasts}, reverse=True)
-        deviation = found.deviation()
-        if deviation is None:
-            continue
-        shown = [f"{smallest_detectable(deviation, n):.3g} with {n} seeds" for n in counts if n > 1]
-        notes.append(
-            f"{name}: standard deviation over seeds {deviation:.2g}, so that 80 % power shows "
-            f"differences of {', '.join(shown)} (before correction)"
-        )
+        power = describe_power(name, found.list_systems(), counts)
+        notes += [power] if power else []
     notes.append(
         "BLEU, other sentences too: bootstrap over seeds and sentences together, 95 % interval"
     )

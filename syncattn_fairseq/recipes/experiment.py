@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import naming
-from ..base.fairseq_log import REVERSED
 from ..base.user_dir import hash_user_dir
+from ..printed.training_log import REVERSED
 from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
 from .known_options import check_options

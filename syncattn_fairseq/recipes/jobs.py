@@ -15,13 +15,9 @@ from typing import IO, Any
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from ..base.slurm import open_executor, queued, submitted
+from ..base.slurm import open_executor, queued, submitted, wait
 from .processes import Failed, search_path
 from .stages import Step
-
-# Seconds between two looks at a job, and until the files that it wrote must be visible here.
-_LOOK = 2.0
-_DELAY = 60.0
 
 # Seconds; longer than Slurm waits between SIGTERM and SIGKILL (KillWait, 30 by default).
 _KILLED_WITHIN = 300.0
@@ -119,22 +115,21 @@ def run(
             temporary.write_text(f"{job.job_id}\n{tasks}\n{step}\n", encoding="utf-8")
     told(f"job {job.job_id}")
     seen = 0
-    gone: float | None = None
-    while True:
+
+    def is_done(_: str) -> bool:
+        nonlocal seen
         done = _done(job)
         seen = _follow(job.task(0).paths.stdout, seen, log, told)
-        if done:
-            break
-        if queued([job.job_id]):
-            gone = None
-        else:
-            gone = gone or time.monotonic()
-            if time.monotonic() - gone > _DELAY:
-                note.unlink(missing_ok=True)
-                raise Failed(f"job {job.job_id} vanished from the queue")
-        if ended.wait(_LOOK):
+        return done
+
+    def pause(seconds: float) -> None:
+        if ended.wait(seconds):
             raise Failed(f"the recipe ended; job {job.job_id} continues")
+
+    lost = wait({job.job_id: job}, is_done, pause)
     note.unlink(missing_ok=True)
+    if lost:
+        raise Failed(f"job {job.job_id} vanished from the queue")
     if error := job.exception():
         reasons = re.findall(r"^[\w.]+: (.*)", str(error), re.MULTILINE) or [str(error)]
         raise Failed(f"job {job.job_id}: {reasons[-1].strip()}")

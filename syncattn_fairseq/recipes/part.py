@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from ..base.errors import DataError
 from ..base.files import replacing
+from ..base.locks import lock
 
 
 class Origin(NamedTuple):
@@ -108,13 +108,9 @@ def open_part(target: Path) -> Iterator[Part]:
             raise DataError(f"{path}: this is a link; remove it, then fetch again") from None
         raise
     with open(descriptor, "ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            running = not os.fstat(file.fileno()).st_nlink  # removed before we had the lock
-        except BlockingIOError:
-            running = True
-        if running:
-            raise DataError(f"{target}: another download of it is running; wait until it ends")
+        running = f"{target}: another download of it is running; wait until it ends"
+        if not lock(file.fileno(), running):  # the other one removed it
+            raise DataError(running)
         part = Part(target, path, file)
         try:
             yield part

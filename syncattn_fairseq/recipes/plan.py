@@ -12,6 +12,7 @@
     estimates:                       # intervals only
       seeds: [6, 7, 8]
       contrasts: {...}
+    per_word: [B, tuned systems]     # headings of systems with different subwords: nats per word
 
 A system of another corpus is ``CORPUS/SYSTEM``: its results are in that corpus's file, beside this
 one's.
@@ -20,7 +21,7 @@ one's.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ class Contrast:
         seeds: those that both are trained with.
         tested: whether it belongs to the family.
         same: whether it is also tested that they are the same.
+        per_word: whether NLL is counted per word, since their subwords differ.
     """
 
     group: str
@@ -50,6 +52,7 @@ class Contrast:
     seeds: tuple[int, ...]
     tested: bool
     same: bool = False
+    per_word: bool = False
 
     @property
     def name(self) -> str:
@@ -101,6 +104,7 @@ def load_plan(folder: Path) -> Plan:
     """
     path = folder / "_plan.yaml"
     facts: Any = OmegaConf.to_container(read_config(path))
+    per_word = facts.pop("per_word", [])
     contrasts: list[Contrast] = []
     for part, tested in (("family", True), ("estimates", False)):
         found = facts.pop(part, {})
@@ -112,7 +116,7 @@ def load_plan(folder: Path) -> Plan:
         if not isinstance(groups, dict) or not all(isinstance(g, list) for g in groups.values()):
             raise DataError(f"{path}: {part}: contrasts: give headings, each with a list")
         contrasts += [
-            _read(path, str(group), text, tuple(seeds), tested)
+            replace(_read(path, str(group), text, tuple(seeds), tested), per_word=group in per_word)
             for group, texts in groups.items()
             for text in texts
         ]
@@ -120,6 +124,9 @@ def load_plan(folder: Path) -> Plan:
     if facts or not isinstance(margin, int | float) or not margin >= 0:
         wrong = next(iter(facts), "margin")
         raise DataError(f"{path}: {wrong}: give margin (a number), family and estimates")
+    groups = [contrast.group for contrast in contrasts]
+    if not isinstance(per_word, list) or any(group not in groups for group in per_word):
+        raise DataError(f"{path}: per_word: give a list of headings of contrasts")
     if any(contrast.same for contrast in contrasts) and not margin:
         raise DataError(f"{path}: (=) needs a margin above 0")
     return Plan(contrasts, margin)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from math import inf, nan
@@ -218,29 +216,6 @@ def check(stages: Sequence[Stage]) -> None:
     for program in programs_of(stages):
         if not shutil.which(program, path=path):
             raise DataError(f"{program}: no such program; {PLACES.get(program, 'install it')}")
-
-
-@contextmanager
-def locked(path: Path, waits: Callable[[], object], shared: bool = False) -> Iterator[int]:
-    """Lock a file, creating it if needed; wait while others hold the lock.
-
-    Args:
-        path: the file; it is not removed.
-        waits: called before waiting.
-        shared: whether others may hold a shared lock at the same time.
-
-    Yields:
-        the open file. Processes that inherit it keep it locked while they live.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waits()
-            fcntl.flock(file, kind)
-        yield file.fileno()
 
 
 def _read_mark(mark: Path) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
-from ..evaluation.alignment import Link
-from ..trees.brackets import Tree
+from ..printed.analysis_lines import Link
+from ..trees.tree import Tree
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"

@@ -11,8 +11,9 @@ from typing import TextIO
 from tqdm import tqdm
 
 from ..base.files import replacing
+from ..trees.conllu import format_conllu
 from .grammar import Grammar
-from .tree import Sentence, SentencePair
+from .tree import SentencePair
 
 MAX_WORDS = 25
 
@@ -69,14 +70,8 @@ def _render(pair: SentencePair, number: int) -> dict[str, str]:
         texts[f"heads.{language}"] = " ".join(map(str, sentence.heads)) + "\n"
         texts[f"labels.{language}"] = " ".join(sentence.labels) + "\n"
         texts[f"trees.{language}"] = sentence.tree + "\n"
-        texts[f"{language}.conllu"] = _conllu(sentence, number)
+        known = [("_", upos, "_", "_") for upos in sentence.upos]
+        texts[f"{language}.conllu"] = format_conllu(
+            sentence.words, sentence.heads, sentence.labels, known, number
+        )
     return texts
-
-
-def _conllu(sentence: Sentence, number: int) -> str:
-    words = zip(sentence.words, sentence.upos, sentence.heads, sentence.labels, strict=True)
-    rows = (
-        f"{index}\t{word}\t_\t{upos}\t_\t_\t{head}\t{label}\t_\t_\n"
-        for index, (word, upos, head, label) in enumerate(words, 1)
-    )
-    return f"# sent_id = {number}\n# text = {' '.join(sentence.words)}\n{''.join(rows)}\n"

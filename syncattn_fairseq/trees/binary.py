@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from ..base.errors import DataError
-from .brackets import Tree
+from .tree import Tree
 
 LABEL = "X"
 """Label of constituents without a category and of words without a part of speech."""

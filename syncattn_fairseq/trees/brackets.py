@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import normalize
 
 from ..base.errors import BadParse, DataError
 from ..base.files import read_lines
+from .tree import Tree
 
 ROOTS = ("", "ROOT", "TOP", "S1", "VROOT")
 """Labels of brackets that treebanks and parsers put around a tree."""
@@ -40,36 +40,6 @@ _ESCAPES = {
     "\\*": "*",
 }
 _ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
-
-
-@dataclass
-class Tree:
-    """A constituent.
-
-    Attributes:
-        label: its category; a part of speech directly above a word.
-        children: constituents, and words as written in the brackets.
-    """
-
-    label: str
-    children: list[Tree | str]
-
-    def leaves(self) -> Iterator[str]:
-        """Yield the words in order."""
-        agenda: list[Tree | str] = [self]
-        while agenda:
-            node = agenda.pop()
-            if isinstance(node, Tree):
-                agenda += reversed(node.children)
-            else:
-                yield node
-
-    def __str__(self) -> str:
-        """Write the tree in brackets; parentheses in words as in the Penn Treebank."""
-        from .linearise import linearise
-
-        leaves = (leaf.replace("(", "-LRB-").replace(")", "-RRB-") for leaf in self.leaves())
-        return " ".join(linearise(self, leaves))
 
 
 def parse_tree(line: str) -> Tree | None:

@@ -7,9 +7,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,9 +17,7 @@ from syncattn_fairseq.base import files
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import (
     count_lines,
-    locked,
     read_lines,
-    remove_locked,
     replacing,
 )
 
@@ -190,63 +186,3 @@ def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
         full = pytest.raises(OSError, match=f"No space left on device: '{path}'")
         with full, replacing(path), open("/dev/full", "w") as file:
             file.write("x")
-
-
-# ---- locks
-
-
-def test_only_one_process_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    with locked(path, "busy"):
-        with pytest.raises(DataError, match="busy"), locked(path, "busy"):
-            pass
-        path.unlink()
-    with locked(path, "busy"):
-        assert path.exists()
-    with pytest.raises(BlockingIOError), locked(path, "busy"):
-        raise BlockingIOError  # of the block
-
-
-def test_a_lock_that_is_removed_before_it_is_opened_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "folder" / "lock"
-    mkdir, removed = Path.mkdir, []
-
-    def mkdir_in_vain(folder: Path) -> None:
-        mkdir(folder)
-        if not removed:
-            folder.rmdir()
-            removed.append(folder)
-
-    monkeypatch.setattr(Path, "mkdir", mkdir_in_vain)
-    with locked(path, "busy"):
-        assert path.exists() and removed == [path.parent]
-
-
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("nowhere")
-    for folder in ("link", "no/folder"):
-        with pytest.raises(FileNotFoundError), locked(tmp_path / folder / "lock", "busy"):
-            pass
-
-
-def test_the_lock_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, unlink = tmp_path / "folder" / "lock", os.unlink
-
-    def unlink_and_enter(path: Path, **options: Any) -> None:
-        unlink(path, **options)
-        if not lock.exists():
-            assert not list(lock.parent.iterdir())
-            others.enter_context(locked(lock, "busy"))
-            (lock.parent / "theirs").touch()
-
-    with ExitStack() as others, locked(lock, "busy"):
-        for number in range(9):
-            (lock.parent / f"folder {number}").mkdir()
-            (lock.parent / f"folder {number}" / "file").touch()
-            (lock.parent / f"file {number}").touch()
-        (lock.parent / "link").symlink_to(tmp_path)
-        monkeypatch.setattr(os, "unlink", unlink_and_enter)
-        remove_locked(lock)
-        assert sorted(path.name for path in lock.parent.iterdir()) == ["lock", "theirs"]

@@ -18,7 +18,8 @@ from syncattn_fairseq.evaluation.bracketing import (
     score_trees,
 )
 from syncattn_fairseq.trees.binary import branch_left, branch_right
-from syncattn_fairseq.trees.brackets import Tree, parse_tree
+from syncattn_fairseq.trees.brackets import parse_tree
+from syncattn_fairseq.trees.tree import Tree
 
 # Every corner, with what is to be counted: (matched, predicted, gold) and crossing brackets of
 # evalb, then (matched, predicted, gold) of sentence F1 or None where the sentence is too short.

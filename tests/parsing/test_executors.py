@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from syncattn_fairseq.base import slurm
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import hash_file
 from syncattn_fairseq.parsing import executors
@@ -123,8 +124,8 @@ def cluster(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path.write_text(script.format(python=sys.executable, folder=text.parent))
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(text.parent), prepend=":")
-    monkeypatch.setattr(executors, "_LOOK", 0.0)
-    monkeypatch.setattr(executors, "_DELAY", 0.0)
+    monkeypatch.setattr(slurm, "_LOOK", 0.0)
+    monkeypatch.setattr(slurm, "_DELAY", 0.0)
 
 
 @pytest.mark.usefixtures("cluster")

@@ -150,16 +150,10 @@ INSIDE = [
 ]
 
 
-@pytest.mark.parametrize("info", OUTSIDE, ids=lambda info: f"{info.name}>{info.linkname}")
-def test_a_member_outside_refuses_the_tar(tmp_path: Path, info: tarfile.TarInfo) -> None:
-    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", info))
-    message = refused(tmp_path, "x.tgz!training/b.de")
-    assert f"outside its folder ({info.name}); the archive is damaged or malicious" in message
-    assert "fetch it again" in message
-
-
-@pytest.mark.parametrize("info", INSIDE, ids=lambda info: f"{info.name}>{info.linkname}")
-def test_a_member_inside_does_no_harm(tmp_path: Path, info: tarfile.TarInfo) -> None:
+@pytest.mark.parametrize(
+    "info", [*OUTSIDE, *INSIDE], ids=lambda info: f"{info.name}>{info.linkname}"
+)
+def test_other_members_of_a_tar_do_no_harm(tmp_path: Path, info: tarfile.TarInfo) -> None:
     (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", info))
     assert content(tmp_path, "x.tgz!training/b.de") == TEXT
 
@@ -168,10 +162,10 @@ def test_a_member_inside_does_no_harm(tmp_path: Path, info: tarfile.TarInfo) -> 
     ("name", "link"),
     [("/x", None), ("a/../../x", None), ("a/link", b"../../x"), ("a/link", b"/etc/passwd")],
 )
-def test_a_member_outside_refuses_the_zip(tmp_path: Path, name: str, link: bytes | None) -> None:
+def test_other_members_of_a_zip_do_no_harm(tmp_path: Path, name: str, link: bytes | None) -> None:
     held = zipped({**MEMBERS, name: link or b""}, *([name] if link else []))
     (tmp_path / "x.zip").write_bytes(held)
-    assert f"outside its folder ({name});" in refused(tmp_path, "x.zip!training/b.de")
+    assert content(tmp_path, "x.zip!training/b.de") == TEXT
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
@@ -182,10 +176,10 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for place, what in {
         "x.tgz!a": "a is a folder; name a file",
         "x.tgz!a/pipe": "a/pipe is neither a file nor a folder; name a file",
-        "x.tgz!a/link": "a/link is a link to a/../training/b.de; name a file",
+        "x.tgz!a/link": "a/link is a link to ../training/b.de; name a file",
         "x.tgz!a/hard": "a/hard is a link to training/b.de; name a file",
         "x.zip!dir": "dir is a folder; name a file",
-        "x.zip!dir/link": "dir/link is a link to dir/../a; name a file",
+        "x.zip!dir/link": "dir/link is a link; name a file",
         "y.zip!pipe": "pipe is neither a file nor a folder; name a file",
         "x.tgz": "is an archive; name a member: ",
         "x.txt!a": "x.txt: not the name of an archive (.tar, .tar.gz, ",
@@ -197,10 +191,8 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_names_with_line_ends_are_shown_on_one_line(tmp_path: Path) -> None:
     links = [special("a/link", tarfile.SYMTYPE, "\nb\r"), special("b\u2028é", tarfile.DIRTYPE)]
     (tmp_path / "x.tgz").write_bytes(tar({}, "w:gz", *links))
-    assert r"a/link is a link to a/\nb\r; name" in refused(tmp_path, "x.tgz!a/link")
+    assert r"a/link is a link to \nb\r; name" in refused(tmp_path, "x.tgz!a/link")
     assert r"most similar: b\u2028é" in refused(tmp_path, "x.tgz!b")
-    (tmp_path / "y.tgz").write_bytes(tar({}, "w:gz", special("../\n", tarfile.REGTYPE)))
-    assert r"outside its folder (../\n);" in refused(tmp_path, "y.tgz!b")
 
 
 @pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])

@@ -11,6 +11,7 @@ from threading import Event, Timer
 
 import pytest
 
+from syncattn_fairseq.base import slurm
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes import jobs
 from syncattn_fairseq.recipes.processes import Failed
@@ -50,8 +51,8 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.write_text(script.format(python=sys.executable, folder=str(tmp_path)))
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(jobs, "_LOOK", 0.1)
-    monkeypatch.setattr(jobs, "_DELAY", 0.3)
+    monkeypatch.setattr(slurm, "_LOOK", 0.1)
+    monkeypatch.setattr(slurm, "_DELAY", 0.3)
     return tmp_path
 
 

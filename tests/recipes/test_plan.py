@@ -15,6 +15,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.evaluation.significance import count_ngrams, holm
 from syncattn_fairseq.evaluation.table import format_table
+from syncattn_fairseq.recipes.cells import count_subwords
 from syncattn_fairseq.recipes.contrasts import (
     Comparison,
     group_contrasts,
@@ -22,6 +23,7 @@ from syncattn_fairseq.recipes.contrasts import (
     judge,
     make_contrast_tables,
     nats,
+    nats_per_word,
 )
 from syncattn_fairseq.recipes.corpus import load_corpus
 from syncattn_fairseq.recipes.plan import load_plan
@@ -121,7 +123,7 @@ def test_the_tables(tmp_path: Path) -> None:
     assert "corrected for the 3 contrasts of the family, of which 2 are complete" in said
     assert "below 0.04 nats; corrected for 1 contrasts" in said
     assert "no results yet: c − base" in said
-    assert "NLL: standard deviation over seeds 0.0" in said and "with 4 seeds" in said
+    assert "NLL: standard deviation over seeds 0.0" in said and " with 4, " in said
     # a has a lower NLL and more chrF; d has a lower one and less.
     assert "other than NLL (interval without 0): d − a (chrF" in said
     measures, groups = group_contrasts(plan, cells)
@@ -130,6 +132,30 @@ def test_the_tables(tmp_path: Path) -> None:
     assert [measure.higher_is_better for measure in measures] == [False, True]
     with pytest.raises(DataError, match="nothing to draw"):
         group_contrasts(plan, index_cells({"cells": []}, {}))
+
+
+def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -> None:
+    plan = load(tmp_path, f"{PLAN}\nper_word: [A]\n")
+    assert [contrast.per_word for contrast in plan.contrasts] == [True, True, False, True, True]
+    found = results({"a": [2.0] * 4, "base": [3.0] * 4, "c": [2.5] * 4})
+    for one in found["cells"]:
+        one["subwords_per_word"] = 2.0 if one["system"] == "a" else 1.5
+    compared = Comparison(plan, index_cells(found, {}), nats, nats_per_word)
+    first, _, third, *_ = plan.contrasts
+    assert compared.samples(first)[0] == pytest.approx([4.0] * 4)
+    assert compared.samples(first)[1] == pytest.approx([4.5] * 4)
+    assert compared.samples(third)[0] == pytest.approx([2.5] * 4)
+    text = make_contrast_tables(plan, index_cells(found, {}), format_table)
+    assert "NLL of A: per word" in text
+
+
+def test_subwords_are_counted_with_sentence_ends(tmp_path: Path) -> None:
+    corpus = load_corpus(CONFIGS / "multi30k_tiny_en_de_3625")
+    for part, text in (("words", "ein Haus\n\n"), ("pieces", "▁e in ▁Haus\n\n")):
+        path = tmp_path / "corpora" / corpus.name / part / "valid.de"
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8")
+    assert count_subwords(tmp_path, corpus) == 2.5
 
 
 def test_only_what_was_planned_counts() -> None:
@@ -146,6 +172,7 @@ def test_only_what_was_planned_counts() -> None:
         ("family: {seeds: [1], contrasts: {A: [a-b]}}", "'a-b'; expected SYSTEM - SYSTEM"),
         ("family: {seeds: [1], contrasts: {A: [a - b (=)]}}", r"\(=\) needs a margin above 0"),
         ("margin: x", "margin: give margin"),
+        ("per_word: [A]", "per_word: give a list of headings"),
         ("margin: 1\nfamilies: {}", "families: give margin"),
         (
             "margin: 1\nestimates: {seeds: [1], contrasts: {A: [a - b (=)]}}",

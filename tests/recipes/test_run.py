@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.locks import locked
 from syncattn_fairseq.recipes.display import Display
 from syncattn_fairseq.recipes.processes import Processes, _terminal
-from syncattn_fairseq.recipes.run import Runner, check, locked, select
+from syncattn_fairseq.recipes.run import Runner, check, select
 from syncattn_fairseq.recipes.stages import Stage, Step, line, piped, written
 
 LOGS = Path("logs")
@@ -287,9 +288,10 @@ def test_what_is_missing_is_said_before_anything_is_run(
 RECIPE = """
 import sys
 from pathlib import Path
+from syncattn_fairseq.base.locks import locked
 from syncattn_fairseq.recipes.display import Display
 from syncattn_fairseq.recipes.processes import Processes
-from syncattn_fairseq.recipes.run import Runner, locked
+from syncattn_fairseq.recipes.run import Runner
 from syncattn_fairseq.recipes.stages import Stage, line
 work = Path(sys.argv[1])
 script = "echo $$ > id; sleep 60 & echo $! > child; wait"
@@ -328,29 +330,6 @@ def test_a_killed_recipe_leaves_nothing_running(tmp_path: Path, number: int) -> 
     with locked(tmp_path / "lock", lambda: None):  # it is free when they have ended
         wait_for(lambda: not any(map(alive, ids)))
     assert not (tmp_path / "logs" / "a.done").exists()
-
-
-def test_locks(tmp_path: Path) -> None:
-    waited: list[str] = []
-
-    def busy() -> None:
-        waited.append("busy")
-        raise InterruptedError
-
-    path = tmp_path / "new" / "lock"
-    with (
-        locked(path, busy, shared=True),
-        locked(path, busy, shared=True),
-        pytest.raises(InterruptedError),
-        locked(path, busy),
-    ):
-        raise AssertionError
-    with locked(path, busy), pytest.raises(InterruptedError), locked(path, busy, shared=True):
-        raise AssertionError
-    assert waited == ["busy", "busy"]
-
-
-# ---- on a terminal
 
 
 def test_a_terminal_shows_bars_and_a_line_for_each_stage(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from syncattn_fairseq.trees.binary import (
     split_by_distances,
     split_in_the_middle,
 )
-from syncattn_fairseq.trees.brackets import Tree, parse_tree
-from syncattn_fairseq.trees.linearise import linearise
+from syncattn_fairseq.trees.brackets import parse_tree
+from syncattn_fairseq.trees.tree import Tree, linearise
 
 sentences = st.lists(st.text("ab|", min_size=1, max_size=2) | st.sampled_from("()"), min_size=1)
 BASELINES: dict[str, Callable[[Sequence[str]], Tree]] = {

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.trees.brackets import (
     ROOTS,
-    Tree,
     parse_tree,
     read_trees,
     remove_binarisation,
     simplify_word,
 )
+from syncattn_fairseq.trees.tree import Tree
 
 labels = st.sampled_from(["S", "NP", "ADVP|PRT", "$,", "PRP$", "-LRB-", "<X>"])
 tags = st.sampled_from(["DT", "NN", ".", ",", "``", "-RRB-", "$*LRB*", "="])

@@ -1,4 +1,4 @@
-"""Write trees as sequences of tokens, which a sequence-to-sequence model can learn to output.
+"""Trees, and how to write them as tokens that a sequence-to-sequence model can learn to output.
 
 Tokens are separated by white space; do not split them into subwords::
 
@@ -15,11 +15,38 @@ opening ones do. A word that is not alone in its bracket becomes ``XX``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from .brackets import Tree
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 WORD = "XX"
+
+
+@dataclass
+class Tree:
+    """A constituent.
+
+    Attributes:
+        label: its category; a part of speech directly above a word.
+        children: constituents, and words as written in the brackets.
+    """
+
+    label: str
+    children: list[Tree | str]
+
+    def leaves(self) -> Iterator[str]:
+        """Yield the words in order."""
+        agenda: list[Tree | str] = [self]
+        while agenda:
+            node = agenda.pop()
+            if isinstance(node, Tree):
+                agenda += reversed(node.children)
+            else:
+                yield node
+
+    def __str__(self) -> str:
+        """Write the tree in brackets; parentheses in words as in the Penn Treebank."""
+        leaves = (leaf.replace("(", "-LRB-").replace(")", "-RRB-") for leaf in self.leaves())
+        return " ".join(linearise(self, leaves))
 
 
 def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.trees.brackets import Tree, parse_tree
-from syncattn_fairseq.trees.linearise import bracket_dependencies, linearise
+from syncattn_fairseq.trees.brackets import parse_tree
+from syncattn_fairseq.trees.tree import Tree, bracket_dependencies, linearise
 
 words = st.text("ab▁@|", min_size=1, max_size=3)
 trees = st.recursive(

@@ -1,4 +1,4 @@
-"""The work of ``syncattn-preprocess``: binarise texts with ``fairseq-preprocess``, and parses."""
+"""Binarise texts with ``fairseq-preprocess``, and their parses."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairseq import options
 from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
+from ..base.clashes import check_files
 from ..base.errors import DataError
 from ..base.files import count_lines, read_lines
 from ..base.folders import filling
 from ..base.inputs import find_text, is_plain
-from ..data import checksums
-from ..data.binarise import (
+from . import checksums
+from .binarise import (
     HEADS,
     LABELS,
     AnnotatedText,
     Annotation,
     binarise,
 )
-from ..data.labels import (
+from .labels import (
     build_dictionary,
     load_dictionary,
     locate_dictionary,
     save_dictionary,
 )
-from ..data.schemes import store_schemes, stored_schemes
-from .files import check_files
-from .preprocess_options import SPLITS, add_options
+from .parses import SPLITS
+from .schemes import store_schemes, stored_schemes
+from .words import find_schemes
 
 KINDS = (HEADS, LABELS)
 
@@ -51,13 +51,6 @@ class Part:
     def values(self, kind: Annotation) -> Path:
         """Return the path of the heads or labels, which may be compressed, or not exist."""
         return find_text(Path(f"{self.prefix}.{kind.name}.{self.language}"))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = options.get_preprocessing_parser()
-    parser.prog = "syncattn-preprocess"
-    add_options(parser)
-    return parser
 
 
 def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
@@ -109,16 +102,12 @@ def _check_plain(path: Path) -> None:
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
     """Detect how subwords are marked in these texts."""
-    found = {"subword_nmt": False, "sentencepiece": False}
-    for path in paths:
-        for line in read_lines(path):
-            found["subword_nmt"] |= "@@ " in line
-            found["sentencepiece"] |= "▁" in line
-    if all(found.values()):
+    found = {*find_schemes(line for path in paths for line in read_lines(path))}
+    if len(found) > 1:
         raise DataError(
             f"{paths[0]}: text has both '@@ ' and U+2581; choose one with --subword-marks"
         )
-    return next((scheme for scheme, seen in found.items() if seen), "none")
+    return found.pop() if found else "none"
 
 
 def _check(
@@ -205,13 +194,15 @@ def _load_given_dictionaries(
     return dictionaries
 
 
-def preprocess_texts(argv: Sequence[str]) -> None:
-    """Binarise the texts and parses given on a command line.
+def preprocess_texts(args: argparse.Namespace) -> None:
+    """Binarise texts and parses.
+
+    Args:
+        args: the options of ``syncattn-preprocess``.
 
     Raises:
         DataError: something is wrong with them, and nothing was written.
     """
-    args = _parser().parse_args(argv)
     for given in filter(None, (args.srcdict, args.tgtdict)):
         _check_plain(Path(given))
         load_dictionary(Path(given))  # or says what is wrong with it

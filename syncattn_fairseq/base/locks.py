@@ -1,0 +1,77 @@
+"""Locks between processes; they are released however a process ends."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .errors import DataError
+
+
+@contextmanager
+def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -> Iterator[int]:
+    """Keep other processes out of a block.
+
+    Args:
+        path: the file to lock, made with its folder if it does not exist. The block may remove
+            both with `remove_locked`.
+        busy: if another process is in the block: an error message, or what to call before waiting.
+        shared: whether others may hold a shared lock at the same time.
+
+    Yields:
+        the open file. Processes that inherit it keep it locked while they live.
+
+    Raises:
+        DataError: another process is in the block, and ``busy`` is a message.
+    """
+    while True:
+        try:
+            with suppress(FileExistsError):
+                path.parent.mkdir(parents=True)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        except FileNotFoundError:
+            if path.parent.is_symlink():
+                raise
+            continue  # removed before we opened it
+        try:
+            if lock(descriptor, busy, shared):
+                yield descriptor
+                return
+        finally:
+            os.close(descriptor)
+
+
+def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False) -> bool:
+    """Lock an open file as `locked` does; return False if it was removed in the meantime."""
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if isinstance(busy, str):
+            raise DataError(busy) from None
+        busy()
+        fcntl.flock(descriptor, kind)
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):  # no locks supported
+            raise
+    return os.fstat(descriptor).st_nlink > 0
+
+
+def remove_locked(lock: Path) -> None:
+    """Remove the folder of a lock that this process holds.
+
+    The lock goes last: without it, other processes may enter. Then their folder stays.
+    """
+    for path in list(lock.parent.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != lock:
+            path.unlink()
+    lock.unlink()
+    with suppress(OSError):
+        lock.parent.rmdir()

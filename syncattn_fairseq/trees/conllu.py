@@ -1,0 +1,33 @@
+"""Write dependency trees in CoNLL-U."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+
+#: Lemma, both parts of speech and features of a word that nothing is known about.
+UNKNOWN = ("_", "_", "_", "_")
+
+
+def format_conllu(
+    words: Sequence[str],
+    heads: Iterable[int],
+    labels: Iterable[str],
+    morphology: Iterable[Sequence[str]] | None = None,
+    number: int | None = None,
+) -> str:
+    """Return a sentence as CoNLL-U, including the blank line after it.
+
+    Args:
+        words: its words.
+        heads: one 1-based head per word, 0 = root.
+        labels: each word's relation to its head.
+        morphology: lemma, both parts of speech and features of each word; None: unknown.
+        number: its ``sent_id``; None: it has none.
+    """
+    rows = [] if number is None else [f"# sent_id = {number}"]
+    rows.append(f"# text = {' '.join(words)}")
+    columns = zip(words, morphology or repeat(UNKNOWN), heads, labels)  # noqa: B905  (repeat)
+    for index, (word, known, head, label) in enumerate(columns, 1):
+        rows.append("\t".join([str(index), word, *known, str(head), label, "_", "_"]))
+    return "\n".join(rows) + "\n\n"
