@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-
 from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
+
 from syncattn_fairseq.evaluation.scoring import Output
 from syncattn_fairseq.functional.lpsi import distance_gates
 
@@ -19,7 +19,9 @@ DISTANCES = [0.2, -0.5, 0.75]
 
 
 def decoded(**distances: dict[int, list[float]]) -> DecodedSentence:
-    found = DecodedSentence(translation="die Hunde", source="▁the ▁do gs", hypothesis="▁die ▁Hun de")
+    found = DecodedSentence(
+        translation="die Hunde", source="▁the ▁do gs", hypothesis="▁die ▁Hun de"
+    )
     return replace(found, **distances)
 
 
