@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from ..evaluation.fairseq_output import DecodedSentence
 from ..evaluation.scoring import Output
 from ..functional.lpsi import distance_gates
+from ..printed.decoded import DecodedSentence
 from .sentences import Sentence
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 
 from syncattn_fairseq.evaluation.scoring import Output
 from syncattn_fairseq.functional.lpsi import distance_gates
+from syncattn_fairseq.printed.decoded import DecodedSentence
 
 pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_fairseq.report.gates import with_gates
@@ -19,9 +19,7 @@ DISTANCES = [0.2, -0.5, 0.75]
 
 
 def decoded(**distances: dict[int, list[float]]) -> DecodedSentence:
-    found = DecodedSentence(
-        translation="die Hunde", source="▁the ▁do gs", hypothesis="▁die ▁Hun de"
-    )
+    found = DecodedSentence(translation="", source="▁the ▁do gs", hypothesis="▁die ▁Hun de")
     return replace(found, **distances)
 
 
