@@ -16,11 +16,13 @@ from .patches import (
     one_line,
     patience,
     plain_options,
+    quiet,
     safety_saves,
     whole_checkpoints,
 )
 
 one_line.fail_in_one_line()
+quiet.quieten_commands()
 fairseq_version.require_fairseq()
 evaluated_options.run_no_options()
 encoder_kernel.avoid_encoder_kernel()

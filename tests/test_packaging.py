@@ -193,6 +193,7 @@ case "$*" in
     *"pip "*" install "*torch*)
         [ "$PIP" != fail ] || {{ echo "ERROR: No space left on device"; exit 1; }}
         [ "$PIP" != hang ] || sleep 60 ;;
+    *link_package.py*) ;;
     *slim_fairseq.py*) mkdir "${{@: -1}}/source" ;;
     *" wheel "*) touch .venv/build/fairseq.whl ;;
     *"-m pip"* | *fairseq_cli*) ;;
@@ -210,7 +211,7 @@ class Checkout:
         (self.root / "scripts").mkdir(parents=True)
         for name in ("pyproject.toml", "constraints.txt"):
             shutil.copy(ROOT / name, self.root)
-        for name in ("install.sh", "slim_fairseq.py"):
+        for name in ("install.sh", "slim_fairseq.py", "link_package.py"):
             shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
         self.python = base / "python"
         self.python.write_text(FAKE_PYTHON)
