@@ -20,8 +20,8 @@ from .files import Parser
 from .own_commands import check_calls
 
 if TYPE_CHECKING:
+    from ..evaluation.results_tables import Row as TableRow
     from ..recipes.launch import Machines
-    from ..recipes.tables import Row as TableRow
 
 #: Each parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
@@ -139,8 +139,8 @@ def _machines(args: argparse.Namespace) -> tuple[Machines, int]:
 
 def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> None:
     """Print the results; ``partly``: of the systems that have any."""
+    from ..evaluation.results_tables import make_tables
     from ..evaluation.table import format_table, markdown_table
-    from ..recipes.tables import make_tables
 
     rows = _rows(args, corpus, partly)
     if rows:
@@ -157,7 +157,7 @@ def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False)
 
 def _draw(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) -> None:
     """Draw how far systems are from their baselines, in the groups that were asked for."""
-    from ..recipes.differences import group_rows
+    from ..evaluation.differences import group_rows
     from ..report import charts
     from ..report.forest import draw_forest
 
@@ -169,8 +169,8 @@ def _draw(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) ->
 
 def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[TableRow]:
     """Return the results of the systems that were asked for, after those of their baselines."""
-    from ..recipes.results import load_results
-    from ..recipes.tables import make_rows
+    from ..evaluation.results import load_results
+    from ..evaluation.results_tables import make_rows
 
     def baseline(system: str) -> str:
         chosen: str = args.baseline or corpus.baseline(configs.get(system, system))

@@ -154,7 +154,7 @@ def _translation(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]
 
 def _over_sentences(row: Row) -> str:
     """Return p of the seeds of which both systems have their counts."""
-    from ..evaluation.significance import randomisation
+    from .significance import randomisation
 
     def counts(cells: Sequence[Any]) -> dict[Any, str]:
         return {cell["seed"]: cell["ngrams"] for cell in cells if "ngrams" in cell}
@@ -173,7 +173,7 @@ def _over_sentences(row: Row) -> str:
 
 def _compare(rows: Sequence[Row], number: Number) -> list[list[str]]:
     """Return each row's p, by Welch's test over seeds against its baseline, and its Holm's p."""
-    from ..evaluation.significance import holm, welch
+    from .significance import holm, welch
 
     p = [
         welch(values(row.cells, number), values(row.baseline.cells, number))
