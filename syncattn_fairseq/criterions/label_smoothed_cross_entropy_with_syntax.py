@@ -18,7 +18,7 @@ from fairseq.dataclass import FairseqDataclass
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
-from ..base.fairseq_options import as_fairseq
+from ..base.options import as_fairseq
 from ..data.fields import LossField
 from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
