@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     charts.save(picture, args.output)
     if args.output.suffix.lower() != ".svg" and (boxes := charts.list_boxes(picture)):
         print(
-            f"warning: {args.output}: no font here has letters of {', '.join(boxes)}, which are boxes "
-            "now; install one (on Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
+            f"warning: {args.output}: no font here has letters of {', '.join(boxes)}, which become "
+            "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
             file=sys.stderr,
         )
     print(f"{args.output}: {args.kind} of: {example.source.text}")
