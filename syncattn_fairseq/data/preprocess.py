@@ -18,19 +18,8 @@ from ..base.files import count_lines, read_lines
 from ..base.folders import filling
 from ..base.inputs import find_text, is_plain
 from . import checksums
-from .binarise import (
-    HEADS,
-    LABELS,
-    AnnotatedText,
-    Annotation,
-    binarise,
-)
-from .labels import (
-    build_dictionary,
-    load_dictionary,
-    locate_dictionary,
-    save_dictionary,
-)
+from .binarise import HEADS, LABELS, AnnotatedText, Annotation, binarise
+from .labels import build_dictionary, load_dictionary, locate_dictionary, save_dictionary
 from .parses import SPLITS
 from .schemes import store_schemes, stored_schemes
 from .words import find_schemes

@@ -12,11 +12,7 @@ from ..printed.analysis_lines import Link
 from ..printed.decoded import DecodedSentence
 from ..trees.tree import Tree
 from .alignment import AlignmentScore, alignment_error_rate
-from .attachment import (
-    AttachmentScore,
-    Heads,
-    score_attachment,
-)
+from .attachment import AttachmentScore, Heads, score_attachment
 from .bracketing import BracketingScore, score_trees
 from .breakdown import attachment_by_distance, attachment_by_label
 from .induction import induce_tree

@@ -18,10 +18,7 @@ from ..base.errors import DataError
 from ..base.user_dir import import_user_dir
 from ..checkpoints.building import build, naming_checkpoint
 from ..checkpoints.options import list_options
-from ..tasks.translation_with_syntax import (
-    TranslationWithSyntaxConfig,
-    TranslationWithSyntaxTask,
-)
+from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig, TranslationWithSyntaxTask
 from .subwords import is_plain_name
 from .trial import try_model
 

@@ -16,10 +16,18 @@ from ..evaluation.intervals import (
     equivalence,
     welch_interval,
 )
+from ..evaluation.results import unpack_counts
+from ..evaluation.results_tables import (
+    Number,
+    describe_power,
+    format_p,
+    list_notes,
+    nats,
+    score_of,
+    show_interval,
+)
 from ..evaluation.significance import holm, welch
 from .plan import Contrast, Plan
-from .results import unpack_counts
-from .tables import Number, describe_power, format_p, list_notes, nats, score_of, show_interval
 
 LEVEL = 0.05
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]

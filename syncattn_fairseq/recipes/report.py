@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from ..evaluation.results_tables import Row as TableRow
+from ..evaluation.results_tables import score_of, values
 from .experiment import Cell, Experiment
 from .prepare import PIECES, WORDS, data, folder, gold_alignments
 from .row import Row, read_row
 from .stages import Step, line, options
-from .tables import Row as TableRow
-from .tables import score_of, values
 
 #: Options of ``syncattn-score`` that ``syncattn-report`` has, too.
 _SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")

@@ -18,9 +18,9 @@ import yaml
 from sacrebleu.metrics.bleu import BLEU
 
 from syncattn_fairseq.cli import recipe as recipes
+from syncattn_fairseq.evaluation.results import load_results, unpack_counts
 from syncattn_fairseq.recipes.corpus import load_corpus, read_facts
 from syncattn_fairseq.recipes.needs import needs_of
-from syncattn_fairseq.recipes.results import load_results, unpack_counts
 from tests import japanese
 from tests.end_to_end.commands import BIN
 from tests.recipes import miniature

@@ -15,7 +15,7 @@ from ..base.errors import DataError, naming
 from .results import SIGNED, unpack_counts
 
 if TYPE_CHECKING:
-    from ..evaluation.intervals import Interval
+    from .intervals import Interval
 
 Number = Callable[[Any], Any]
 """Takes a number from a cell; None if the cell has none."""
@@ -193,7 +193,7 @@ def _differences(rows: Sequence[Row]) -> list[list[str]]:
 
 def _over_sentences(row: Row) -> str:
     """Return p of the seeds of which both systems have their counts."""
-    from ..evaluation.significance import randomisation
+    from .significance import randomisation
 
     def counts(cells: Sequence[Any]) -> dict[Any, str]:
         return {cell["seed"]: cell["ngrams"] for cell in cells if "ngrams" in cell}
@@ -212,7 +212,7 @@ def _over_sentences(row: Row) -> str:
 
 def _compare(rows: Sequence[Row], number: Number, digits: int) -> list[list[str]]:
     """Return each row's difference to its baseline, its p by Welch's test, and its Holm's p."""
-    from ..evaluation.significance import holm, welch
+    from .significance import holm, welch
 
     pairs = [
         (values(row.cells, number), values(row.baseline.cells, number))
@@ -234,7 +234,7 @@ def _compare(rows: Sequence[Row], number: Number, digits: int) -> list[list[str]
 
 def show_difference(values: Sequence[float], baseline: Sequence[float], digits: int) -> str:
     """Return the difference of two means, with its 95 % interval if there are several values."""
-    from ..evaluation.intervals import welch_interval
+    from .intervals import welch_interval
 
     if not values or not baseline:
         return "–"
@@ -261,7 +261,7 @@ def describe_power(name: str, samples: Sequence[Sequence[float]], counts: Sequen
         samples: the seeds of each system.
         counts: numbers of seeds.
     """
-    from ..evaluation.intervals import pool_deviations, smallest_detectable
+    from .intervals import pool_deviations, smallest_detectable
 
     if all(len(sample) < 2 for sample in samples):
         return ""
