@@ -87,7 +87,7 @@ Now there are, in $work:
                   the models, translations.txt, and logs
 All commands that were run: $commands
 
-Next: translate with the model, or train on your own data (README.md, "Your own data").
+Next: translate with the model, or train on your own data (docs/own_data.md).
   source $root/.venv/bin/activate
   echo 'the old man sees the dogs .' | syncattn-translate --path $work/plain
 END
