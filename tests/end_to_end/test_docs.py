@@ -21,10 +21,8 @@ PAGES = (
     *(f"docs/{page}.md" for page in ("own_data", "guide", "export")),
     "README.md",
     *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
-    *(
-        f"docs/{page}.md"
-        for page in ("install", "recipes", "settings", "findings", "results")
-    ),
+    *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "plan")),
+    *(f"docs/{page}.md" for page in ("findings", "details", "results")),
 )
 
 #: What a page needs that is an extra.
@@ -55,6 +53,8 @@ NOT_RUN = {
     "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
     "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
     "MINE=~/texts bash scripts/recipe.sh mine": "tests/recipes/test_own_corpus.py does",
+    "bash scripts/recipe.sh mine --plan": "tests/recipes/test_plan.py does",
+    "for corpus in multi30k_tiny_en_de_3625": "the same",
     "syncattn-recipe iwslt14_de_en_words": "downloads",
     "fairseq-hydra-train": "needs WMT14; tests/test_configs.py makes every config's model",
     "fairseq-train $(python": "the same",
