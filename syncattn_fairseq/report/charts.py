@@ -8,6 +8,8 @@ sentence. Sentences in right-to-left scripts run from right to left.
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,6 +26,10 @@ except ImportError:
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 """The rows of each data set, by name."""
 
+#: Most fonts have the letters up to here.
+_LAST_LATIN = 0x24F
+#: A place in Unicode that will never have a letter.
+_NOWHERE = "\U0010fffe"
 GOLD, RIGHT, WRONG, UNASKED, UNKNOWN = "#868e96", "#1c5fb8", "#d9480f", "#a5bfe3", "#495057"
 INK = "#212529"
 CELL = 19
@@ -295,6 +301,26 @@ def check_format(path: Path) -> None:
     """
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
+
+
+def list_boxes(picture: Mapping[str, Any]) -> list[str]:
+    """Return the scripts, such as ``HIRAGANA``, that no font here has: their letters become boxes.
+
+    The picture of a letter without a font is that of a letter that does not exist.
+    """
+    text = json.dumps([*picture.get("datasets", {}).values()], ensure_ascii=False)
+    letters = {_script(letter): letter for letter in text if ord(letter) > _LAST_LATIN}
+    box = _draw_letter(_NOWHERE) if letters else b""
+    return sorted(script for script, letter in letters.items() if _draw_letter(letter) == box)
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "UNKNOWN").split()[0].partition("-")[0]
+
+
+def _draw_letter(letter: str) -> bytes:
+    chart = alt.Chart(alt.Data(values=[{}])).mark_text(text=letter, font="sans-serif")
+    return vl_convert.vegalite_to_png(_picture(chart).to_dict())
 
 
 def save(picture: Mapping[str, Any], path: Path) -> None:

@@ -21,7 +21,7 @@ pytest.importorskip("altair", reason="needs the extra viz")
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="no chromium and chromedriver; on Debian: chromium-driver"
+    not (BROWSER and DRIVER), reason="no browser; on Debian: apt install chromium chromium-driver"
 )
 
 

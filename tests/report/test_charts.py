@@ -275,3 +275,12 @@ def test_labels_stand_above_their_words_and_do_not_meet() -> None:
     assert all(gap > half for gap, half in zip(gaps, halves, strict=True))
     ends = [float(mark.get("d").split(",")[1].split("L")[0]) for mark in picture.marks("line")]
     assert {round(end, 1) for end in ends if end < 0} == {-21.0}, "arcs begin above the labels"
+
+
+def test_letters_that_no_font_has_are_noticed() -> None:
+    def boxes(*names: str) -> list[str]:
+        return charts.list_boxes({"datasets": {"words": [{"word": name} for name in names]}})
+
+    assert boxes("the", "Mütter", "İşığı") == [] == charts.list_boxes({})
+    assert boxes("the", "\U0010ffff") == ["UNKNOWN"]
+    assert charts._draw_letter("a") != charts._draw_letter("b") != charts._draw_letter("\U0010ffff")
