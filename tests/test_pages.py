@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from statistics import mean
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from syncattn_fairseq.evaluation.intervals import welch_interval
 from syncattn_fairseq.evaluation.significance import welch
 from tests.importing import import_file
 
@@ -34,7 +36,7 @@ def test_the_page_of_options_is_up_to_date() -> None:
         assert f"| `{option}` |" in page
 
 
-@pytest.mark.parametrize("name", ["results.md", "findings.md"])
+@pytest.mark.parametrize("name", ["results.md", "findings.md", "details.md"])
 def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = (DOCS / name).read_text(encoding="utf-8")
@@ -42,7 +44,7 @@ def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPa
     assert page.count("\n<!-- syncattn-recipe ") == page.count("\n<!-- end -->\n")
     shown = re.findall(r"^<!-- syncattn-recipe .* docs/results/(\S+) -->$", page, re.MULTILINE)
     made = {path.name for path in (DOCS / "results").glob("*.json")}
-    assert {*shown} <= made and (shown or name == "findings.md")
+    assert {*shown} <= made and (shown or name != "results.md")
 
 
 def test_a_page_of_results_gets_all_its_tables_or_stays(
@@ -63,7 +65,7 @@ def test_a_page_of_results_gets_all_its_tables_or_stays(
     path.write_text(parts[0], encoding="utf-8")
     before.hardlink_to(path)
     load_script("results_page").update(path)
-    assert "p seeds" in path.read_text(encoding="utf-8")
+    assert "p Holm" in path.read_text(encoding="utf-8")
     assert before.read_text(encoding="utf-8") == parts[0]  # another file took its place
     assert {*tmp_path.iterdir()} == {path, before}
     page = path.read_text(encoding="utf-8")
@@ -102,8 +104,52 @@ def test_the_table_of_the_readme_is_that_of_the_results() -> None:
             assert row[column] == f"{mean(bleu):.1f} ({min(bleu):.1f} – {max(bleu):.1f})", row
 
 
-def test_the_table_of_learning_rates_is_that_of_the_results() -> None:
+#: Names in the table of verdicts that are not those of configs.
+VERDICTS = {
+    "LPSI": "lpsi",
+    "Transformer": "transformer",
+    "local attention": "local_attention",
+    "SynchMSE": "synch_mse",
+    "SynchRank": "synch_rank",
+    "DBSA": "dbsa",
+    "SyncAttn": "syncattn",
+    "PASCAL": "pascal",
+    "random parents": "pascal_random",
+    "LISA": "lisa",
+    "S&H": "sh",
+    "GlobalAtt + SDAtt": "rnn_syntax_directed_double",
+    "GlobalAtt": "rnn_global",
+}
+
+
+def test_the_table_of_verdicts_is_that_of_the_results() -> None:
     page = (DOCS / "findings.md").read_text(encoding="utf-8")
+    cells = read_cells("multi30k_tiny_en_de_3625")
+    numbers = {
+        "NLL": (lambda cell: cell["valid"]["nll_loss"] * math.log(2), 3),
+        "chrF": (lambda cell: cell["scores"]["chrF"], 1),
+        "BLEU": (lambda cell: cell["scores"]["BLEU"], 1),
+    }
+    compared = 0
+    for _, test, *shown, _ in read_rows(page, "| what the paper says |"):
+        if "–" in shown:
+            continue
+        systems = [cells[VERDICTS[name]] for name in test.split(" − ")]
+        for (number, digits), text in zip(numbers.values(), shown, strict=True):
+            ours, theirs = ([number(cell) for cell in found] for found in systems)
+            found = welch_interval(ours, theirs)
+            assert found is not None
+            values = [found.difference, found.low, found.high]
+            read = re.findall(r"[−+]?[\d.]+", text)
+            assert [float(x.replace("−", "-")) for x in read] == pytest.approx(
+                [round(value, digits) for value in values]
+            ), (test, text)
+        compared += 1
+    assert compared == 11
+
+
+def test_the_table_of_learning_rates_is_that_of_the_results() -> None:
+    page = (DOCS / "details.md").read_text(encoding="utf-8")
     rows = read_rows(page, "| system | loss at 0.002 | at 0.004 | BLEU at 0.002 |")
     systems = re.findall(r"(\w+):\$L", page)  # the commands below have the order of the rows
     assert len(rows) == len(systems) == 19
@@ -130,7 +176,7 @@ TRIED = [
 
 
 def test_the_table_of_what_we_tried_is_that_of_the_results() -> None:
-    page = (DOCS / "findings.md").read_text(encoding="utf-8")
+    page = (DOCS / "details.md").read_text(encoding="utf-8")
     cells = read_cells("multi30k_tiny_en_de_3625")
     for (_, _, *shown), (system, setting) in zip(
         read_rows(page, "| system | idea |"), TRIED, strict=True

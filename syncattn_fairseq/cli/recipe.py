@@ -7,6 +7,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from .files import Parser
 from .own_commands import check_calls
 
 if TYPE_CHECKING:
+    from ..evaluation.differences import Group, Measure
     from ..evaluation.results_tables import Row as TableRow
     from ..recipes.launch import Machines
 
@@ -42,11 +44,30 @@ def main(argv: Sequence[str] | None = None) -> None:
     words = [name for word in args.words for name in corpus.members(word)]
     args.settings = [word for word in words if not is_row(word)]
     args.rows = _read_rows([word for word in words if is_row(word)], corpus)
+    if args.plan:
+        _read_plan(args, corpus)
     args.systems = [row.label for row in args.rows]
+    if args.report:
+        _check_report(args)
     if args.table:
-        _print_table(args, corpus)
+        _print(args, corpus)
     else:
         _run(args, corpus)
+
+
+def _read_plan(args: argparse.Namespace, corpus: Corpus) -> None:
+    """Take rows and seeds from the corpus's plan, if they are not given."""
+    from ..recipes.plan import load_plan
+
+    if args.settings:
+        raise DataError(f"{args.settings[0]}: --plan trains systems as they were planned")
+    args.plan = load_plan(corpus.folder)
+    planned = args.plan.list_trainings()
+    known = corpus.known_systems()
+    if not args.rows:
+        args.rows = _read_rows([x for x in planned if x.partition(":")[0] in known], corpus)
+    if others := [row.label for row in args.rows if row.label not in planned]:
+        raise DataError(f"{others[0]}: not in {corpus.folder / '_plan.yaml'}")
 
 
 def _read_rows(words: Sequence[str], corpus: Corpus) -> list[Row]:
@@ -74,8 +95,7 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     overrides = read_overrides(args.settings)
     machines, gpus = _machines(args)
     experiment = Experiment(corpus, PLUGIN, machines, overrides, args.valid_bleu)
-    seeds = [*dict.fromkeys(args.seeds or [None])]
-    cells = [Cell(experiment, row, seed) for seed in seeds for row in args.rows]
+    cells = [Cell(experiment, row, seed) for seed, row in _choose_cells(args)]
     prepared = cells or [Cell(experiment, read_row(name)) for name in corpus.members("@all")]
     needs = set().union(*(cell.needs for cell in prepared))
     cores = len(os.sched_getaffinity(0))
@@ -119,9 +139,32 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
             except DataError as error:
                 failed = error
     if any(stage.name == "score" for stage in chosen) and args.results.exists():
-        _print_table(args, corpus, partly=failed is not None)
+        _print(args, corpus, partly=failed is not None)
+        if args.report:
+            from ..recipes.report import Report
+            from .recipe_report import write_report
+
+            rows = _rows(args, corpus, partly=failed is not None)
+            given = {row.label: row for row in args.rows}
+            report = Report(experiment, args.work, rows, given)
+            write_report(report, args.report, _groups(args, corpus))
     if failed:
         raise failed
+
+
+def _choose_cells(args: argparse.Namespace) -> list[tuple[int | None, Row]]:
+    """Return seeds and rows, all rows of a seed together; None: the config's seed."""
+    seeds: list[int | None] = [*dict.fromkeys(args.seeds or [None])]
+    if not args.plan:
+        return list(product(seeds, args.rows))
+    planned = args.plan.list_trainings()
+    every = sorted({seed for row in args.rows for seed in planned[row.label]})
+    return [
+        (seed, row)
+        for seed in (every if args.seeds is None else seeds)
+        for row in args.rows
+        if seed in planned[row.label]
+    ]
 
 
 def _machines(args: argparse.Namespace) -> tuple[Machines, int]:
@@ -135,6 +178,30 @@ def _machines(args: argparse.Namespace) -> tuple[Machines, int]:
     cpu = args.cpu or (gpus == 0 and args.slurm is None)
     processes = args.processes or (1 if cpu else max(gpus // args.jobs, 1))
     return Machines(processes, args.nodes, cpu, args.slurm), gpus
+
+
+def _print(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> None:
+    """Print the results; ``partly``: of the systems that have any."""
+    if args.plan:
+        _print_contrasts(args)
+    else:
+        _print_table(args, corpus, partly)
+
+
+def _print_contrasts(args: argparse.Namespace) -> None:
+    """Print the contrasts of the corpus's plan."""
+    from ..evaluation.results import load_results
+    from ..evaluation.table import format_table, markdown_table
+    from ..recipes.contrasts import group_contrasts, index_cells, make_contrast_tables
+
+    places = {name: args.results.with_name(f"{name}.json") for name in args.plan.list_corpora()}
+    others = {name: load_results(place) for name, place in places.items() if place.exists()}
+    cells = index_cells(load_results(args.results), others)
+    kind, bullet = (markdown_table, "- ") if args.markdown else (format_table, "")
+    print()
+    print(make_contrast_tables(args.plan, cells, kind, bullet))
+    if args.figure:
+        _save_forest(args.figure, *group_contrasts(args.plan, cells))
 
 
 def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> None:
@@ -155,16 +222,38 @@ def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False)
             print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
 
 
+def _check_report(args: argparse.Namespace) -> None:
+    """Check before anything runs that a report can be written."""
+    from ..report import charts  # noqa: F401  (needs the extra viz)
+
+    if args.table:
+        raise DataError(
+            "--report: leave out --table, since a report reads translations; what is done already "
+            "is not done again"
+        )
+    if not args.rows:
+        raise DataError("--report: name the systems that it is about")
+
+
 def _draw(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) -> None:
     """Draw how far systems are from their baselines, in the groups that were asked for."""
     from ..evaluation.differences import group_rows
+
+    _save_forest(args.figure, *group_rows(rows, _groups(args, corpus)))
+
+
+def _groups(args: argparse.Namespace, corpus: Corpus) -> dict[str, Sequence[str]]:
+    """Return the systems of the groups that were asked for."""
+    words = [word for word in args.words if word.startswith("@") and word != "@all"]
+    return {word[1:]: corpus.members(word) for word in words}
+
+
+def _save_forest(path: Path, measures: Sequence[Measure], groups: Sequence[Group]) -> None:
     from ..report import charts
     from ..report.forest import draw_forest
 
-    groups = {word[1:]: corpus.members(word) for word in args.words if word.startswith("@")}
-    groups.pop("all", None)
-    charts.save(draw_forest(*group_rows(rows, groups)), args.figure)
-    announce(args.figure, "the differences to the baseline", sys.stderr)
+    charts.save(draw_forest(measures, groups), path)
+    announce(path, "the differences to the baseline", sys.stderr)
 
 
 def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[TableRow]:
@@ -237,6 +326,12 @@ def _parser() -> Parser:
         metavar="STAGE",
         help="redo this stage and later ones; a training that was interrupted continues",
     )
+    parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="train the systems of the corpus's plan (_plan.yaml), or those given, with its seeds; "
+        "the table is that of its contrasts",
+    )
     parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
     parser.add_argument("--dry-run", action="store_true", help="only print the commands")
     parser.add_argument(
@@ -271,6 +366,12 @@ def _parser() -> Parser:
         help="also draw the differences to the baseline, in the groups given, with intervals over "
         "seeds: .svg, .png or .pdf",
     )
+    group.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE.html",
+        help="also write a page that shows the systems side by side, see syncattn-report",
+    )
     group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     group.add_argument(
         "--baseline",
@@ -302,7 +403,7 @@ def _parser() -> Parser:
         "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
         "job)",
     )
-    parser.name_files(files=["results"], outputs=["figure"])
+    parser.name_files(files=["results"], outputs=["figure", "report"])
     return parser
 
 

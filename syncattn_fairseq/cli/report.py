@@ -17,12 +17,27 @@ from .score import add_arguments, measures, quieten, read_input
 if TYPE_CHECKING:
     from ..inference.model import Model
     from ..report.training_log import Point
+    from ..report.trainings import Trainings
 
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    args = _parser().parse_args(argv)
+    write_page(_parser().parse_args(argv))
+
+
+def read_arguments(words: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments of a call."""
+    return _parser().parse_args(words)
+
+
+def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
+    """Write the page, and say so.
+
+    Args:
+        args: of `read_arguments`.
+        trainings: what is known of all seeds, if there are several.
+    """
     # Imported here, since they take seconds and need the extra viz.
     from tqdm import tqdm
 
@@ -62,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         leave=False,
         disable=None,
     )
-    page = render(args.title or f"{', '.join(outputs)}: {args.references}", scores, sentences, logs)
+    title = args.title or f"{', '.join(outputs)}: {args.references}"
+    page = render(title, scores, sentences, logs, trainings)
     with replacing(args.output) as temporary:
         temporary.write_text(page, encoding="utf-8")
     size = args.output.stat().st_size / 1e6

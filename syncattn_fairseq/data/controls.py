@@ -32,10 +32,7 @@ def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
 
 
 def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Replace the tree by a random one.
-
-    Words are attached one by one, in random order, each to a word attached before (a random
-    recursive tree).
+    """Replace the tree by a random one (:func:`draw_tree`).
 
     Args:
         marks: ``(n,)``, of one sentence.
@@ -44,16 +41,26 @@ def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
     Returns:
         ``(n,)`` marks.
     """
+    return _change_heads(marks, lambda heads: torch.from_numpy(draw_tree(len(heads), generator)))
 
-    def draw(heads: Tensor) -> Tensor:
-        size = len(heads)
-        order = generator.permutation(size) + 1
-        governors = order[(generator.random(size) * np.arange(size)).astype(int)]
-        drawn = np.zeros(size, dtype=int)
-        drawn[order[1:] - 1] = governors[1:]
-        return torch.from_numpy(drawn)
 
-    return _change_heads(marks, draw)
+def draw_tree(size: int, generator: np.random.Generator) -> np.ndarray:
+    """Draw a random recursive tree.
+
+    Words are attached one by one, in random order, each to a word attached before.
+
+    Args:
+        size: the number of words; at least one.
+        generator: of random numbers.
+
+    Returns:
+        ``(size,)`` 1-based heads, 0 for the root.
+    """
+    order = generator.permutation(size) + 1
+    governors = order[(generator.random(size) * np.arange(size)).astype(int)]
+    drawn = np.zeros(size, dtype=int)
+    drawn[order[1:] - 1] = governors[1:]
+    return drawn
 
 
 def permute_words(marks: Tensor, generator: np.random.Generator) -> Tensor:

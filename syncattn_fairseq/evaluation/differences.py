@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import mean
 
 from ..base.errors import DataError
+from .intervals import welch_interval
 from .results_tables import Number, Row, score_of, values
-from .significance import welch_interval
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,20 @@ class Difference:
         if not values or not baseline:
             return None
         other = mean(baseline)
-        interval = welch_interval(values, baseline)
+        found = welch_interval(values, baseline)
+        interval = (found.low, found.high) if found else None
         return Difference([value - other for value in values], mean(values) - other, interval)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The difference of a system's BLEU to its baseline's."""
+
+    name: str
+    baseline: str
+    difference: float
+    p: float | None
+    """Corrected for all comparisons made; None if it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +111,31 @@ def group_rows(
     return [_MEASURES[n][0] for n in used], [
         Group(g.title, [Line(x.name, [x.differences[n] for n in used]) for x in g.lines])
         for g in made
+    ]
+
+
+def compare_rows(rows: Sequence[Row]) -> list[Comparison]:
+    """Compare the BLEU of all rows that have a baseline, over seeds, corrected by Holm's method."""
+    from .significance import holm, welch
+
+    compared = [row for row in rows if row.baseline]
+    found = [_difference(row, score_of("BLEU")) for row in compared]
+    p = [
+        welch(values(row.cells, score_of("BLEU")), values(row.baseline.cells, score_of("BLEU")))
+        if row.baseline
+        else None
+        for row in compared
+    ]
+    corrected = iter(holm([value for value in p if value is not None]))
+    return [
+        Comparison(
+            row.name,
+            row.baseline.name,
+            difference.mean,
+            None if value is None else next(corrected),
+        )
+        for row, difference, value in zip(compared, found, p, strict=True)
+        if row.baseline and difference
     ]
 
 

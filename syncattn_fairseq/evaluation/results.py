@@ -12,6 +12,7 @@
                 "signatures": {"BLEU": "nrefs:1|..."},
                 "ngrams": "QlpoO...",     what BLEU counts in each sentence, to test them
                 "valid": {"loss": 2.81},  where its loss is lowest
+                "subwords_per_word": 1.4, of the validation text, sentence ends counted as subwords
                 "updates": 850, "seconds": 231.0, "updates_per_second": 4.1,     of the training
                 "plugin": "9f86d081...",  a checksum of the user's own plugin, if there was one
                 "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}]}
@@ -131,12 +132,16 @@ _CELL: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "plugin": ("text", _is_text),
     "commit": ("text", _is_text),
     "hardware": ("text", _is_text),
+    "subwords_per_word": ("a number", _is_number),
     "updates": ("a number", _is_number),
     "seconds": ("a number", _is_number),
     "updates_per_second": ("a number", _is_number),
     "ngrams": ("text", _is_text),
 }
-_OPTIONAL = ("config", "changes", "plugin", "updates", "seconds", "updates_per_second", "ngrams")
+_OPTIONAL = (
+    *("config", "changes", "plugin", "updates", "seconds", "updates_per_second", "ngrams"),
+    "subwords_per_word",
+)
 
 
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:

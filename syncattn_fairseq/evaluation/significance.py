@@ -105,26 +105,6 @@ def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
     return float(ttest_ind(values, baseline, equal_var=False).pvalue)
 
 
-def welch_interval(
-    values: Sequence[float], baseline: Sequence[float]
-) -> tuple[float, float] | None:
-    """Return the 95 % interval of the difference of two means, by Welch's t distribution.
-
-    None if a sample has fewer than two values, or if nothing varies.
-    """
-    if min(len(values), len(baseline)) < 2:
-        return None
-    parts = [float(np.var(sample, ddof=1)) / len(sample) for sample in (values, baseline)]
-    if not sum(parts):
-        return None
-    from scipy.stats import t
-
-    shares = (p**2 / (len(s) - 1) for p, s in zip(parts, (values, baseline), strict=True))
-    half = float(t.ppf(0.975, sum(parts) ** 2 / sum(shares))) * sum(parts) ** 0.5
-    difference = float(np.mean(values) - np.mean(baseline))
-    return difference - half, difference + half
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Correct the p of several tests, by the method of Holm (1979).
 

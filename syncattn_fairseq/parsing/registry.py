@@ -8,6 +8,7 @@ from ..base.errors import DataError
 from .eda import Eda
 from .external import Command
 from .parser import Parser, ParserSource
+from .random_trees import RandomTrees
 from .spacy_parser import SpacyModel
 from .stanza_parser import StanzaModels
 
@@ -16,6 +17,7 @@ PARSERS: Mapping[str, type[ParserSource]] = {
     "spacy": SpacyModel,
     "eda": Eda,
     "command": Command,
+    "random": RandomTrees,
 }
 
 
@@ -24,8 +26,8 @@ def open_parser(spec: str) -> Parser:
 
     Args:
         spec: ``stanza:LANG`` takes Stanza's models from its own folder, ``stanza:LANG:DIR`` from a
-            directory; ``spacy:MODEL``, ``eda:MODEL`` and ``command:FORMAT:COMMAND`` are the parsers
-            of these names in ``syncattn-parse``.
+            directory; ``spacy:MODEL``, ``eda:MODEL``, ``command:FORMAT:COMMAND`` and
+            ``random:SEED`` are the parsers of these names in ``syncattn-parse``.
 
     Raises:
         DataError: there is no such parser, it is not installed, or its models are missing.

@@ -18,9 +18,11 @@ import syncattn_fairseq
 from ..base.errors import DataError
 from ..base.locks import locked
 from ..evaluation.results import pack_counts, record
+from .corpus import Corpus
 from .experiment import Cell
 from .launch import Machines
-from .results import REVERSED, read_scores, read_training
+from .prepare import PIECES, WORDS, folder
+from .results import read_scores, read_training
 from .run import Runner
 from .stages import Stage
 
@@ -111,11 +113,25 @@ class Grid:
             "overrides": dict(self.overrides),
             **read_scores(work / cell.output),
             "ngrams": pack_counts(_count_ngrams(cell, work)),
-            **read_training(work / cell.folder / "train.log", cell.folder / REVERSED),
+            **read_training(work / cell.folder / "train.log"),
+            "subwords_per_word": count_subwords(work, cell.experiment.corpus),
             **{k: v for k, v in (done.get("settings") or {}).items() if k == "plugin"},
             "commit": done["commit"],
             "hardware": done["hardware"],
         }
+
+
+def count_subwords(work: Path, corpus: Corpus) -> float:
+    """Return how many subwords the model predicts for each word of the validation text's target.
+
+    The end of each sentence is counted as a subword, since it is predicted, and not as a word.
+    """
+    subwords, words = (
+        (work / folder(corpus, part) / f"valid.{corpus.target}").read_text("utf-8").split("\n")[:-1]
+        for part in (PIECES, WORDS)
+    )
+    predicted = sum(len(line.split()) + 1 for line in subwords)
+    return round(predicted / max(1, sum(len(line.split()) for line in words)), 4)
 
 
 def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:

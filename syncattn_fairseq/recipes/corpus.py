@@ -30,6 +30,8 @@ from .systems import (
 #: Prefix of the environment variables that choose another parser for a language.
 PARSER = "PARSER_"
 SPLITS = ("train", "valid", "test")
+#: Attributes of a corpus that ``_data.yaml`` does not give, or not under these names.
+_NO_KEYS = ("folder", "source", "target", "every", "last")
 #: The format of texts that have heads and labels.
 TREEBANK = "conllu"
 
@@ -57,14 +59,15 @@ class Here:
 
     Attributes:
         variable: environment variable with their folder.
-        train, valid, test: the text of each split, with ``{language}`` for a language.
+        train, valid, test: the text of each split, with ``{language}`` for a language; ``valid``
+            may be left out if it is a part of the training pairs.
         heads, labels: of the words, with ``{split}`` as well; None: the texts are parsed.
     """
 
     variable: str
     train: str
-    valid: str
     test: str
+    valid: str | None = None
     heads: str | None = None
     labels: str | None = None
 
@@ -128,6 +131,8 @@ class Corpus:
             names a split whose pairs are left out.
         parses: options of ``syncattn-parse`` for each language; Stanza's unless given. A variable
             such as ``PARSER_JA`` chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
+        treebank: languages whose heads and labels are those that come with the text; None: all, if
+            there are any. The others are parsed.
         tokenised: splits that are published tokenised.
         checkpoint: what to decode with: ``best``, ``last``, or the mean of the last N epochs.
         score: options of ``syncattn-score``; ``references: words`` means tokenised references.
@@ -155,6 +160,7 @@ class Corpus:
     last: int | None = None
     clean: dict[str, Any] | None = field(default_factory=dict)
     parses: dict[str, str] = field(default_factory=dict)
+    treebank: list[str] | None = None
     tokenised: list[str] = field(default_factory=list)
     checkpoint: str | int = "best"
     score: dict[str, Any] = field(default_factory=dict)
@@ -177,17 +183,29 @@ class Corpus:
     def places(self, split: str) -> list[str]:
         """Return the texts of a split: those that the user has, or those of the archives."""
         if self.here is not None and self.here.folder is not None:
-            return [f"plain={getattr(self.here, split)}"]
+            place = getattr(self.here, split)
+            return [f"plain={place}"] if place else []
         found: list[str] = getattr(self, split)
         return found
 
+    def treebanks(self) -> list[str]:
+        """Return the languages whose heads and labels come with the text."""
+        if not self.given("heads", "train"):
+            return []
+        return [x for x in self.languages if self.treebank is None or x in self.treebank]
+
     def given(self, kind: str, split: str) -> list[str]:
-        """Return the heads or labels that come with the texts of a split; empty: there are none.
+        """Return the heads or labels of a split that come with the text, of both sides.
+
+        Empty: there are none, or none is used.
 
         Args:
             kind: ``heads`` or ``labels``.
             split: such as ``train``.
         """
+        return self._given(kind, split) if self.treebank != [] else []
+
+    def _given(self, kind: str, split: str) -> list[str]:
         if self.here is not None and self.here.folder is not None:
             pattern: str | None = getattr(self.here, kind)
             return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
@@ -241,6 +259,8 @@ def load_corpus(folder: Path) -> Corpus:
     like, facts = read_facts(search_folders(folder.parent), folder.name)
     if isinstance(here := facts.get("here"), dict):
         texts = {split: [{"plain": here[split]}] for split in SPLITS if split in here}
+        if twice := [split for split in texts if split in facts and "archives" not in facts]:
+            raise DataError(f"{path}: {twice[0]}: given twice, the second time in here")
         facts = {"archives": [], **texts, **facts}
     if not facts.get("generated"):
         _need(path, facts, ("archives", "train", "test"))
@@ -319,6 +339,10 @@ def _check(corpus: Corpus, path: Path) -> None:
                 f"{path}: heads come with the text, so all pairs are used as they are: give "
                 "clean: null, and valid as texts"
             )
+    if wrong := [x for x in corpus.treebank or () if x not in corpus.languages]:
+        raise DataError(
+            f"{path}: treebank: {wrong[0]}; choose from {corpus.source} and {corpus.target}"
+        )
     if corpus.gold_alignments is not None and corpus.gold_alignments.count("!") != 1:
         raise DataError(f"{path}: gold_alignments: give ARCHIVE!MEMBER")
 
@@ -343,7 +367,8 @@ def _make(kind: type[Any], path: Path, values: Any) -> Any:
     needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
     _need(path, values, needed)
     if unknown := sorted(values.keys() - known.keys()):
-        raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {', '.join(known)}")
+        known_keys = ", ".join(name for name in known if name not in _NO_KEYS)
+        raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {known_keys}")
     for name, hint in get_type_hints(kind).items():
         if name in values and not _fits(values[name], hint):
             wanted = known[name].type

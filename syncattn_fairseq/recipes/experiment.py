@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import naming
 from ..base.user_dir import hash_user_dir
+from ..printed.training_log import REVERSED
 from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
 from .known_options import check_options
 from .launch import Machines, training
 from .needs import MULTI_TASK, describe_model, needs_of
 from .prepare import RAW, WORDS, folder, gold_alignments, read_by
-from .results import REVERSED
 from .row import DECODING, Row
 from .stages import Stage, Step, line, options, written
 from .systems import IGNORED, System, check_system, generation_options, read_overrides
@@ -151,6 +151,16 @@ class Cell:
         """The folder of its translations and scores."""
         return self.folder / self.row.output_folder
 
+    def checkpoint(self, below: Path = Path()) -> Path:
+        """Return the file of the model that translates.
+
+        Args:
+            below: the folder of its direction, below the cell's.
+        """
+        kind = self.experiment.corpus.checkpoint
+        kind = "average" if isinstance(kind, int) else kind
+        return self.folder / below / f"checkpoint_{kind}.pt"
+
     def stages(self) -> list[Stage]:
         """Return its stages, from training to scores."""
         scheduler = self.config.get("lr_scheduler", {}).get("_name", "fixed")
@@ -207,13 +217,10 @@ class Cell:
         steps = []
         for below, changes in self._directions():
             steps.append(line("mkdir", "-p", self.output / below))
-            checkpoint = corpus.checkpoint
-            if isinstance(checkpoint, int):
-                checkpoint = "average"
+            path = self.checkpoint(below)
+            if isinstance(corpus.checkpoint, int):
                 last = ("--last", corpus.checkpoint, "--dir", self.folder / below)
-                made = self.folder / below / f"checkpoint_{checkpoint}.pt"
-                steps.append(line("syncattn-average", *last, "--output", made))
-            path = self.folder / below / f"checkpoint_{checkpoint}.pt"
+                steps.append(line("syncattn-average", *last, "--output", path))
             joined = ("--remove-bpe", corpus.subwords.scheme)
             beam = (*joined, *generation_options(self.config))
             steps.append(self._generate(path, below / "test.txt", changes, *beam))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 from ..base.errors import DataError
@@ -140,10 +140,9 @@ def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
 def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
     """Return the languages that a parser is needed for."""
     labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
-    wanted = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}}
-    if corpus.given("heads", "train"):
-        wanted = set()
-    if labelled and not corpus.given("labels", "train"):
+    treebanks = corpus.treebanks()
+    wanted = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}} - {*treebanks}
+    if labelled and not (corpus.source in treebanks and corpus.given("labels", "train")):
         wanted.add(corpus.source)
     return [language for language in corpus.languages if language in wanted]
 
@@ -278,20 +277,22 @@ def _given(corpus: Corpus, needs: set[str]) -> list[Step]:
     kinds = ["heads"]
     if any(need.startswith("labels") for need in needs) or MULTI_TASK in needs:
         kinds.append("labels")
-    return [
-        _collected(
-            corpus, folder(corpus, WORDS) / f"{split}.{kind}", split, "--keep-empty", *places
-        )
-        for kind in kinds
-        for split in SPLITS
-        if (places := corpus.given(kind, split))
-    ]
+    words, used = folder(corpus, WORDS), corpus.treebanks()
+    part = words if len(used) == len(corpus.languages) else words / "treebank"
+    steps = [] if part == words or not used else [line("mkdir", "-p", part)]
+    for kind, split in product(kinds, SPLITS):
+        if places := corpus.given(kind, split):
+            name = f"{split}.{kind}"
+            steps.append(_collected(corpus, part / name, split, "--keep-empty", *places))
+            if part != words:  # a parser writes the other language's
+                steps += [line("cp", part / f"{name}.{side}", words) for side in used]
+    return steps
 
 
 def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
-    heads = "parsed" if corpus.given("heads", "train") else "heads"
+    heads = "parsed" if language in corpus.treebanks() else "heads"
     stanza = os.environ.get("STANZA_DIR") if _parser(parser) == "stanza" else None
     models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
     return [

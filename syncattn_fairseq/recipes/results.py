@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.results import SIGNED, read_json
-from ..printed.training_log import read_fairseq_log
+from ..printed.training_log import REVERSED, of_own_direction, read_fairseq_log
 
 #: Measures of ``syncattn-score``: the column's name, and where its number is.
 _SCORES: dict[str, Callable[[Any], float]] = {
@@ -21,8 +21,6 @@ _SCORES: dict[str, Callable[[Any], float]] = {
     "UAS target": lambda scores: 100 * scores["target_attachment"]["uas"],
     "AER": lambda scores: 100 * scores["alignment"]["aer"],
 }
-#: The folder, below the cell's, of a model in the other direction.
-REVERSED = "reversed"
 _DONE = re.compile(r"done training in ([\d.]+) seconds")
 
 
@@ -60,28 +58,21 @@ def read_scores(folder: Path) -> dict[str, Any]:
     return {"scores": {k: round(v, 4) for k, v in scores.items()}, "signatures": signatures}
 
 
-def read_training(log: Path, other: Path) -> dict[str, Any]:
+def read_training(log: Path) -> dict[str, Any]:
     """Return updates, times and the validation with the lowest loss from the log of a training.
 
-    Args:
-        log: the log.
-        other: the folder of the training in the other direction, which may be in the same log.
+    A training in the other direction, which may follow, is left out.
     """
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
     walls: list[float] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
-        """Pass on the lines of the cell's own direction.
+        """Pass on the lines.
 
         A training that continues a finished one logs 0 as its time until it is done.
         """
-        ours = True
-        for line in lines:
-            if line.startswith("$ "):
-                ours = str(other) not in line
-            if not ours:
-                continue
+        for line in of_own_direction(lines):
             if walls and (done := _DONE.search(line)):
                 walls[-1] = max(walls[-1], float(done[1]))
             yield line

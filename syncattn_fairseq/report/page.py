@@ -22,9 +22,11 @@ from markupsafe import Markup
 from ..evaluation.scoring import SystemScore
 from . import charts
 from .curves import training_charts
+from .in_words import compare_scores, say_differences, say_links, say_parents, say_sameness
 from .overview import COLOURS, measured_charts
 from .sentences import Sentence
 from .training_log import Point
+from .trainings import Trainings
 
 _KINDS = {"arcs": charts.arcs, "links": charts.links, "tree": charts.tree, "heat": charts.heat}
 
@@ -34,6 +36,7 @@ def render(
     scores: Mapping[str, SystemScore],
     sentences: Iterable[Sentence],
     logs: Mapping[str, Sequence[Sequence[Point]]],
+    trainings: Trainings | None = None,
 ) -> str:
     """Render the page.
 
@@ -42,6 +45,7 @@ def render(
         scores: the scores of each system.
         sentences: the first sentences of the test set, with the systems in the same order.
         logs: the training logs of each system's seeds, by name.
+        trainings: what is known of all seeds, if there are several.
     """
     size = next(iter(scores.values())).sentences
     measured, trained = measured_charts(scores), training_charts(logs, list(scores))
@@ -57,7 +61,10 @@ def render(
         "charts": {
             kind: charts.specification(charts.dress(draw())) for kind, draw in _KINDS.items()
         },
-        "overview": [chart.specification for chart in [*measured, *trained]],
+        "overview": [
+            *(chart.specification for chart in [*measured, *trained]),
+            *([trainings.forest] if trainings and trainings.forest else []),
+        ],
     }
     # One line per sentence: the page parses only those that it shows.
     packed = gzip.compress("\n".join([_dump(head), *details]).encode(), mtime=0)
@@ -74,12 +81,35 @@ def render(
         shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
         measured=measured,
         trained=trained,
+        trainings=trainings,
+        lead=_lead(scores, [summary["translations"] for summary in summaries], trainings),
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
         data=b64encode(packed).decode(),
         style=Markup((folder / "report.css").read_text("utf-8")),
         scripts=[Markup(_inside_script(script)) for script in scripts],
         hashes=" ".join(f"'sha256-{_digest(_inside_script(script))}'" for script in scripts),
     )
+
+
+def _lead(
+    scores: Mapping[str, SystemScore],
+    translations: Sequence[Sequence[str]],
+    trainings: Trainings | None,
+) -> list[str]:
+    """Return the sentences with which the page begins."""
+    if trainings:
+        comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
+    else:
+        comparisons = compare_scores(scores)
+        parents = {
+            name: 100 * score.source_attachment.uas
+            for name, score in scores.items()
+            if score.source_attachment and score.source_attachment.counted
+        }
+        errors = {n: 100 * score.alignment.aer for n, score in scores.items() if score.alignment}
+    said = say_differences(comparisons, over_seeds=trainings is not None)
+    structure = say_parents(parents) or say_links(errors) or say_sameness(translations)
+    return [*said, structure] if structure else said
 
 
 def _dump(value: Any) -> str:

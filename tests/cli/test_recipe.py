@@ -786,6 +786,7 @@ def test_a_dry_run_of_the_script_installs_nothing(tmp_path: Path) -> None:
         ("--seeds 9", "builtin_en_de.json: no results with these seeds"),
         ("syncattn --baseline dbsaa", "no results of dbsaa; there are some of "),
         ("@pascall", "@pascall: builtin_en_de has no such group"),
+        ("syncattn --report r.html", "--report: leave out --table, since a report reads "),
     ],
 )
 def test_a_table_of_what_is_not_there_is_refused(
@@ -812,3 +813,13 @@ def test_a_group_may_have_systems_without_results(
     path.write_text(json.dumps({**results, "cells": []}))
     assert main(["builtin_en_de", "@quickstart", "--table", f"--results={path}"]) == 1
     assert capsys.readouterr().err == f"error: {path}: no results\n"
+
+
+def test_a_report_needs_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("altair", reason="needs the extra viz")
+    monkeypatch.chdir(tmp_path)
+    assert main(["builtin_en_de", "common.seed=2", "--report=r.html"]) == 1
+    assert capsys.readouterr().err == "error: --report: name the systems that it is about\n"
+    assert not [*tmp_path.iterdir()]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +195,22 @@ def check_recipe(
     assert again.stdout == done.stdout[done.stdout.index("\nsystem") :]
 
 
+def check_report(page: str) -> None:
+    """Check the page of two systems with two seeds each."""
+    assert re.search(r'id="lead"[^>]*>lpsi (is [\d.]+ BLEU |has as much BLEU as )', page)
+    assert "<h2>All trainings</h2>" in page
+    assert "From here on, all is of seed 1." in page
+    [packed] = re.findall(r'id="data">([A-Za-z0-9+/=]*)</script>', page)
+    head, *sentences = map(json.loads, gzip.decompress(b64decode(packed)).decode().split("\n"))
+    assert head["systems"] == ["transformer", "lpsi"]
+    curves = [
+        chart["datasets"]["rows"] for chart in head["overview"] if "rows" in chart["datasets"]
+    ]
+    assert any({row.get("seeds") for row in rows} == {2} for rows in curves), "of both seeds"
+    assert "means 0" in head["overview"][-1]["datasets"], "the forest"
+    assert len(sentences) == 10 and sentences[0]["sure"] and sentences[0]["source"]["labels"]
+
+
 def test_seeds_of_the_built_in_corpus(
     tmp_path: Path,
     forked_programs: Path,
@@ -223,14 +242,19 @@ def test_seeds_of_the_built_in_corpus(
         f"{name}, seed 1: {stage}" for name in systems for stage in ("train", "decode", "score")
     )
     (work / "checkpoints/small/lpsi/1/decode.done").unlink()
-    second, table = recipe(*systems, "--seeds", "1", "2", "--valid-bleu")
+    page = tmp_path / "report.html"
+    second, table = recipe(*systems, "--seeds", "1", "2", "--valid-bleu", f"--report={page}")
+    table, _, said = table.rpartition(f"{page}: ")
+    assert said.startswith("10 sentences, 2 systems, ")
+    check_report(page.read_text(encoding="utf-8"))
+    assert " --alignments " in (work / "logs/small/report.log").read_text()
     assert sorted(second) == sorted(
         ["lpsi, seed 1: decode", "lpsi, seed 1: score"]
         + [f"{n}, seed 2: {stage}" for n in systems for stage in ("train", "decode", "score")]
     )
     results = load_results(work / "results" / "small.json")
     assert len(results["cells"]) == 4
-    assert table.splitlines()[0].endswith(" p sentences")
+    assert " p sentences\n" in table
     by_name = {(cell["system"], cell["seed"]): cell["scores"] for cell in results["cells"]}
     assert {"AER", "AER layer 2", "trees layer 1", "trees layer 2"} <= by_name["lpsi", 2].keys()
     assert "bleu" in results["cells"][0]["valid"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.evaluation.intervals import pool_deviations, smallest_detectable
 from syncattn_fairseq.evaluation.results import (
     load_results,
     pack_counts,
@@ -134,25 +136,37 @@ def test_the_table(tmp_path: Path) -> None:
     both = (("base", base), ("ours", ours))
     loss = {"base": {1: 3.0, 2: 3.1, 3: 2.9}, "ours": {1: 2.9, 2: 2.92, 3: 2.94}}
     cells = [
-        cell(name, seed, bleu, valid={"loss": loss[name][seed]})
+        cell(name, seed, bleu, valid={"loss": loss[name][seed], "nll_loss": loss[name][seed]})
         for name, found in both
         for seed, bleu in found.items()
     ]
     record(path, "x", cells)
     lines = shown(path, ["base", "ours"])
-    p = ttest_ind(list(ours.values()), list(base.values()), equal_var=False).pvalue
-    losses = [list(found.values()) for found in loss.values()]
-    q = ttest_ind(*losses, equal_var=False).pvalue
-    assert lines[0].split() == ["system", "seeds", "BLEU", "p", "seeds"]
-    assert lines[1].split() == ["base", "3", "10.5", "±", "0.5", "(10.0–11.0)", "–"]
-    assert lines[2].split()[-1] == f"{p:.3f}"
+    test = ttest_ind(list(ours.values()), list(base.values()), equal_var=False)
+    nll = [[math.log(2) * value for value in found.values()] for found in loss.values()]
+    other = ttest_ind(*reversed(nll), equal_var=False)
+    assert lines[0].split() == ["system", "seeds", "BLEU"]
+    assert lines[1].split() == ["base", "3", "10.5", "±", "0.5", "(10.0–11.0)"]
+    assert lines[4].split() == ["system", "Δ", "NLL", "p", "Δ", "BLEU", "p"]
+    (low, high), (low_nll, high_nll) = (x.confidence_interval(0.95) for x in (test, other))
+    difference = -0.08 * math.log(2)
+    shown_nll = f"{difference:+.3f} [{low_nll:+.3f}, {high_nll:+.3f}]".replace("-", "−")
+    expected = f"ours {shown_nll} {other.pvalue:.3f} +2.0 [{low:+.1f}, {high:+.1f}] "
+    assert " ".join(lines[5].split()) == f"{expected}{test.pvalue:.3f}"
     losses_shown = ["2.920", "±", "0.020", "(2.900–2.940)"]
-    assert lines[6].split() == ["ours", "850", "1.5", "9.50", *losses_shown, f"{q:.3f}"]
+    assert lines[9].split() == ["ours", "850", "1.5", "9.50", *losses_shown]
+    [power] = [line for line in lines if line.startswith("BLEU: standard deviation")]
+    deviation = pool_deviations([list(ours.values()), list(base.values())])
+    assert f"seeds {deviation:.2g}; " in power
+    assert f": {smallest_detectable(deviation, 3):.2g} with 3 seeds" in power
     assert {"BLEU tok:none", "hardware: a CPU", "commit: abc"} <= {*lines}
     spread = "mean ± standard deviation (lowest–highest) over seeds"
     assert spread in lines and spread not in shown(path, ["base", "ours"], [1])
     # With one seed, there is nothing to test.
-    assert shown(path, ["base", "ours"], [1])[0].split() == ["system", "seeds", "BLEU"]
+    one = shown(path, ["base", "ours"], [1])
+    assert one[4].split() == ["system", "Δ", "NLL", "Δ", "BLEU"]
+    assert one[5].split() == ["ours", "−0.069", "+2.0"]
+    assert not [line for line in one if "power" in line]
     rows = make_rows(load_results(path), ["base"], None, baseline)
     [_, rule, *_] = make_tables(rows, markdown_table).split("\n")
     assert rule == "|---|---|---|"
@@ -175,13 +189,11 @@ def test_p_is_corrected_if_there_are_several_comparisons(tmp_path: Path) -> None
         ttest_ind(bleu[name], bleu["base"], equal_var=False).pvalue for name in ("a", "b")
     )
     tested = [[f"{smaller:.3f}", f"{2 * smaller:.3f}"], [f"{larger:.3f}", f"{larger:.3f}"]]
-    columns = ["p", "seeds", "p", "Holm"], ["p", "valid", "loss", "p", "Holm"]
-    for head, ends in zip((0, 5), columns, strict=True):
-        assert lines[head].split()[-len(ends) :] == ends
-        assert lines[head + 1].split()[-2:] == ["–", "–"]
-        assert [lines[head + row].split()[-2:] for row in (2, 3)] == tested
+    assert lines[5].split() == ["system", "Δ", "BLEU", "p", "p", "Holm"]
+    assert [line.split()[0] for line in lines[6:8]] == ["a", "b"], "not the baseline"
+    assert [line.split()[-2:] for line in lines[6:8]] == tested
     [note] = [line for line in lines if line.startswith("p Holm: ")]
-    assert note.endswith("corrected by Holm's method for all comparisons in the column")
+    assert note.endswith("corrected by Holm's method for all 2 comparisons in the column")
     assert not [line for line in shown(tmp_path / "x.json", ["base", "a"]) if "Holm" in line]
 
 
@@ -254,10 +266,10 @@ def test_counts_are_kept_as_text(tmp_path: Path) -> None:
     record(path, "x", [*cells, cell("ours", 1, 10.0), cell("older", 1, 10.0)])
     lines = shown(path, ["base", "ours", "older"])
     _, p = randomisation([counts["ours", 2]], [counts["base", 2]])
-    assert lines[0].endswith("  p sentences") and lines[1].endswith("  –")
+    assert lines[5].endswith("  p sentences")
     # Seed 1 of ours cannot be tested, and the baseline has no other seed than 2.
-    assert lines[2].endswith(f"  {p:.3f} (seed 2)") and lines[3].endswith("  –")
-    assert shown(path, ["base", "ours"], [2])[2].endswith(f"  {p:.3f}")
+    assert lines[6].endswith(f"  {p:.3f} (seed 2)") and lines[7].endswith("  –")
+    assert shown(path, ["base", "ours"], [2])[5].endswith(f"  {p:.3f}")
     record(path, "x", [cell("ours", 2, 10.0, ngrams=pack_counts(short))])
     with pytest.raises(DataError, match="^ours: outputs of different texts, with 3 and 60 sent"):
         shown(path, ["base", "ours"])
@@ -274,7 +286,8 @@ def test_a_system_with_several_settings_has_a_row_for_each(tmp_path: Path) -> No
     assert [line[:33].strip() for line in lines[1:4]] == ["base", changed, "ours"]
     assert [line[33:].split()[0] for line in lines[1:4]] == ["1", "2", "2"]
     # It is compared with that of its own settings.
-    assert lines[3].split()[-1] == f"{welch([8.0, 12.0], [5.0, 6.0]):.3f}"
+    assert lines[6].split()[0] == "ours"
+    assert lines[6].split()[-1] == f"{welch([8.0, 12.0], [5.0, 6.0]):.3f}"
     record(path, "x", [cell("third", seed, 4.0 * seed) for seed in (4, 5)])
     record(path, "x", [cell("base", 1, 10.0, overrides=few)])
     lines = shown(path, ["base", "third"])

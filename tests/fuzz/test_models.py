@@ -54,7 +54,8 @@ def groups(state: dict[str, Any]) -> list[dict[Any, Any]]:
 def change(state: dict[str, Any], random: Random) -> None:
     """Change a checkpoint in one to three places."""
     for _ in range(random.randint(1, 3)):
-        group = random.choice([group for group in groups(state) if group])
+        tables = [group for group in groups(state) if isinstance(group, dict) and group]
+        group = random.choice(tables)
         name = random.choice(list(group))
         match random.randint(0, 9):
             case 0:

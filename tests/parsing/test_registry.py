@@ -13,6 +13,7 @@ import pytest
 
 from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.cli import parse as command
+from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.parsing.eda import Eda
 from syncattn_fairseq.parsing.external import ExternalParser
 from syncattn_fairseq.parsing.parser import Parse, Parser, ParserSource, Sentences
@@ -75,16 +76,18 @@ def test_a_new_parser_needs_one_line(
         assert message in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command.main(["--help"])
-    assert "command: any --command; star: a star" in " ".join(capsys.readouterr().out.split())
+    assert "a control; star: a star" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("spec", ["", "stanza", "stanza:", "spacy:", "eda:", "command:eda:"])
+@pytest.mark.parametrize(
+    "spec", ["", "stanza", "stanza:", "spacy:", "eda:", "command:eda:", "random:", "random:-1"]
+)
 def test_what_names_no_parser_is_told_what_does(spec: str) -> None:
     with pytest.raises(DataError) as error:
         open_parser(spec)
     assert str(error.value) == (
         f"{spec!r} does not name a parser; expected stanza:LANG, stanza:LANG:DIR, spacy:MODEL, "
-        "eda:MODEL or command:FORMAT:COMMAND, as in stanza:en"
+        "eda:MODEL, command:FORMAT:COMMAND or random:SEED, as in stanza:en"
     )
 
 
@@ -96,3 +99,15 @@ def test_commands_have_specs_too(tmp_path: Path) -> None:
     assert parse is not None and parse.heads == [0, 1]
     eda = open_parser("eda:model")
     assert isinstance(eda, ExternalParser) and eda.command == Eda.from_model("model")
+
+
+def test_random_trees_depend_on_the_sentence_and_the_seed_alone() -> None:
+    sentences = [["word"] * 9, ["the", "man"], ["word"] * 9]
+    found = [parse for parse in open_parser("random:1")(sentences) if parse is not None]
+    assert len(found) == 3 and found[0] == found[2]
+    for parse in found:
+        check_tree(parse.heads)
+    assert [len(parse.labels) for parse in found] == [9, 2, 9]
+    others = open_parser("random:2")(sentences)
+    assert others[0] != found[0]
+    assert open_parser("random:1")(sentences[:1]) == found[:1]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.collect import main
 from syncattn_fairseq.recipes.corpus import load_corpus
 from syncattn_fairseq.recipes.prepare import preparation
@@ -70,3 +71,30 @@ def test_both_give_the_same(corpus: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert len(found) == 3 * 2 * 3
     monkeypatch.setenv("ATIS", str(folder))
     assert collected(corpus, tmp_path / "other", monkeypatch) == found
+
+
+def test_a_parser_or_chance_in_place_of_a_treebank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATIS", raising=False)
+
+    def steps_of(corpus: str) -> dict[str, list[str]]:
+        made = preparation(load_corpus(CONFIGS / corpus), 1, (), {"heads.en", "heads.tr"})
+        return {stage.log.name: [str(step) for step in stage.steps] for stage in made}
+
+    both = steps_of("atis_en_tr")
+    assert not [name for name in both if name.startswith("parse-")]
+    one = steps_of("atis_en_tr_parser")
+    assert [name for name in one if name.startswith("parse-")] == ["parse-en"]
+    assert "stanza" in one["parse-en"][0] and "words/train.heads.en " in one["parse-en"][0]
+    words = "corpora/atis_en_tr_parser/words"
+    assert f"cp {words}/treebank/train.heads.tr {words}" in one["parse"]
+    assert not any("words/train.heads --" in step for step in one["parse"])
+    neither = steps_of("atis_en_tr_random")
+    assert [name for name in neither if name.startswith("parse")] == ["parse-en", "parse-tr"]
+    assert "--parser random" in neither["parse-en"][0]
+
+
+def test_a_treebank_of_another_language_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "_data.yaml").write_text("like: atis_en_tr\ntreebank: [de]\n")
+    with pytest.raises(DataError, match=r"_data\.yaml: treebank: de; choose from en and tr$"):
+        load_corpus(tmp_path / "mine")

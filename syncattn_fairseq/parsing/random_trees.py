@@ -1,0 +1,76 @@
+"""Random trees in place of a parser's: a control of every system that reads or learns trees."""
+
+from __future__ import annotations
+
+import zlib
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..base.errors import BadParse
+from .parser import Parse, Parser, ParserSource, Sentences
+
+LABEL = "dep"
+
+
+@dataclass(frozen=True)
+class RandomTrees(ParserSource):
+    """Draws a random recursive tree for each sentence, as the control of `..data.controls` does.
+
+    Equal sentences have equal trees, wherever they stand.
+
+    Args:
+        seed: another one draws other trees.
+    """
+
+    about: ClassVar = "a random tree, always the same for a sentence; a control"
+    specs: ClassVar[tuple[str, ...]] = ("SEED",)
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    seed: int = 1
+
+    @staticmethod
+    def add_options(group: Any) -> None:
+        """See `ParserSource`."""
+
+    @classmethod
+    def from_options(cls, options: Namespace) -> RandomTrees:
+        """See `ParserSource`."""
+        return cls()
+
+    @classmethod
+    def from_spec(cls, spec: str) -> RandomTrees | None:
+        """See `ParserSource`."""
+        return cls(int(spec)) if spec.isascii() and spec.isdecimal() and len(spec) < 10 else None
+
+    def files(self) -> list[Path]:
+        """See `ParserSource`."""
+        return []
+
+    def describe(self) -> dict[str, str]:
+        """See `ParserSource`."""
+        return {"parser": "random", "seed": str(self.seed)}
+
+    def open(self, worker: int | None = None) -> Parser:
+        """See `ParserSource`."""
+        return _RandomParser(self.seed)
+
+
+class _RandomParser(Parser):
+    """Draws trees."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
+        """See `Parser`."""
+        from ..data.controls import draw_tree  # imports PyTorch
+
+        for index, words in enumerate(sentences):
+            text = zlib.crc32("\n".join(words).encode("utf-8", "surrogatepass"))
+            heads = draw_tree(len(words), np.random.default_rng([self.seed, text]))
+            yield index, Parse(heads.tolist(), [LABEL] * len(words))

@@ -1,0 +1,116 @@
+"""The report of what a recipe has trained: a call of ``syncattn-report``, and what seeds tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from ..evaluation.results_tables import Row as TableRow
+from ..evaluation.results_tables import score_of, values
+from .experiment import Cell, Experiment
+from .prepare import PIECES, WORDS, data, folder, gold_alignments
+from .row import Row, read_row
+from .stages import Step, line, options
+
+#: Options of ``syncattn-score`` that ``syncattn-report`` has, too.
+_SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is shown of a table's systems.
+
+    Attributes:
+        experiment: the experiment that they are part of.
+        work: the folder with its files.
+        rows: of the table; the first one's system is the baseline.
+        given: the rows of the command line, by label.
+    """
+
+    experiment: Experiment
+    work: Path
+    rows: Sequence[TableRow]
+    given: Mapping[str, Row]
+
+    @property
+    def decoded(self) -> list[Cell]:
+        """The trainings whose translations are here."""
+        configs = self.experiment.corpus.known_systems()
+        cells = [
+            Cell(self.experiment, self.given.get(row.system) or read_row(row.system), done["seed"])
+            for row in self.rows
+            if row.system in self.given or row.system in configs
+            for done in row.cells
+            if done["overrides"] == self.experiment.overrides
+        ]
+        return [c for c in cells if (self.work / c.output / "score.done").exists()]
+
+    @property
+    def shown(self) -> dict[str, Cell]:
+        """The first training of each system, whose sentences are shown."""
+        found: dict[str, Cell] = {}
+        for cell in self.decoded:
+            found.setdefault(cell.row.label, cell)
+        return found
+
+    def call(self, output: Path) -> Step:
+        """Return the call that writes the page, from any folder."""
+        words: list[object] = []
+        for name, cell in self.shown.items():
+            made = self.work / cell.output
+            files = [made / file for file in ("test.txt", "forced.txt") if (made / file).exists()]
+            words += ["--system", name, *files]
+        for cell in self.decoded:
+            words += ["--log", cell.row.label, self.work / cell.folder / "train.log"]
+        corpus = self.experiment.corpus
+        references = self.work / next(iter(self.shown.values())).references
+        scoring = options({k: v for k, v in corpus.score.items() if k in _SCORING})
+        return line(
+            *("syncattn-report", "--output", output.absolute(), *words, *self._attention()),
+            *("--title", f"{corpus.name}: {', '.join(self.shown)}"),
+            *("--references", references, *scoring, *self._gold()),
+        )
+
+    def _gold(self) -> Iterator[object]:
+        """Yield the arguments for what is known about the test set."""
+        corpus = self.experiment.corpus
+        words = self.work / folder(corpus, WORDS)
+        yield from ("--source", words / f"test.{corpus.source}")
+        for side, language in (("source", corpus.source), ("target", corpus.target)):
+            for kind in ("heads", "labels", "trees"):
+                path = words / f"test.{kind}.{language}"
+                if path.exists():
+                    yield from (f"--{side}-{kind}", path)
+        links = self.work / gold_alignments(corpus)
+        if links.exists():
+            yield from ("--alignments", links, *(() if corpus.generated else ("--one-based",)))
+
+    def _attention(self) -> list[object]:
+        """Return the arguments that show the attention of models with heads that parse."""
+        corpus = self.experiment.corpus
+        names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]
+        models = [self.work / folder(corpus, PIECES) / f"{name}.model" for name in names]
+        found: list[object] = []
+        for name, cell in self.shown.items():
+            path = self.work / cell.checkpoint()
+            # A model that reads a parse would need a parser here.
+            reads = any(map(cell.model.fields.reads, ("heads", "labels")))
+            if cell.model.parses and not reads and not cell.own_plugin and path.exists():
+                found += ["--attention", name, path]
+        if not found or not all(model.exists() for model in models):
+            return []
+        return [*found, "--data-bin", self.work / data(corpus), "--subword-model", *models]
+
+    def say_shown(self) -> str:
+        """Say which seeds are shown."""
+        seeds = {name: cell.seed for name, cell in self.shown.items()}
+        if len({*seeds.values()}) == 1:
+            return f"From here on, all is of seed {next(iter(seeds.values()))}."
+        return f"From here on, all is of seed {', '.join(f'{s} ({n})' for n, s in seeds.items())}."
+
+    def means(self, measure: str) -> dict[str, float]:
+        """Return the mean of a measure over the seeds of each row that has it."""
+        found = {row.name: values(row.cells, score_of(measure)) for row in self.rows}
+        return {name: mean(numbers) for name, numbers in found.items() if numbers}

@@ -1,0 +1,139 @@
+"""The first sentences of a report: what the numbers say, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..evaluation.differences import Comparison
+from ..evaluation.scoring import SystemScore
+from ..evaluation.significance import holm
+
+_CHANCE = 0.05
+_FEW = 3
+"""More systems than these are not named one by one."""
+
+
+def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:
+    """Compare one training of each system, over sentences, corrected by Holm's method."""
+    tests = {name: score.significance for name, score in scores.items()}
+    found = {n: test for n, test in tests.items() if test is not None and test.p is not None}
+    corrected = holm([test.p for test in found.values() if test.p is not None])
+    return [
+        Comparison(name, test.baseline, test.difference, p)
+        for (name, test), p in zip(found.items(), corrected, strict=True)
+    ]
+
+
+def say_differences(comparisons: Sequence[Comparison], over_seeds: bool) -> list[str]:
+    """Say how far systems are from their baselines in BLEU: a sentence for each baseline.
+
+    Args:
+        comparisons: of all systems that have a baseline.
+        over_seeds: whether several trainings of each system are compared, or one of each.
+    """
+    said = []
+    for baseline in dict.fromkeys(one.baseline for one in comparisons):
+        found = [one for one in comparisons if one.baseline == baseline]
+        text = _one(found[0]) if len(found) == 1 else _several(found)
+        if not over_seeds and any(one.p is not None and one.p < _CHANCE for one in found):
+            text += "; other seeds may differ"
+        said.append(f"{text}.")
+    return said
+
+
+def say_parents(found: Mapping[str, float]) -> str:
+    """Say how many parents the heads find; empty if there are no numbers.
+
+    Args:
+        found: the share of the source's words, from 0 to 100, by system.
+    """
+    if not found:
+        return ""
+    if len(found) <= _FEW:
+        first, *others = found
+        text = f"{first}’s heads find the parents of {_percent(found[first])} of the source’s words"
+        return "; ".join([text, *(f"{n}’s those of {_percent(found[n])}" for n in others)]) + "."
+    best, worst = max(found, key=lambda n: found[n]), min(found, key=lambda n: found[n])
+    return (
+        f"Of {len(found)} systems with heads that parse, {best} finds most parents of the source’s "
+        f"words, {_percent(found[best])}, and {worst} fewest, {_percent(found[worst])}."
+    )
+
+
+def say_links(errors: Mapping[str, float]) -> str:
+    """Say how well attention aligns words; empty if there are no numbers.
+
+    Args:
+        errors: alignment error rates, from 0 to 100, by system.
+    """
+    if not errors:
+        return ""
+    best, worst = min(errors, key=lambda n: errors[n]), max(errors, key=lambda n: errors[n])
+    text = f"{best}’s attention aligns words with an error rate of {_percent(errors[best])}"
+    return text + (f", {worst}’s with {_percent(errors[worst])}." if worst != best else ".")
+
+
+def say_sameness(translations: Sequence[Sequence[str]]) -> str:
+    """Say how many sentences systems translate differently; empty if there is only one system.
+
+    Args:
+        translations: those of all systems, for each sentence.
+    """
+    if not translations or len(translations[0]) < 2:
+        return ""
+    differ = sum(len({*texts}) > 1 for texts in translations)
+    return f"The translations of {differ} of {len(translations)} sentences differ."
+
+
+def _one(found: Comparison) -> str:
+    where = "ahead of" if found.difference > 0 else "behind"
+    text = f"{found.name} is {abs(found.difference):.1f} BLEU {where} {found.baseline}"
+    if abs(found.difference) < 0.05:
+        text = f"{found.name} has as much BLEU as {found.baseline}"
+    if found.p is None:
+        return f"{text}; two seeds of each would tell whether that is chance"
+    if found.p < _CHANCE:
+        return f"{text}, which is more than chance ({_p(found.p)})"
+    return f"{text}, which may be chance ({_p(found.p)})"
+
+
+def _several(found: Sequence[Comparison]) -> str:
+    count, baseline = len(found), found[0].baseline
+    sure = [one for one in found if one.p is not None and one.p < _CHANCE]
+    ahead = sorted((x for x in sure if x.difference > 0), key=lambda x: -x.difference)
+    behind = sorted((x for x in sure if x.difference <= 0), key=lambda x: x.difference)
+    if not sure:
+        most = max(found, key=lambda one: abs(one.difference))
+        return (
+            f"None of {count} systems differs from {baseline} by more than chance; the largest "
+            f"difference is {most.name}’s, {_signed(most)} BLEU"
+        )
+    parts = [
+        f"{_list(_named(some))} {'is' if len(some) == 1 else 'are'} {where}"
+        for some, where in ((ahead, "ahead"), (behind, "behind"))
+        if some
+    ]
+    text = f"Against {baseline}, {' and '.join(parts)} in BLEU by more than chance"
+    left = count - len(sure)
+    return text + (f"; what the other {left} differ by may be chance" if left else "")
+
+
+def _named(found: Iterable[Comparison]) -> list[str]:
+    return [f"{one.name} ({_signed(one)})" for one in found]
+
+
+def _list(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _signed(one: Comparison) -> str:
+    return f"{one.difference:+.1f}".replace("-", "−")
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f} %"
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.0005 else f"p = {value:.2g}"
