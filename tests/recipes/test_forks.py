@@ -14,7 +14,7 @@ from syncattn_fairseq.recipes.display import Display
 from syncattn_fairseq.recipes.forks import Fork, Forks
 from syncattn_fairseq.recipes.processes import Processes
 from syncattn_fairseq.recipes.run import Runner
-from syncattn_fairseq.recipes.stages import Stage, line
+from syncattn_fairseq.recipes.stages import Stage, new_step
 
 BIN = Path(sys.executable).parent
 
@@ -97,7 +97,7 @@ def test_stages_are_forked_and_logged(
     forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(forks, tmp_path, "syncattn-corpus", "--version").wait()
-    steps = [line("syncattn-corpus", "words", "--train", 3, "--valid", 2, "--test", 1)]
+    steps = [new_step("syncattn-corpus", "words", "--train", 3, "--valid", 2, "--test", 1)]
     stage = Stage("a", Path("logs/a"), steps, title="a")
     with Processes(forks) as processes:
         monkeypatch.setattr("subprocess.Popen", None)
