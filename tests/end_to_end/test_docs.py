@@ -50,6 +50,8 @@ NOT_RUN = {
     "bash scripts/quickstart.sh": "takes minutes",
     "bash scripts/install.sh": "installs",
     "python -c 'import stanza; stanza.download": "downloads",
+    "syncattn-tokenise": "needs untokenised text; tests/cli/test_tokenise.py runs it",
+    "syncattn-clean": "the same; tests/cli/test_clean.py",
     "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
     "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
     "MINE=~/texts bash scripts/recipe.sh mine": "tests/recipes/test_own_corpus.py does",
