@@ -41,8 +41,7 @@ def update(path: Path) -> None:
 def fill_in(page: str) -> str:
     """Return a page with new tables."""
     first = _TABLE.search(page)
-    above = page[: first.start()].splitlines() if first else []
-    said = {line for line in above if line.startswith("- ")}
+    said = {*_list_items(page[: first.start()])} if first else set()
     return _TABLE.sub(lambda found: found[1] + _make_table(found[2], said) + found[3], page)
 
 
@@ -52,8 +51,16 @@ def _make_table(command: str, said: Set[str]) -> str:
         status = main(shlex.split(command))
     if status:
         sys.exit(status)  # main has said why
-    lines = printed.getvalue().splitlines()
-    return "".join(f"{line}\n" for line in [*lines, ""] if line not in said)
+    made = printed.getvalue()
+    for item in _list_items(made):
+        if item in said:
+            made = made.replace(f"{item}\n", "")
+    return f"{made}\n"
+
+
+def _list_items(text: str) -> list[str]:
+    """List the items of all lists, each perhaps of several lines."""
+    return re.findall(r"^- .*(?:\n  .*)*", text, re.MULTILINE)
 
 
 if __name__ == "__main__":

@@ -17,12 +17,14 @@ from .patches import (
     one_line,
     patience,
     plain_options,
+    quiet,
     returned_memory,
     safety_saves,
     whole_checkpoints,
 )
 
 one_line.fail_in_one_line()
+quiet.quieten_commands()
 fairseq_version.require_fairseq()
 evaluated_options.run_no_options()
 compiler_imports.avoid_compiler_imports()

@@ -18,7 +18,9 @@ whatever the model reads of the source's parse is made from random trees.
 from __future__ import annotations
 
 import copy
-from argparse import Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Iterable
+from difflib import get_close_matches
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +31,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from torch import Tensor
 
 from . import plugin  # noqa: F401  (registers the models)
+from .base.errors import DataError
 from .data.controls import draw_heads
 from .data.dataset import SyntaxPairDataset
 from .data.subwords import CONTINUATION
@@ -68,6 +71,7 @@ def build_model(arch: str = "syntax_transformer_tiny", seed: int = 0, **options:
         target_dictionary=words,
         source_label_dictionary=_dictionary(_LABELS),
     )
+    _check_names(arch, options)
     args = Namespace(arch=arch, **options)
     ARCH_CONFIG_REGISTRY[arch](args)
     torch.manual_seed(seed)
@@ -76,6 +80,18 @@ def build_model(arch: str = "syntax_transformer_tiny", seed: int = 0, **options:
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
     return model.double().eval()
+
+
+def _check_names(arch: str, options: Iterable[str]) -> None:
+    """Refuse what is no option of an architecture, so that no check runs without the heads."""
+    parser = ArgumentParser(argument_default=SUPPRESS, allow_abbrev=False)
+    ARCH_MODEL_REGISTRY[arch].add_args(parser)
+    known = {action.dest for action in parser._actions}
+    for name in options:
+        if name not in known:
+            close = get_close_matches(name, sorted(known), n=1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise DataError(f"{name}: {arch} has no such option{meant}")
 
 
 def make_batch(model: Any, sentences: list[int], left_pad: bool = True) -> dict[str, Any]:

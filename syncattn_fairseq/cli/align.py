@@ -13,19 +13,11 @@ from tqdm import tqdm
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from ..evaluation.alignment import (
-    Link,
-    alignment_error_rate,
-    read_alignments,
-    write_alignments,
-)
+from ..evaluation.alignment import alignment_error_rate, read_alignments, write_alignments
 from ..evaluation.symmetrisation import SYMMETRISATIONS
 from ..evaluation.table import format_table
-from ..evaluation.word_alignment import (
-    WordAlignment,
-    read_word_alignments,
-    select_common_sentences,
-)
+from ..evaluation.word_alignment import WordAlignment, read_word_alignments, select_common_sentences
+from ..printed.analysis_lines import Link
 from .common import add_subword_marks, announce, command, new_parser, publish
 from .files import Parser
 

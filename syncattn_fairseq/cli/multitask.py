@@ -9,24 +9,10 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.files import read_lines
-from ..data.multitask import (
-    TRANSLATE,
-    Dependencies,
-    ParsedSource,
-    PhraseStructures,
-    mix,
-    tag,
-)
+from ..data.multitask import TRANSLATE, Dependencies, ParsedSource, PhraseStructures, mix, tag
 from ..data.parses import POLICIES
 from ..data.words import detect_scheme
-from .common import (
-    add_command,
-    add_subword_marks,
-    add_texts,
-    command,
-    new_parser,
-    rewrite_texts,
-)
+from .common import add_command, add_subword_marks, add_texts, command, new_parser, rewrite_texts
 from .files import Parser
 
 MIX = (

@@ -13,7 +13,7 @@ from fairseq.tasks.translation import TranslationConfig
 
 from .. import plugin  # noqa: F401  (registers everything)
 from ..base.errors import DataError
-from ..base.fairseq_options import as_fairseq
+from ..base.options import as_fairseq
 from ..criterions.terms import TERMS
 from ..models import config
 from ..models.architectures import SIZES, SYSTEMS

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 
-from .common import command, new_parser
-from .preprocess_options import add_options
+from ..data.parses import MIN_PARSED, POLICIES, SPLITS
+from .common import add_subword_marks, command, fraction, new_parser
 
 DESCRIPTION = """\
 Binarise texts as fairseq-preprocess does, together with their heads and labels. All options of
@@ -25,12 +26,62 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help", "--version"} & set(words):  # importing fairseq would take seconds
-        parser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)
+        parser: argparse.ArgumentParser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)
         add_options(parser)
         parser.parse_args(words)
-    from .preprocessing import preprocess_texts
+    from fairseq import options
 
-    preprocess_texts(words)
+    from ..data.preprocess import preprocess_texts
+
+    parser = options.get_preprocessing_parser()
+    parser.prog = "syncattn-preprocess"
+    add_options(parser)
+    preprocess_texts(parser.parse_args(words))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add our own options to fairseq's."""
+    group = parser.add_argument_group("Parses")
+    for split in SPLITS:
+        several = "" if split == "train" else ", comma separated if there are several,"
+        group.add_argument(
+            f"--{split}heads",
+            metavar="FP",
+            help=f"prefix{several} of the files FP.heads.LANG with the heads of the words and "
+            f"FP.labels.LANG with their labels (default: the value of --{split}pref); if there is "
+            "a text FP.LANG, it is compared with the text in subwords",
+        )
+    for side, language in (("src", "source"), ("tgt", "target")):
+        group.add_argument(
+            f"--{side}labeldict",
+            metavar="FP",
+            help=f"reuse this dictionary of {language} labels (default: make one from the labels "
+            "of the training text)",
+        )
+    add_subword_marks(group, "as for the data already in --destdir, else detected in the text")
+    group.add_argument(
+        "--on-bad-parse",
+        choices=POLICIES,
+        default="stop",
+        help="if heads are not a tree over their sentence's words, or labels are not one per word: "
+        "stop before anything is written, or drop them and keep the sentence without (default: "
+        "stop)",
+    )
+    group.add_argument(
+        "--min-parsed",
+        type=fraction,
+        default=MIN_PARSED,
+        metavar="SHARE",
+        help="stop if a smaller share of the sentences has heads, or labels, that fit them "
+        f"(default: {MIN_PARSED})",
+    )
+    group.add_argument(
+        "--add",
+        nargs="+",
+        metavar="KIND.LANG",
+        help="binarise only these heads or labels, such as heads.en or labels.en, for texts that "
+        "are already binarised in --destdir; nothing else there changes",
+    )
 
 
 if __name__ == "__main__":

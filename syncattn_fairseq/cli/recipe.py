@@ -22,8 +22,8 @@ from .own_commands import check_calls
 
 if TYPE_CHECKING:
     from ..evaluation.differences import Group, Measure
+    from ..evaluation.results_tables import Row as TableRow
     from ..recipes.launch import Machines
-    from ..recipes.tables import Row as TableRow
 
 #: Each parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
@@ -186,9 +186,9 @@ def _print(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> No
 
 def _print_contrasts(args: argparse.Namespace) -> None:
     """Print the contrasts of the corpus's plan."""
+    from ..evaluation.results import load_results
     from ..evaluation.table import format_table, markdown_table
     from ..recipes.contrasts import group_contrasts, index_cells, make_contrast_tables
-    from ..recipes.results import load_results
 
     places = {name: args.results.with_name(f"{name}.json") for name in args.plan.list_corpora()}
     others = {name: load_results(place) for name, place in places.items() if place.exists()}
@@ -202,8 +202,8 @@ def _print_contrasts(args: argparse.Namespace) -> None:
 
 def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> None:
     """Print the results; ``partly``: of the systems that have any."""
+    from ..evaluation.results_tables import make_tables
     from ..evaluation.table import format_table, markdown_table
-    from ..recipes.tables import make_tables
 
     rows = _rows(args, corpus, partly)
     if rows:
@@ -233,7 +233,7 @@ def _check_report(args: argparse.Namespace) -> None:
 
 def _draw(args: argparse.Namespace, corpus: Corpus, rows: Sequence[TableRow]) -> None:
     """Draw how far systems are from their baselines, in the groups that were asked for."""
-    from ..recipes.differences import group_rows
+    from ..evaluation.differences import group_rows
 
     _save_forest(args.figure, *group_rows(rows, _groups(args, corpus)))
 
@@ -254,8 +254,8 @@ def _save_forest(path: Path, measures: Sequence[Measure], groups: Sequence[Group
 
 def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[TableRow]:
     """Return the results of the systems that were asked for, after those of their baselines."""
-    from ..recipes.results import load_results
-    from ..recipes.tables import make_rows
+    from ..evaluation.results import load_results
+    from ..evaluation.results_tables import make_rows
 
     def baseline(system: str) -> str:
         chosen: str = args.baseline or corpus.baseline(configs.get(system, system))

@@ -32,8 +32,8 @@ def write_report(report: Report, page: Path, groups: Mapping[str, Sequence[str]]
 
 
 def _trainings(report: Report, groups: Mapping[str, Sequence[str]]) -> Trainings:
-    from ..recipes.differences import compare_rows, group_rows
-    from ..recipes.tables import list_tables
+    from ..evaluation.differences import compare_rows, group_rows
+    from ..evaluation.results_tables import list_tables
     from ..report.forest import draw_forest
     from ..report.trainings import Trainings
 

@@ -15,8 +15,8 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..data.parses import read_heads, read_labels
 from ..evaluation.alignment import read_alignments
-from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.table import format_scores
+from ..printed.decoded import read_decoded
 from ..trees.brackets import read_trees
 from .common import add_subword_marks, announce, command, new_parser, publish
 from .files import Parser

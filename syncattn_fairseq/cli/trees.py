@@ -12,15 +12,10 @@ from ..base.errors import DataError
 from ..base.files import read_lines, replacing
 from ..data.words import detect_scheme
 from ..evaluation.bracketing import BracketingScore, score_trees
-from ..evaluation.fairseq_output import read_decoded
 from ..evaluation.induction import SIDES, induce_tree
 from ..evaluation.table import format_table
-from ..trees.binary import (
-    branch_left,
-    branch_right,
-    split_at_random,
-    split_in_the_middle,
-)
+from ..printed.decoded import read_decoded
+from ..trees.binary import branch_left, branch_right, split_at_random, split_in_the_middle
 from ..trees.brackets import read_trees, remove_binarisation
 from ..trees.tree import Tree
 from .common import add_command, add_subword_marks, command, new_parser, positive, publish

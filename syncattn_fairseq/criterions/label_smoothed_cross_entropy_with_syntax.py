@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
-from dataclasses import make_dataclass
+from dataclasses import fields, make_dataclass
 from typing import Any
 
 import torch
@@ -17,11 +18,13 @@ from fairseq.dataclass import FairseqDataclass
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
-from ..base.fairseq_options import as_fairseq
+from ..base.options import as_fairseq
 from ..data.fields import LossField
 from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
 from .terms.term import OBSERVERS, log_ratio, log_sums
+
+logger = logging.getLogger(__name__)
 
 NAME = "label_smoothed_cross_entropy_with_syntax"
 
@@ -62,6 +65,8 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     ) -> None:
         super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
         self.terms = list(terms)
+        #: Terms with a weight of the user's own that have not applied yet.
+        self.unused = {term.name: term for term in terms if has_own_weight(term)}
 
     @classmethod
     def build_criterion(cls, cfg: Any, task: Any) -> LabelSmoothedCrossEntropyWithSyntax:
@@ -110,7 +115,14 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         objective = loss
         for term in self.terms:
             if not term.applies(extra, sample):
+                if self.training and self.unused.pop(term.name, None):
+                    logger.warning(
+                        "%s: has a weight, but model or batch lack what it reads, so it adds "
+                        "nothing here; see its heads with syncattn-options",
+                        term.name,
+                    )
                 continue
+            self.unused.pop(term.name, None)
             value, numbers = term(extra, sample)
             if term.weight != 0:
                 objective = torch.add(objective, value, alpha=term.weight)
@@ -123,11 +135,17 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log fairseq's metrics, and those of each syntactic loss that was computed."""
         super().reduce_metrics(logging_outputs)
-        log_sums(logging_outputs, "total_loss", "sample_size")
+        log_sums(logging_outputs, "total_loss", "sample_size", "ntokens")
         log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))
         for term in TERMS.values():
             term.log_metrics(logging_outputs)
         reduce_positions(logging_outputs)
+
+
+def has_own_weight(term: Term) -> bool:
+    """Tell whether a term counts and has another weight than by default."""
+    default = {option.name: option.default for option in fields(term.Options)}
+    return term.weight != 0 and term.weight != default.get(term.weight_option)
 
 
 def _take_up_options() -> None:

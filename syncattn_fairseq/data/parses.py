@@ -9,6 +9,9 @@ from ..base.errors import BadParse, DataError
 from ..base.files import read_lines
 from ..base.numbers import read_whole
 
+SPLITS = ("train", "valid", "test")
+"""The parts of a corpus, as fairseq-preprocess names them."""
+
 POLICIES = ("stop", "drop")
 """What to do about a parse that does not fit its sentence."""
 

@@ -7,9 +7,9 @@ from itertools import compress
 
 from ..base.errors import DataError
 from ..data.words import find_word_starts, join_subwords
+from ..printed.decoded import DecodedSentence
 from ..trees.binary import split_by_distances
 from ..trees.tree import Tree
-from .fairseq_output import DecodedSentence
 
 SIDES = ("source", "hypothesis")
 

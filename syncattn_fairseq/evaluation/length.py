@@ -10,7 +10,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from ..base.errors import DataError
 from ..data.words import detect_scheme
-from .fairseq_output import DecodedSentence
+from ..printed.decoded import DecodedSentence
 from .significance import bootstrap_interval
 from .translation import undo_subwords
 

@@ -8,16 +8,13 @@ from typing import Any, TypeAlias
 
 from ..base.errors import DataError, naming
 from ..data.words import detect_scheme
+from ..printed.analysis_lines import Link
+from ..printed.decoded import DecodedSentence
 from ..trees.tree import Tree
-from .alignment import AlignmentScore, Link, alignment_error_rate
-from .attachment import (
-    AttachmentScore,
-    Heads,
-    score_attachment,
-)
+from .alignment import AlignmentScore, alignment_error_rate
+from .attachment import AttachmentScore, Heads, score_attachment
 from .bracketing import BracketingScore, score_trees
 from .breakdown import attachment_by_distance, attachment_by_label
-from .fairseq_output import DecodedSentence
 from .induction import induce_tree
 from .length import BucketScore, count_source_words, intervals_by_length, score_by_length
 from .significance import Significance, compare_with_baseline, count_ngrams

@@ -34,7 +34,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 
-from .alignment import Link
+from ..printed.analysis_lines import Link
 
 
 @dataclass(frozen=True)

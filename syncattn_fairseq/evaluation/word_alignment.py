@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..data.analysis_lines import LinksOf
 from ..data.words import count_subwords, detect_scheme
-from .alignment import Link, is_pharaoh, link_words, read_alignments
-from .fairseq_output import DecodedSentence, read_decoded
+from ..printed.analysis_lines import Link, LinksOf
+from ..printed.decoded import DecodedSentence, read_decoded
+from .alignment import is_pharaoh, link_words, read_alignments
 
 _UNKNOWN = "<unk>"
 

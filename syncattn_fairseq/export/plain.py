@@ -12,7 +12,7 @@ from fairseq.models.transformer import TransformerModel
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..inference.checkpoint import Ensemble
+from ..inference.ensemble import Ensemble
 from ..inference.subwords import Cutter, find_subwords, open_cutters, subword_paths
 from .fold import alignment_layer, fold, plain_options, refuse
 

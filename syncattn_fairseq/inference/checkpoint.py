@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from fairseq import checkpoint_utils, utils
-from fairseq.data import LanguagePairDataset, data_utils
+from fairseq import utils
+from fairseq.data import LanguagePairDataset
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.models import FairseqEncoderDecoderModel
 from omegaconf import OmegaConf
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..base.user_dir import import_user_dir
-from ..checkpoints.building import build, naming_checkpoint
-from ..checkpoints.options import list_options
 from ..data.dataset import SyntaxPairDataset
 from ..tasks.forced import Forced
-from ..tasks.translation_with_syntax import (
-    TranslationWithSyntaxConfig,
-    TranslationWithSyntaxTask,
-)
 from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .ensemble import Ensemble
 from .model import Model
-from .subwords import Cutter, is_plain_name
-from .trial import try_model
+from .subwords import Cutter
 
 T = TypeVar("T")
 
@@ -238,94 +226,6 @@ class CheckpointModel(Model):
             yield in_order, Forced(self.models, batch["net_input"], targets, dictionary)
 
 
-class Ensemble:
-    """fairseq checkpoints and their task.
-
-    Args:
-        paths: the checkpoints, separated by ``:`` as in fairseq.
-        data: folder with the dictionaries; None: the checkpoint's folder, or the one used in
-            training.
-        source_parser: the source's parser, see :func:`..parsing.registry.open_parser`.
-        user_dir: folder of the plugin that they were trained with; nothing else is imported.
-
-    Raises:
-        DataError: a file is not a translation model's checkpoint, or the dictionaries are missing.
-    """
-
-    def __init__(
-        self,
-        paths: str,
-        data: str | Path | None = None,
-        source_parser: str | None = None,
-        user_dir: str | Path | None = None,
-    ) -> None:
-        if user_dir is not None:
-            import_user_dir(Path(user_dir))
-        for room in ("tasks", "data"):  # they log the size of everything they load
-            logging.getLogger(f"fairseq.{room}").setLevel(logging.WARNING)
-        self.name = paths
-        self.paths = [Path(path) for path in utils.split_paths(paths)]
-        states = [_load(path) for path in self.paths]
-        if user_dir is None:
-            for path, state in zip(self.paths, states, strict=True):
-                _require_plugin(path, _section(path, state, "common").get("user_dir"))
-        trained = _task_options(self.paths[0], states[0])
-        self.data = self._find_data(data, trained)
-        self.task = self._make_task(trained)
-        self.models = [
-            self._make_model(path, state) for path, state in zip(self.paths, states, strict=True)
-        ]
-        fields = self.task.fields
-        self.reads_parses = fields.reads("heads") or fields.reads("labels")
-        if self.reads_parses and source_parser is not None:
-            self.task.cfg.source_parser = source_parser
-            self.task.input_parses  # noqa: B018  (opens the parser, or fails at once)
-        #: The first model's training options.
-        self.options = _model_options(self.paths[0], states[0])
-        #: That training's history, as fairseq keeps it.
-        self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
-
-    def _find_data(self, given: str | Path | None, trained: dict[str, Any]) -> Path:
-        """Find the dictionaries, and from them the languages if training did not name them."""
-        places = [self.paths[0].parent, *map(Path, utils.split_paths(trained.get("data") or ""))]
-        if given is not None:
-            places = [Path(path) for path in utils.split_paths(str(given))]
-        for place in places:
-            pair = trained.get("source_lang"), trained.get("target_lang")
-            if None in pair and place.is_dir():
-                pair = data_utils.infer_language_pair(str(place))
-            if all((place / f"dict.{language}.txt").is_file() for language in pair):
-                self.source, self.target = map(str, pair)
-                return place
-        raise DataError(
-            f"{self.name}: no dictionaries, dict.LANGUAGE.txt, in {' or '.join(map(str, places))}; "
-            "say where the binarised corpus is: data=FOLDER (--data-bin FOLDER)"
-        )
-
-    def _make_task(self, trained: dict[str, Any]) -> Any:
-        cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
-        cfg.data, cfg.source_lang, cfg.target_lang = str(self.data), self.source, self.target
-        for option in ("left_pad_source", "left_pad_target"):
-            if trained.get(option) is not None:
-                cfg[option] = trained[option]
-        cfg.missing_parses = "ignore"  # the parser may fail on some sentences
-        # fairseq would otherwise take these from the command's other options.
-        cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
-        cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
-        return TranslationWithSyntaxTask.setup_task(cfg)
-
-    def _make_model(self, path: Path, state: dict[str, Any]) -> Any:
-        options = _with_parsers(_model_options(path, state))
-        for side in ("encoder", "decoder"):  # the checkpoint has the embeddings
-            setattr(options, f"{side}_embed_path", None)
-        with naming_checkpoint(path):
-            model = build(self.task, options, state["model"])
-            if not isinstance(model, FairseqEncoderDecoderModel):
-                raise DataError("is no translation model")
-            try_model(self.task, model)
-        return model
-
-
 def find_device(name: str | None) -> torch.device:
     """Return a device by its name; None: a GPU if there is one.
 
@@ -341,72 +241,6 @@ def find_device(name: str | None) -> torch.device:
             f"device {name}: PyTorch cannot use it ({reason}); give cpu, or cuda for a GPU"
         ) from None
     return torch.device(name)
-
-
-def _load(path: Path) -> dict[str, Any]:
-    state: dict[str, Any] = checkpoint_utils.load_checkpoint_to_cpu(str(path))
-    if not state.get("cfg"):
-        raise DataError(f"{path}: contains no fairseq model")
-    return state
-
-
-def _section(path: Path, state: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return one group of a checkpoint's options."""
-    with naming_checkpoint(path):
-        return list_options(list_options(state["cfg"]).get(name))
-
-
-def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
-    """Return what training said about its data."""
-    found = _section(path, state, "task")
-    sound: dict[str, Callable[[Any], bool]] = {
-        "data": lambda value: isinstance(value, str),
-        "source_lang": is_plain_name,
-        "target_lang": is_plain_name,
-        "left_pad_source": lambda value: isinstance(value, bool),
-        "left_pad_target": lambda value: isinstance(value, bool),
-    }
-    for option, is_sound in sound.items():
-        value = found.get(option)
-        if value is not None and not is_sound(value):
-            raise DataError(f"{path}: its option {option} is {str(value)[:60]!r}")
-    return found
-
-
-def _model_options(path: Path, state: dict[str, Any]) -> Namespace:
-    found = _section(path, state, "model")
-    return Namespace(**{"_name": found.get("arch"), **found})
-
-
-def _require_plugin(path: Path, user_dir: Any) -> None:
-    """Check that the user's own plugin that a checkpoint was trained with is imported.
-
-    It is not imported here: the file may come from anyone, and names what it likes. Without the
-    plugin, its options would be ignored, and the model would lack its heads.
-    """
-    if user_dir and Path(str(user_dir)).name not in sys.modules:  # as this package itself
-        raise DataError(
-            f"{path}: was trained with the plugin {str(user_dir)[:200]!r}, which is imported only "
-            "if you name it: --user-dir FOLDER (in Python: user_dir=FOLDER)"
-        )
-
-
-def _with_parsers(options: Namespace) -> Namespace:
-    """Restore the parser heads of an exported model.
-
-    Exports name these heads in their options, which fairseq's own Transformer ignores.
-
-    Args:
-        options: a checkpoint's options.
-
-    Returns:
-        For an export, the options of a syntax Transformer with ordinary heads; else the same.
-    """
-    found = dict(vars(options))
-    if found.get("arch") == "transformer" and "alignment_layer" in found:
-        found |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
-        found |= {"encoder_parser": "dot", "decoder_parser": "dot"}
-    return Namespace(**found)
 
 
 def _unread(

@@ -59,7 +59,8 @@ def load(
             About.read(where)  # checks the files
 
     from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)
-    from .checkpoint import CheckpointModel, Ensemble, find_device
+    from .checkpoint import CheckpointModel, find_device
+    from .ensemble import Ensemble
 
     found = find_device(device)
     ensemble = Ensemble(str(path), data, source_parser, user_dir)

@@ -1,6 +1,6 @@
 """Cross-attention that also shows how the source attends to the target (NLP 2021, Eq. 11)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
 from ..base.errors import DataError
+from ..base.options import option
 from ..modules.batch_view import BatchView
 from ..modules.options import read_layer
 from ..modules.part import Part
@@ -18,17 +19,14 @@ from ..modules.registry import register_part
 class SyncOptions:
     """SyncAttn: where and how the dependency heads of both sides are tied."""
 
-    sync_layer: int = field(
-        default=0,
-        metadata={"help": "decoder layer whose cross-attention ties both sides (0 = no such loss)"},
+    sync_layer: int = option(
+        0, "decoder layer whose cross-attention ties both sides (0 = no such loss)"
     )
-    sync_backward: str = field(
-        default="transpose",
-        metadata={
-            "choices": ("transpose", "softmax"),
-            "help": "from source to target: the transposed cross-attention (SyncAttn Eq. 7) or a "
-            "softmax over the target positions (NLP 2021, Eq. 11)",
-        },
+    sync_backward: str = option(
+        "transpose",
+        "from source to target: the transposed cross-attention (SyncAttn Eq. 7) or a "
+        "softmax over the target positions (NLP 2021, Eq. 11)",
+        choices=("transpose", "softmax"),
     )
 
 

@@ -1,14 +1,14 @@
 """The options that the syntax Transformer adds to fairseq's."""
 
 from argparse import Namespace
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..base.fairseq_options import as_fairseq
+from ..base.options import as_fairseq, option
 from ..data.fields import SourceFields
 from ..modules.options import read_layer
 from ..modules.positions import POSITIONS
@@ -19,12 +19,10 @@ from ..modules.registry import PARTS
 class PositionOptions:
     """Positions: how the layers know the order of the tokens."""
 
-    positions: str = field(
-        default="absolute",
-        metadata={
-            "help": "fairseq's position embeddings (absolute); or for all heads of all layers, and "
-            "without such embeddings: rotary (RoPE), alibi, bias (learnt, as in T5), or none"
-        },
+    positions: str = option(
+        "absolute",
+        "fairseq's position embeddings (absolute); or for all heads of all layers, and "
+        "without such embeddings: rotary (RoPE), alibi, bias (learnt, as in T5), or none",
     )
 
 
@@ -32,12 +30,10 @@ class PositionOptions:
 class AlignmentOptions:
     """Alignment: which layer it is read from."""
 
-    alignment_layer: int = field(
-        default=0,
-        metadata={
-            "help": "decoder layer that --print-alignment reads (0 = the sync layer, or else the "
-            "penultimate one)"
-        },
+    alignment_layer: int = option(
+        0,
+        "decoder layer that --print-alignment reads (0 = the sync layer, or else the "
+        "penultimate one)",
     )
 
 
@@ -58,9 +54,9 @@ def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:
         options: the options; by default the syntax Transformer's.
     """
     for config in options or list_options():
-        for option in fields(config):
-            if getattr(args, option.name, None) is None and not option.name.startswith("_"):
-                setattr(args, option.name, option.default)
+        for field in fields(config):
+            if getattr(args, field.name, None) is None and not field.name.startswith("_"):
+                setattr(args, field.name, field.default)
 
 
 def prefer(args: Any, **values: Any) -> None:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairseq.dataclass.utils import gen_parser_from_dataclass
-from fairseq.models import (
-    FairseqEncoderDecoderModel,
-    register_model,
-    register_model_architecture,
-)
+from fairseq.models import FairseqEncoderDecoderModel, register_model, register_model_architecture
 from fairseq.models.lstm import Embedding
 from torch import Tensor
 

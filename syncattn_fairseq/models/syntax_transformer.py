@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -39,8 +40,16 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Add fairseq's options for a Transformer, and ours."""
+        """Add fairseq's options for a Transformer, and ours.
+
+        Raises:
+            DataError: one of ours, perhaps of a user's plugin, has the name of one of fairseq's.
+        """
         super().add_args(parser)
+        fairseqs = {action.dest for action in parser._actions}
+        for options in config.list_options():
+            if taken := fairseqs & {option.name for option in fields(options)} - {"_name"}:
+                raise DataError(f"{options.__name__}: fairseq has an option {min(taken)} already")
         # Architectures set the defaults, so the parser must not.
         for options in config.list_options():
             gen_parser_from_dataclass(parser, options(), delete_default=True)

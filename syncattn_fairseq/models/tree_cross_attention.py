@@ -1,6 +1,6 @@
 """A Transformer's cross-attention with some syntax-directed heads."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
 from ..base.errors import DataError
+from ..base.options import option
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..functional import distances_from, expected_distances, syntax_directed_scores
 from ..modules.batch_view import BatchView
@@ -21,26 +22,20 @@ from ..modules.source_attention import TREE_POSITIONS, PositionPredictor, Source
 class TreeWindowOptions:
     """Syntax-directed heads (SDAtt): where they are and how far they see."""
 
-    cross_attention_tree_window: int = field(
-        default=0,
-        metadata={
-            "help": "how far, in edges of the source's dependency tree, the cross-attention's "
-            "syntax-directed heads see from the word that they expect (SDAtt has 4; 0 = none)"
-        },
+    cross_attention_tree_window: int = option(
+        0,
+        "how far, in edges of the source's dependency tree, the cross-attention's "
+        "syntax-directed heads see from the word that they expect (SDAtt has 4; 0 = none)",
     )
-    cross_attention_tree_position: str = field(
-        default="predicted",
-        metadata={
-            "choices": TREE_POSITIONS,
-            "help": "the word that edges are counted from: predicted from the layer's state, as in "
-            "SDAtt; or expected: the mean over all words, weighted by the head's attention",
-        },
+    cross_attention_tree_position: str = option(
+        "predicted",
+        "the word that edges are counted from: predicted from the layer's state, as in "
+        "SDAtt; or expected: the mean over all words, weighted by the head's attention",
+        choices=TREE_POSITIONS,
     )
-    cross_attention_tree_layer: int = field(
-        default=0, metadata={"help": "decoder layer with these heads (0 = the top one)"}
-    )
-    cross_attention_tree_heads: int = field(
-        default=0, metadata={"help": "number of these heads (0 = half of the layer's heads)"}
+    cross_attention_tree_layer: int = option(0, "decoder layer with these heads (0 = the top one)")
+    cross_attention_tree_heads: int = option(
+        0, "number of these heads (0 = half of the layer's heads)"
     )
 
 

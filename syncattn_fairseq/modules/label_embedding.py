@@ -1,11 +1,12 @@
 """Dependency labels in the source embedding (S&H)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..base.options import option
 from ..data.fields import LABELS, NOTHING, SourceFields
 from .batch_view import BatchView
 from .options import check_range
@@ -17,12 +18,10 @@ from .registry import register_part
 class LabelOptions:
     """S&H: the size of the labels' embedding."""
 
-    source_label_dim: int = field(
-        default=0,
-        metadata={
-            "help": "dimensions of the source embedding that hold the word's dependency label "
-            "(S&H has 10; 0 = none)"
-        },
+    source_label_dim: int = option(
+        0,
+        "dimensions of the source embedding that hold the word's dependency label "
+        "(S&H has 10; 0 = none)",
     )
 
 

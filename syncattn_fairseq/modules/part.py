@@ -18,8 +18,8 @@ class Part:
     (:func:`.registry.register_part`), whether they are in use or not.
     """
 
-    #: Its options, a dataclass; added to the command line and to hydra's configuration. A field's
-    #: metadata have ``help``, and ``choices`` if only some values are possible.
+    #: Its options, a dataclass; added to the command line and to hydra's configuration. Its fields
+    #: are made by :func:`..base.options.option`, or have ``help`` in their metadata.
     Options: ClassVar[type] = NoOptions
 
     @classmethod

@@ -17,11 +17,12 @@ import syncattn_fairseq
 
 from ..base.errors import DataError
 from ..base.locks import locked
+from ..evaluation.results import pack_counts, record
 from .corpus import Corpus
 from .experiment import Cell
 from .launch import Machines
 from .prepare import PIECES, WORDS, folder
-from .results import pack_counts, read_scores, read_training, record
+from .results import read_scores, read_training
 from .run import Runner
 from .stages import Stage
 

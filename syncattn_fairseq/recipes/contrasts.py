@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,24 +14,24 @@ from ..evaluation.intervals import (
     Interval,
     bootstrap_seeds,
     equivalence,
-    pool_deviations,
-    smallest_detectable,
     welch_interval,
+)
+from ..evaluation.results import unpack_counts
+from ..evaluation.results_tables import (
+    Number,
+    describe_power,
+    format_p,
+    list_notes,
+    nats,
+    score_of,
+    show_interval,
 )
 from ..evaluation.significance import holm, welch
 from .plan import Contrast, Plan
-from .results import unpack_counts
-from .tables import Number, format_p, score_of
 
 LEVEL = 0.05
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
 """The results by system and seed."""
-
-
-def nats(cell: Mapping[str, Any]) -> float | None:
-    """Return the validation NLL in nats per subword; fairseq logs bits."""
-    bits: float | None = cell["valid"].get("nll_loss")
-    return None if bits is None else bits * math.log(2)
 
 
 def index_cells(results: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> Cells:
@@ -116,17 +114,14 @@ class Comparison:
         """Return the difference with its interval; None with fewer than two seeds of a system."""
         return welch_interval(*self.samples(contrast))
 
-    def deviation(self) -> float | None:
-        """Return the standard deviation over seeds that all systems have in common."""
+    def list_systems(self) -> list[list[float]]:
+        """List the values of each system."""
         longest: dict[str, list[float]] = {}
         for (system, contrast), values in self.values.items():
             if contrast.per_word:
                 continue
             longest[system] = max(longest.get(system, []), values, key=len)
-        try:
-            return pool_deviations(longest.values())
-        except DataError:
-            return None
+        return list(longest.values())
 
     def _correct(
         self, test: Callable[..., float | None], chosen: Callable[[Contrast], bool]
@@ -166,10 +161,7 @@ def make_contrast_tables(
         [
             table(_likelihood_table(begun, likelihood)),
             table(_score_table(begun, scores, cells)),
-            "\n".join(
-                textwrap.fill(bullet + note, 118, subsequent_indent=" " * len(bullet))
-                for note in notes
-            ),
+            list_notes(notes, bullet),
         ]
     )
 
@@ -267,11 +259,7 @@ def _ps(found: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> li
 
 
 def _show(interval: Interval | None, digits: int) -> str:
-    if interval is None:
-        return "–"
-    low, high = interval.low, interval.high
-    shown = f"{interval.difference:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
-    return shown.replace("-", "−")
+    return "–" if interval is None else show_interval(interval, digits)
 
 
 def _notes(
@@ -293,16 +281,10 @@ def _notes(
             f"p same: two one-sided tests that the difference is below {plan.margin:g} nats; "
             f"corrected for {same} contrasts"
         )
+    counts = sorted({len(c.seeds) for c in plan.contrasts}, reverse=True)
     for name, found in {"NLL": likelihood, **scores}.items():
-        counts = sorted({len(c.seeds) for c in plan.contrasts}, reverse=True)
-        deviation = found.deviation()
-        if deviation is None:
-            continue
-        shown = [f"{smallest_detectable(deviation, n):.3g} with {n} seeds" for n in counts if n > 1]
-        notes.append(
-            f"{name}: standard deviation over seeds {deviation:.2g}, so that 80 % power shows "
-            f"differences of {', '.join(shown)} (before correction)"
-        )
+        power = describe_power(name, found.list_systems(), counts)
+        notes += [power] if power else []
     notes.append(
         "BLEU, other sentences too: bootstrap over seeds and sentences together, 95 % interval"
     )

@@ -30,6 +30,8 @@ from .systems import (
 #: Prefix of the environment variables that choose another parser for a language.
 PARSER = "PARSER_"
 SPLITS = ("train", "valid", "test")
+#: Attributes of a corpus that ``_data.yaml`` does not give, or not under these names.
+_NO_KEYS = ("folder", "source", "target", "every", "last")
 #: The format of texts that have heads and labels.
 TREEBANK = "conllu"
 
@@ -57,14 +59,15 @@ class Here:
 
     Attributes:
         variable: environment variable with their folder.
-        train, valid, test: the text of each split, with ``{language}`` for a language.
+        train, valid, test: the text of each split, with ``{language}`` for a language; ``valid``
+            may be left out if it is a part of the training pairs.
         heads, labels: of the words, with ``{split}`` as well; None: the texts are parsed.
     """
 
     variable: str
     train: str
-    valid: str
     test: str
+    valid: str | None = None
     heads: str | None = None
     labels: str | None = None
 
@@ -180,7 +183,8 @@ class Corpus:
     def places(self, split: str) -> list[str]:
         """Return the texts of a split: those that the user has, or those of the archives."""
         if self.here is not None and self.here.folder is not None:
-            return [f"plain={getattr(self.here, split)}"]
+            place = getattr(self.here, split)
+            return [f"plain={place}"] if place else []
         found: list[str] = getattr(self, split)
         return found
 
@@ -255,6 +259,8 @@ def load_corpus(folder: Path) -> Corpus:
     like, facts = read_facts(search_folders(folder.parent), folder.name)
     if isinstance(here := facts.get("here"), dict):
         texts = {split: [{"plain": here[split]}] for split in SPLITS if split in here}
+        if twice := [split for split in texts if split in facts and "archives" not in facts]:
+            raise DataError(f"{path}: {twice[0]}: given twice, the second time in here")
         facts = {"archives": [], **texts, **facts}
     if not facts.get("generated"):
         _need(path, facts, ("archives", "train", "test"))
@@ -361,7 +367,8 @@ def _make(kind: type[Any], path: Path, values: Any) -> Any:
     needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
     _need(path, values, needed)
     if unknown := sorted(values.keys() - known.keys()):
-        raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {', '.join(known)}")
+        known_keys = ", ".join(name for name in known if name not in _NO_KEYS)
+        raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {known_keys}")
     for name, hint in get_type_hints(kind).items():
         if name in values and not _fits(values[name], hint):
             wanted = known[name].type

@@ -1,23 +1,18 @@
-"""fast_align (Dyer et al., 2013) on a corpus, if it is installed: a baseline for alignments.
+"""fast_align (Dyer et al., 2013) on a corpus: a baseline for alignments.
 
-``python -m syncattn_fairseq.recipes.fast_align --words corpora/C/words --languages de en`` writes
-``fast_align.forward`` and ``fast_align.backward`` there, the links of the test set. Both models
-learn from the training and the test text together, since fast_align only aligns its training text.
+Both of its models learn from the training and the test text together, since fast_align only aligns
+its training text.
 """
 
 from __future__ import annotations
 
-import argparse
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..base.errors import DataError
 from ..base.files import read_lines, replacing
-from ..cli.common import command
 from .parallel import read_pairs
 
 PROGRAM = "fast_align"
@@ -69,21 +64,3 @@ def align(words: Path, languages: Sequence[str]) -> None:
 def _pairs(words: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
     for split in ("train", "test"):
         yield from read_pairs(words / split, languages)
-
-
-@command
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the program, or say that it is not installed."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("--words", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
-    args = parser.parse_args(argv)
-    if shutil.which(PROGRAM) is None:
-        print(f"{PROGRAM}: no such program; the table will not have its AER")
-        return
-    align(args.words, args.languages)
-    print(", ".join(map(str, outputs(args.words))))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

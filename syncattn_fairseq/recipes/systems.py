@@ -68,7 +68,10 @@ def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for text in texts:
         if not _OVERRIDE.fullmatch(text):
-            raise DataError(f"{text}: write settings as SECTION.OPTION=VALUE")
+            raise DataError(
+                f"{text}: write settings as SECTION.OPTION=VALUE, and a row with a name as "
+                "NAME=SYSTEM:SECTION.OPTION=VALUE"
+            )
         name = text.partition("=")[0]
         section = name.partition(".")[0]
         if section not in (*SECTIONS, *IGNORED):

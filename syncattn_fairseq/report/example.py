@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from ..base.errors import DataError, naming
 from ..base.files import read_lines
 from ..data.parses import check_tree, read_heads, read_labels
-from ..evaluation.alignment import Link, read_alignments
+from ..evaluation.alignment import read_alignments
 from ..evaluation.word_alignment import WordAlignment
+from ..printed.analysis_lines import Link
 from ..trees.brackets import read_trees
 from ..trees.tree import Tree
 

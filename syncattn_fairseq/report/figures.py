@@ -13,7 +13,6 @@ import torch
 
 from ..base.errors import DataError
 from ..data.subwords import subword_parents
-from ..evaluation.alignment import Link
 from ..evaluation.bracketing import find_constituents
 from ..functional.lpsi import distance_gates
 from ..functional.pascal import density_peak, parent_gaussian
@@ -21,6 +20,7 @@ from ..functional.sdatt import tree_distances
 from ..functional.syncattn import project_attention
 from ..inference.analysis import Alignment, Pair, Parse, Sentence
 from ..inference.model import Model
+from ..printed.analysis_lines import Link
 from ..trees.tree import Tree
 from . import charts
 from .example import MOST_WORDS, Example, Links, Side

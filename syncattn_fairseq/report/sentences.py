@@ -12,10 +12,10 @@ from sacrebleu.metrics.chrf import CHRF
 from ..base.errors import DataError
 from ..data.words import detect_scheme, join_subwords
 from ..evaluation.bracketing import find_constituents
-from ..evaluation.fairseq_output import DecodedSentence
 from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
+from ..printed.decoded import DecodedSentence
 from ..trees.tree import Tree
 from .example import MOST_WORDS
 

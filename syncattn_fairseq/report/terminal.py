@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
-from ..evaluation.alignment import Link
+from ..printed.analysis_lines import Link
 from ..trees.tree import Tree
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..base.fairseq_log import of_own_direction, read_fairseq_log
 from ..base.files import read_lines
+from ..printed.training_log import of_own_direction, read_fairseq_log
 
 
 @dataclass(frozen=True)

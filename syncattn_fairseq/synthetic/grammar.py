@@ -26,15 +26,7 @@ from collections.abc import Sequence
 from . import lexicon
 from .morphology import article_form
 from .phrases import NOTHING, PhraseGrammar
-from .tree import (
-    Pair,
-    Phrase,
-    SentencePair,
-    Token,
-    finish,
-    join,
-    phrase,
-)
+from .tree import Pair, Phrase, SentencePair, Token, finish, join, phrase
 
 _VOWEL = re.compile("(?i)(?!use|univ)[aeiou]|honest")
 

@@ -9,9 +9,9 @@ from typing import Any, TextIO, TypeAlias
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
 from ..data.subwords import find_word_heads
 from ..data.words import count_subwords, detect_scheme
+from ..printed.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
 from .forced import Forced
 
 Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]
@@ -20,7 +20,7 @@ Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]
 
 @dataclass
 class AnalysisPrinter:
-    """Prints the lines of :mod:`..data.analysis_lines` for each hypothesis.
+    """Prints the lines of :mod:`..printed.analysis_lines` for each hypothesis.
 
     A word's head is the word that its last subword attends to (rule ``chain``); a word that
     attends to itself is a root. The heads may form a cycle. The distance of a hypothesis's token

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from syncattn_fairseq.base.clashes import check_files
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import (
     align,
@@ -26,7 +27,7 @@ from syncattn_fairseq.cli import (
     translate,
     trees,
 )
-from syncattn_fairseq.cli.files import Parser, check_files
+from syncattn_fairseq.cli.files import Parser
 from tests.cli.test_help import parsers
 from tests.test_packaging import SCRIPTS
 

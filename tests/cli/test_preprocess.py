@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from syncattn_fairseq.cli import preprocess, preprocessing
+from syncattn_fairseq.cli import preprocess
+from syncattn_fairseq.data import preprocess as preprocessing
 from syncattn_fairseq.data.schemes import stored_schemes
 
 FILES = {

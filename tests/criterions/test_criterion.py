@@ -325,6 +325,31 @@ def test_logged_means_run_over_all_workers() -> None:
     )
 
 
+def test_two_losses_are_logged_as_each_alone() -> None:
+    model = build.model("transformer_lpsi_tiny", distance_sync_layers="1,2")
+    make = criterion(sync_mse_weight=0.1, sync_rank_weight=0.1)
+    log = make(model, batch())[2]
+    with metrics.aggregate() as aggregated:
+        make.reduce_metrics([log])
+    values = aggregated.get_smoothed_values()
+    for name in ("sync_mse_loss", "sync_rank_loss"):
+        assert values[name] == pytest.approx(log[name].item() / 9, abs=1e-4) and values[name] > 0
+
+
+def test_a_weight_that_does_nothing_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    model = build.model("transformer_dbsa_tiny")
+    make = criterion(sync_mse_weight=0.1, src_dep_weight=0.3).train()
+    for _ in range(2):
+        make(model, batch())
+    [message] = [record.getMessage() for record in caplog.records]
+    assert message.startswith("sync_mse_loss: has a weight, but model or batch lack what it reads")
+    caplog.clear()
+    default = make_config()().src_dep_weight
+    criterion(src_dep_weight=default).train()(build.model("syntax_transformer_tiny"), batch())
+    criterion(sync_mse_weight=0.1).eval()(model, batch())
+    assert not caplog.records
+
+
 def test_head_accuracy_counts_the_labels_that_get_most_attention() -> None:
     model, sample = build.model("transformer_dbsa_tiny"), batch()
     attention = model(**sample["net_input"])[1]["src_dependency"][0][:, 0]

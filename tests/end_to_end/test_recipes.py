@@ -18,9 +18,9 @@ import yaml
 from sacrebleu.metrics.bleu import BLEU
 
 from syncattn_fairseq.cli import recipe as recipes
+from syncattn_fairseq.evaluation.results import load_results, unpack_counts
 from syncattn_fairseq.recipes.corpus import load_corpus, read_facts
 from syncattn_fairseq.recipes.needs import needs_of
-from syncattn_fairseq.recipes.results import load_results, unpack_counts
 from tests import japanese
 from tests.end_to_end.commands import BIN
 from tests.recipes import miniature
@@ -254,7 +254,7 @@ def test_seeds_of_the_built_in_corpus(
     )
     results = load_results(work / "results" / "small.json")
     assert len(results["cells"]) == 4
-    assert table.splitlines()[0].endswith(" p sentences")
+    assert " p sentences\n" in table
     by_name = {(cell["system"], cell["seed"]): cell["scores"] for cell in results["cells"]}
     assert {"AER", "AER layer 2", "trees layer 1", "trees layer 2"} <= by_name["lpsi", 2].keys()
     assert "bleu" in results["cells"][0]["valid"]

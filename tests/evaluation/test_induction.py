@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.induction import induce_tree
+from syncattn_fairseq.printed.decoded import DecodedSentence
 
 SENTENCE = DecodedSentence(
     hypothesis="▁the ▁ma n ▁sleep s",

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.length import (
     count_source_words,
     intervals_by_length,
@@ -13,6 +12,7 @@ from syncattn_fairseq.evaluation.length import (
 )
 from syncattn_fairseq.evaluation.significance import count_ngrams
 from syncattn_fairseq.evaluation.translation import score_bleu
+from syncattn_fairseq.printed.decoded import DecodedSentence
 
 GOOD = "the cat sat on the mat"
 BAD = "the mat sat on the cat"

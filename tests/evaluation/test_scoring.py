@@ -7,8 +7,8 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.attachment import AttachmentScore
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.scoring import Gold, Output, SystemScore, score_systems
+from syncattn_fairseq.printed.decoded import DecodedSentence
 from syncattn_fairseq.trees.brackets import parse_tree
 
 BEAM = [

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.evaluation.alignment import Link
 from syncattn_fairseq.evaluation.symmetrisation import (
     SYMMETRISATIONS,
     VARIANTS,
@@ -19,6 +18,7 @@ from syncattn_fairseq.evaluation.symmetrisation import (
     intersect,
     unite,
 )
+from syncattn_fairseq.printed.analysis_lines import Link
 
 SIZE = 5
 both_directions = st.tuples(

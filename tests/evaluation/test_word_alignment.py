@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.analysis_lines import LinksOf
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence
 from syncattn_fairseq.evaluation.word_alignment import (
     WordAlignment,
     align_words,
@@ -14,6 +12,8 @@ from syncattn_fairseq.evaluation.word_alignment import (
     read_word_alignments,
     select_common_sentences,
 )
+from syncattn_fairseq.printed.analysis_lines import LinksOf
+from syncattn_fairseq.printed.decoded import DecodedSentence
 
 #: the d@@ og / d@@ er Hund
 DOG = DecodedSentence("d@@ er Hund", "", "the d@@ og", links={(0, 0), (0, 1), (2, 2)})

@@ -53,8 +53,22 @@ def test_held_out_validation(tmp_path: Path) -> None:
     assert corpus.every == 10 and corpus.valid == [] and corpus.name == "mine"
 
 
+def test_a_part_of_your_own_training_pairs_may_be_for_validation(tmp_path: Path) -> None:
+    facts = (
+        "subwords: {joint: true}\n"
+        "here: {variable: MINE, train: 't.{language}', test: 'e.{language}'}\n"
+    )
+    for name, text in (("_data", facts), ("_corpus", "task: {source_lang: en, target_lang: de}\n")):
+        (tmp_path / f"{name}.yaml").write_text(text + "valid: {every: 20}\n" * (name == "_data"))
+    corpus = load_corpus(tmp_path)
+    assert corpus.every == 20 and corpus.valid == [] and corpus.places("valid") == []
+    (tmp_path / "_data.yaml").write_text(f"{facts}train: [{{plain: 'x.{{language}}'}}]\n")
+    with pytest.raises(DataError, match=r"_data\.yaml: train: given twice, the second time in her"):
+        load_corpus(tmp_path)
+
+
 def test_faults_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'word'; known are folder, "):
+    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'word'; known are subwords, "):
         made(tmp_path, word={})
     with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'crc'; known are url, "):
         made(tmp_path, archives=[{"url": "http://x/y", "crc": "1"}])

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.recipes.fast_align import main, outputs
+from syncattn_fairseq.cli.fast_align import main
+from syncattn_fairseq.recipes.fast_align import outputs
 
 STAND_IN = f"""\
 #!{sys.executable} -SE

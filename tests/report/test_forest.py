@@ -12,10 +12,9 @@ from scipy.stats import ttest_ind
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.recipe import main
-from syncattn_fairseq.evaluation.differences import Difference, Group, Line, Measure
-from syncattn_fairseq.recipes.differences import group_rows
-from syncattn_fairseq.recipes.tables import make_rows
-from tests.recipes.test_results import baseline, cell
+from syncattn_fairseq.evaluation.differences import Difference, Group, Line, Measure, group_rows
+from syncattn_fairseq.evaluation.results_tables import make_rows
+from tests.evaluation.test_results import baseline, cell
 
 pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_fairseq.report import charts

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.analysis_lines import HeadsOf, read_line
+from syncattn_fairseq.printed.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
 from tests.checkpoints import Corpus, make_task, model_options
 

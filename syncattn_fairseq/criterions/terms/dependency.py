@@ -1,13 +1,14 @@
 """The losses of dependency heads against the parse (SyncAttn Eq. 5), one for each side."""
 
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ...base.errors import DataError
+from ...base.options import option
 from ...functional.dbsa import label_surprisals, labels_in_view
 from .term import Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, register_term
 
@@ -16,13 +17,11 @@ from .term import Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, reg
 class DependencyLossOptions:
     """Options of both sides."""
 
-    dep_normalization: str = field(
-        default="tokens",
-        metadata={
-            "choices": ("tokens", "sum"),
-            "help": "dependency loss of a sentence: its mean over labels, times the number of "
-            "target tokens; or the plain sum",
-        },
+    dep_normalization: str = option(
+        "tokens",
+        "dependency loss of a sentence: its mean over labels, times the number of "
+        "target tokens; or the plain sum",
+        choices=("tokens", "sum"),
     )
 
 
@@ -30,18 +29,14 @@ class DependencyLossOptions:
 class SourceDependencyOptions(DependencyLossOptions):
     """Dependency loss of the source: its weight, and how it is normalised."""
 
-    src_dep_weight: float = field(
-        default=0.5, metadata={"help": "weight of the source's dependency loss"}
-    )
+    src_dep_weight: float = option(0.5, "weight of the source's dependency loss")
 
 
 @dataclass
 class TargetDependencyOptions(DependencyLossOptions):
     """Dependency loss of the target: its weight."""
 
-    tgt_dep_weight: float = field(
-        default=0.5, metadata={"help": "weight of the target's dependency loss"}
-    )
+    tgt_dep_weight: float = option(0.5, "weight of the target's dependency loss")
 
 
 class DependencyTerm(Term):

@@ -1,12 +1,13 @@
 """The losses that tie the syntactic distances of both sides (LPSI Eq. 7-10)."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...base.options import option
 from ...functional import project_distances, sync_mse_loss, sync_rank_loss
 from .term import Log, Term, register_term
 
@@ -15,29 +16,22 @@ from .term import Log, Term, register_term
 class DistanceLossOptions:
     """Options of both losses."""
 
-    sync_shift: bool = field(
-        default=False,
-        metadata={"help": "SynchMSE and SynchRank: pair distances with the input token"},
-    )
+    sync_shift: bool = option(False, "SynchMSE and SynchRank: pair distances with the input token")
 
 
 @dataclass
 class SyncMSEOptions(DistanceLossOptions):
     """SynchMSE: its weight."""
 
-    sync_mse_weight: float = field(
-        default=0.0, metadata={"help": "weight of SynchMSE, which ties syntactic distances"}
-    )
+    sync_mse_weight: float = option(0.0, "weight of SynchMSE, which ties syntactic distances")
 
 
 @dataclass
 class SyncRankOptions(DistanceLossOptions):
     """SynchRank: its weight and its margin."""
 
-    sync_rank_weight: float = field(
-        default=0.0, metadata={"help": "weight of SynchRank, which ties their order"}
-    )
-    sync_margin: float = field(default=1.0, metadata={"help": "margin of SynchRank"})
+    sync_rank_weight: float = option(0.0, "weight of SynchRank, which ties their order")
+    sync_margin: float = option(1.0, "margin of SynchRank")
 
 
 class DistanceTerm(Term):

@@ -1,10 +1,11 @@
 """The loss that ties the dependency heads of both sides (SyncAttn Eq. 7-9)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
+from ...base.options import option
 from ...functional import project_attention, sync_attention_loss
 from .term import Log, Term, join_heads, mean_of_heads, register_term
 
@@ -13,11 +14,8 @@ from .term import Log, Term, join_heads, mean_of_heads, register_term
 class SyncAttentionOptions:
     """SyncAttn's loss: its weight, and which tokens count."""
 
-    sync_weight: float = field(default=0.5, metadata={"help": "weight of SyncAttn's loss"})
-    sync_without_eos: bool = field(
-        default=False,
-        metadata={"help": "SyncAttn's loss: leave out the end of sentence"},
-    )
+    sync_weight: float = option(0.5, "weight of SyncAttn's loss")
+    sync_without_eos: bool = option(False, "SyncAttn's loss: leave out the end of sentence")
 
 
 @register_term("sync_loss")

@@ -60,9 +60,12 @@ class Term(ABC):
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Pass what was logged to fairseq, over all workers; by default, the mean per token."""
+        """Pass what was logged to fairseq, over all workers; by default, the mean per token.
+
+        The criterion has already logged the sum of ``ntokens``.
+        """
         if any(cls.name in log for log in logs):
-            log_sums(logs, cls.name, "ntokens")
+            log_sums(logs, cls.name)
             log_ratio(cls.name, cls.name, "ntokens", digits=4)
 
 
@@ -105,6 +108,8 @@ def mean_of_heads(shown: Tensor) -> Tensor:
 
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
     """Log sums over logging intervals for :func:`log_ratio`, under their names with a ``_`` before.
+
+    Each sum must be logged once: a second call adds to it.
 
     Args:
         logs: of all workers.

@@ -1,12 +1,13 @@
 """The tree-planted losses (Yoshida et al., 2024), one for each side."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ...base.errors import DataError
+from ...base.options import option
 from ...data.fields import WORD_DISTANCES, LossField, ask_for_word_distances
 from ...functional.tree_planted import count_words, planted_losses
 from .dependency import DependencyLossOptions
@@ -17,14 +18,12 @@ from .term import Log, Term, log_ratio, log_sums, register_term
 class PlantedOptions:
     """Options of both sides."""
 
-    planted_distance: str = field(
-        default="tree",
-        metadata={
-            "choices": tuple(WORD_DISTANCES),
-            "help": "distance with which the attention of dependency heads should fade: in edges "
-            "of the parse (tree), in words of the text (linear, which needs no parse), or in edges "
-            "of a random tree (random)",
-        },
+    planted_distance: str = option(
+        "tree",
+        "distance with which the attention of dependency heads should fade: in edges "
+        "of the parse (tree), in words of the text (linear, which needs no parse), or in edges "
+        "of a random tree (random)",
+        choices=WORD_DISTANCES,
     )
 
 
@@ -32,18 +31,14 @@ class PlantedOptions:
 class SourcePlantedOptions(PlantedOptions, DependencyLossOptions):
     """Tree-planted loss of the source: its weight, and the distance."""
 
-    src_planted_weight: float = field(
-        default=0.0, metadata={"help": "weight of the source's tree-planted loss"}
-    )
+    src_planted_weight: float = option(0.0, "weight of the source's tree-planted loss")
 
 
 @dataclass
 class TargetPlantedOptions(PlantedOptions, DependencyLossOptions):
     """Tree-planted loss of the target: its weight."""
 
-    tgt_planted_weight: float = field(
-        default=0.0, metadata={"help": "weight of the target's tree-planted loss"}
-    )
+    tgt_planted_weight: float = option(0.0, "weight of the target's tree-planted loss")
 
 
 class PlantedTerm(Term):

@@ -1,9 +1,10 @@
 """Heads gated by distances of 0: LPSI with nothing learnt."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torch import Tensor
 
+from ...base.options import option
 from ...functional import constant_log_gates
 from ..positions.positions import offsets
 from ..registry import register_part
@@ -14,16 +15,13 @@ from .heads import Heads, Scope
 class ConstantGateOptions:
     """Constant gate, LPSI's control: which heads have it."""
 
-    constant_gate_layers: str = field(
-        default="",
-        metadata={
-            "help": "encoder layers whose heads have LPSI's gates with all distances 0, a decay "
-            "that halves from token to token, such as 1,2, or all (none)"
-        },
+    constant_gate_layers: str = option(
+        "",
+        "encoder layers whose heads have LPSI's gates with all distances 0, a decay "
+        "that halves from token to token, such as 1,2, or all (none)",
     )
-    constant_gate_decoder_layers: str = field(
-        default="same",
-        metadata={"help": "the same for the decoder; same: those of the encoder"},
+    constant_gate_decoder_layers: str = option(
+        "same", "the same for the decoder; same: those of the encoder"
     )
 
 

@@ -1,13 +1,14 @@
 """Dependency heads: parsers whose attention is trained on parses (DBSA, SyncAttn, LISA)."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ...base.options import option
 from ...data.fields import NOTHING, SourceFields
 from ...functional._numerics import dot_products
 from ...functional.dbsa import biaffine_query
@@ -22,40 +23,27 @@ from .heads import Heads, Place, Scope
 class DependencyOptions:
     """Dependency heads (DBSA, LISA): where they are and of what form."""
 
-    encoder_dependency_layer: int = field(
-        default=0, metadata={"help": "encoder layer with dependency heads (1 = bottom, 0 = none)"}
+    encoder_dependency_layer: int = option(
+        0, "encoder layer with dependency heads (1 = bottom, 0 = none)"
     )
-    decoder_dependency_layer: int = field(
-        default=0, metadata={"help": "decoder layer with dependency heads (1 = bottom, 0 = none)"}
+    decoder_dependency_layer: int = option(
+        0, "decoder layer with dependency heads (1 = bottom, 0 = none)"
     )
-    dependency_heads: int = field(
-        default=1, metadata={"help": "number of dependency heads in each of these layers"}
+    dependency_heads: int = option(1, "number of dependency heads in each of these layers")
+    dependency_key_bias: bool = option(False, "add a bias for each key to the bi-affine scores")
+    encoder_parser: str = option(
+        "biaffine",
+        "form of the encoder's dependency heads: DBSA's bi-affine form, LISA's parser, "
+        "or ordinary heads",
+        choices=("biaffine", "lisa", "dot"),
     )
-    dependency_key_bias: bool = field(
-        default=False, metadata={"help": "add a bias for each key to the bi-affine scores"}
+    decoder_parser: str = option(
+        "biaffine", "form of the decoder's dependency heads", choices=("biaffine", "dot")
     )
-    encoder_parser: str = field(
-        default="biaffine",
-        metadata={
-            "choices": ("biaffine", "lisa", "dot"),
-            "help": "form of the encoder's dependency heads: DBSA's bi-affine form, LISA's parser, "
-            "or ordinary heads",
-        },
-    )
-    decoder_parser: str = field(
-        default="biaffine",
-        metadata={
-            "choices": ("biaffine", "dot"),
-            "help": "form of the decoder's dependency heads",
-        },
-    )
-    tgt_dependency_rows: str = field(
-        default="predicted",
-        metadata={
-            "choices": ("predicted", "input"),
-            "help": "the token whose head a decoder state looks for: the one it predicts or the "
-            "one it reads",
-        },
+    tgt_dependency_rows: str = option(
+        "predicted",
+        "the token whose head a decoder state looks for: the one it predicts or the one it reads",
+        choices=("predicted", "input"),
     )
 
 
@@ -75,7 +63,7 @@ class DependencyHeads(Heads):
     `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. Where a loss or a printer wants to see the
     probabilities, as in training, the layer leaves the fused path instead.
 
-    For analysis, in evaluation, they can be told where to attend: the batch's ``src_parents``,
+    For analysis, in evaluation, they can be told where to attend: the batch's ``forced_parents``,
     ``(B, T)`` columns, -1 = none, replace what they predict.
 
     Args:
@@ -152,7 +140,7 @@ class DependencyHeads(Heads):
     @property
     def fused(self) -> bool:
         """Whether they attend as ordinary heads do, with their queries rewritten."""
-        return super().fused and self.view.get("src_parents") is None
+        return super().fused and self.view.get("forced_parents") is None
 
     def rewrite_query(self, query: Tensor) -> Tensor:
         """Multiply by U and add b; LISA's do so when they attend, after the leaky rectifier."""
@@ -171,7 +159,7 @@ class DependencyHeads(Heads):
         stand for the tokens that the states read, all move up by one, and the end of the sentence,
         which no state reads, gets a row of zeros.
         """
-        gold = self.view.get("src_parents")
+        gold = self.view.get("forced_parents")
         if self.folds and gold is None and not scope.looked_at:
             return super().attend(query, key, value, scope)
         if self.parser == "lisa":

@@ -4,7 +4,7 @@ One equation with several distances: the control that asks whether a tree's dist
 those of the text.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...base.errors import DataError
+from ...base.options import option
 from ...data.fields import NOTHING, SourceFields, ask_for_tree_distances
 from ...functional import alibi_slopes, linear_biases
 from ..batch_view import BatchView
@@ -28,40 +29,30 @@ DISTANCES = {"linear": None, "tree": "parse", "random": "random", "shuffled": "p
 class DistanceBiasOptions:
     """Distance heads: where they are, which distance they see and how."""
 
-    distance_bias_layers: str = field(
-        default="",
-        metadata={
-            "help": "encoder layers whose heads add a bias for the distance between two words, "
-            "such as 1,2, or all (none)"
-        },
+    distance_bias_layers: str = option(
+        "",
+        "encoder layers whose heads add a bias for the distance between two words, "
+        "such as 1,2, or all (none)",
     )
-    distance_bias_decoder_layers: str = field(
-        default="",
-        metadata={
-            "help": "the same for the decoder, with linear distances only; same: those of the "
-            "encoder (none)"
-        },
+    distance_bias_decoder_layers: str = option(
+        "",
+        "the same for the decoder, with linear distances only; same: those of the encoder (none)",
     )
-    distance_bias_distance: str = field(
-        default="linear",
-        metadata={
-            "choices": tuple(DISTANCES),
-            "help": "distance in subwords (linear), or in edges between two words of the source's "
-            "tree (tree), of a random tree (random), or of the source's tree with its words in "
-            "random order (shuffled)",
-        },
+    distance_bias_distance: str = option(
+        "linear",
+        "distance in subwords (linear), or in edges between two words of the source's "
+        "tree (tree), of a random tree (random), or of the source's tree with its words in "
+        "random order (shuffled)",
+        choices=DISTANCES,
     )
-    distance_bias_form: str = field(
-        default="learnt",
-        metadata={
-            "choices": ("learnt", "slopes"),
-            "help": "the bias: one number per head and distance, from 0 on (learnt), or the "
-            "distance times ALiBi's slope of the head (slopes)",
-        },
+    distance_bias_form: str = option(
+        "learnt",
+        "the bias: one number per head and distance, from 0 on (learnt), or the "
+        "distance times ALiBi's slope of the head (slopes)",
+        choices=("learnt", "slopes"),
     )
-    distance_bias_limit: int = field(
-        default=16,
-        metadata={"help": "largest distance with a learnt bias of its own; larger ones share it"},
+    distance_bias_limit: int = option(
+        16, "largest distance with a learnt bias of its own; larger ones share it"
     )
 
 

@@ -1,12 +1,13 @@
 """Heads with forget gates (Forgetting Transformer)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ...base.options import option
 from ...functional import forget_log_gates
 from ...functional._numerics import widen
 from ...functional.forget_gate import last_forget_log_gates
@@ -19,15 +20,11 @@ from .heads import Heads, Place, Scope
 class ForgetGateOptions:
     """Forget gates: which heads have them."""
 
-    forget_gate_layers: str = field(
-        default="",
-        metadata={
-            "help": "encoder layers whose heads have forget gates, such as 1,2, or all (none)"
-        },
+    forget_gate_layers: str = option(
+        "", "encoder layers whose heads have forget gates, such as 1,2, or all (none)"
     )
-    forget_gate_decoder_layers: str = field(
-        default="same",
-        metadata={"help": "the same for the decoder; same: those of the encoder"},
+    forget_gate_decoder_layers: str = option(
+        "same", "the same for the decoder; same: those of the encoder"
     )
 
 

@@ -1,12 +1,13 @@
 """Heads gated by syntactic distances that they learn (LPSI)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from ...base.errors import DataError
+from ...base.options import option
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
@@ -19,30 +20,21 @@ from .heads import Heads, Place, Scope
 class GateOptions:
     """Gated heads (LPSI): where they are, and how distances are measured and tied."""
 
-    distance_layers: str = field(
-        default="",
-        metadata={
-            "help": "encoder layers whose heads are gated by syntactic distances, such as 1,2, or "
-            "all (none)"
-        },
+    distance_layers: str = option(
+        "",
+        "encoder layers whose heads are gated by syntactic distances, such as 1,2, or all (none)",
     )
-    distance_decoder_layers: str = field(
-        default="same",
-        metadata={"help": "the same for the decoder; same: those of the encoder"},
+    distance_decoder_layers: str = option(
+        "same", "the same for the decoder; same: those of the encoder"
     )
-    distance_look_back: int = field(
-        default=5,
-        metadata={"help": "from how many subwords before it the distance of a subword is measured"},
+    distance_look_back: int = option(
+        5, "from how many subwords before it the distance of a subword is measured"
     )
-    gate_temperature: float = field(
-        default=1.0, metadata={"help": "how steeply gates open and shut"}
-    )
-    distance_sync_layers: str = field(
-        default="",
-        metadata={
-            "help": "decoder layers whose cross-attention ties the distances of both sides, one "
-            "for each gated layer, in order (none)"
-        },
+    gate_temperature: float = option(1.0, "how steeply gates open and shut")
+    distance_sync_layers: str = option(
+        "",
+        "decoder layers whose cross-attention ties the distances of both sides, one "
+        "for each gated layer, in order (none)",
     )
 
 

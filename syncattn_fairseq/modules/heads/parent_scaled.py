@@ -1,11 +1,12 @@
 """Heads that look around each token's parent (PASCAL), and their controls."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...base.options import option
 from ...data.fields import NOTHING, SourceFields, ask_for_parents
 from ...functional import parent_gaussian, parent_scaled_scores
 from ...functional.pascal import density_peak
@@ -24,35 +25,25 @@ SUPPLIED = PARENTS[:3]
 class ParentScaledOptions:
     """Parent-scaled heads (PASCAL): where they are and what scales them."""
 
-    pascal_layers: str = field(
-        default="",
-        metadata={"help": "encoder layers with parent-scaled heads, such as 1,2, or all (none)"},
+    pascal_layers: str = option(
+        "", "encoder layers with parent-scaled heads, such as 1,2, or all (none)"
     )
-    pascal_heads: int = field(
-        default=0,
-        metadata={
-            "help": "number of parent-scaled heads in each of these layers (0 = all but one)"
-        },
+    pascal_heads: int = option(
+        0, "number of parent-scaled heads in each of these layers (0 = all but one)"
     )
-    pascal_std: float = field(
-        default=1.0,
-        metadata={
-            "help": "standard deviation of the density around the parent, in subwords (0 = only "
-            "the parent)"
-        },
+    pascal_std: float = option(
+        1.0,
+        "standard deviation of the density around the parent, in subwords (0 = only the parent)",
     )
-    pascal_parents: str = field(
-        default="parse",
-        metadata={
-            "choices": PARENTS,
-            "help": "centre of the density: the parent (parse), or a control: the parents in "
-            "random order (shuffled), the parent in a random tree (random), the token itself "
-            "(self), or a constant as high as the peak (constant)",
-        },
+    pascal_parents: str = option(
+        "parse",
+        "centre of the density: the parent (parse), or a control: the parents in "
+        "random order (shuffled), the parent in a random tree (random), the token itself "
+        "(self), or a constant as high as the peak (constant)",
+        choices=PARENTS,
     )
-    parent_ignoring: float = field(
-        default=0.0,
-        metadata={"help": "probability, in training, of not scaling a token's scores"},
+    parent_ignoring: float = option(
+        0.0, "probability, in training, of not scaling a token's scores"
     )
 
 

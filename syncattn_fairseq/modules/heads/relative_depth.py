@@ -1,11 +1,12 @@
 """Heads that see how much deeper in the tree a key is than the query (Omote et al., 2019)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ...base.options import option
 from ...data.fields import NOTHING, SourceField, SourceFields
 from ...data.subwords import NO_HEAD
 from ...data.tree_distances import lay_out_trees
@@ -39,16 +40,12 @@ DEPTHS = SourceField("src_depths", collate_depths)
 class RelativeDepthOptions:
     """Relative depth: which heads see it and how many depths they distinguish."""
 
-    relative_depth_layers: str = field(
-        default="",
-        metadata={
-            "help": "encoder layers whose heads see the depth of each word in the dependency tree "
-            "relative to their own, such as 1,2, or all (none)"
-        },
+    relative_depth_layers: str = option(
+        "",
+        "encoder layers whose heads see the depth of each word in the dependency tree "
+        "relative to their own, such as 1,2, or all (none)",
     )
-    relative_depth_limit: int = field(
-        default=8, metadata={"help": "largest difference of depths; larger ones count as this"}
-    )
+    relative_depth_limit: int = option(8, "largest difference of depths; larger ones count as this")
 
 
 @register_part("relative_depth")

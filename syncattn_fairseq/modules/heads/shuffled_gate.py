@@ -1,11 +1,12 @@
 """Heads gated by distances that they learn, in random order: a control of LPSI."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...base.options import option
 from ...functional.lpsi import gate_log_factors, gate_pivots, sum_between
 from ..registry import register_part
 from .gated import GatedHeads
@@ -16,16 +17,13 @@ from .heads import Scope
 class ShuffledGateOptions:
     """Shuffled gate, LPSI's control: which heads have it."""
 
-    shuffled_gate_layers: str = field(
-        default="",
-        metadata={
-            "help": "encoder layers whose heads have LPSI's gates with each sentence's distances "
-            "in random order, such as 1,2, or all (none)"
-        },
+    shuffled_gate_layers: str = option(
+        "",
+        "encoder layers whose heads have LPSI's gates with each sentence's distances "
+        "in random order, such as 1,2, or all (none)",
     )
-    shuffled_gate_decoder_layers: str = field(
-        default="same",
-        metadata={"help": "the same for the decoder; same: those of the encoder"},
+    shuffled_gate_decoder_layers: str = option(
+        "same", "the same for the decoder; same: those of the encoder"
     )
 
 

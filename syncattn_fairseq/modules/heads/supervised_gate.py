@@ -1,11 +1,12 @@
 """Heads gated by the distances of a parser's trees (Hou et al., 2022)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...base.options import option
 from ...data.fields import NOTHING, SourceField, SourceFields
 from ...data.subwords import NO_HEAD, NO_TOKEN
 from ...data.tree_distances import lay_out_trees
@@ -40,16 +41,12 @@ GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
 class SupervisedGateOptions:
     """Supervised gate: which heads have it and how steep it is."""
 
-    supervised_gate_layers: str = field(
-        default="",
-        metadata={
-            "help": "encoder layers whose heads are gated by the distances of the parser's trees, "
-            "such as 1,2, or all (none)"
-        },
+    supervised_gate_layers: str = option(
+        "",
+        "encoder layers whose heads are gated by the distances of the parser's trees, "
+        "such as 1,2, or all (none)",
     )
-    supervised_gate_temperature: float = field(
-        default=10.0, metadata={"help": "how gently these gates open and shut"}
-    )
+    supervised_gate_temperature: float = option(10.0, "how gently these gates open and shut")
 
 
 @register_part("supervised_gate")

@@ -1,11 +1,12 @@
 """Heads that see only a window (LPSI's baseline "Local Attn")."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...base.options import option
 from ..batch_view import BatchView
 from ..options import check_range
 from ..positions.positions import offsets
@@ -17,18 +18,13 @@ from .heads import Heads, Place, Scope
 class WindowOptions:
     """Local attention: which heads have it and how far they see."""
 
-    local_layers: str = field(
-        default="",
-        metadata={
-            "help": "encoder layers whose heads see only a window, such as 1,2, or all (none)"
-        },
+    local_layers: str = option(
+        "", "encoder layers whose heads see only a window, such as 1,2, or all (none)"
     )
-    local_decoder_layers: str = field(
-        default="", metadata={"help": "the same for the decoder; same: those of the encoder (none)"}
+    local_decoder_layers: str = option(
+        "", "the same for the decoder; same: those of the encoder (none)"
     )
-    local_window: int = field(
-        default=2, metadata={"help": "how many subwords the window has on either side"}
-    )
+    local_window: int = option(2, "how many subwords the window has on either side")
 
 
 @register_part("window")

@@ -1,11 +1,12 @@
 """Linear biases in place of position embeddings (ALiBi)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...base.options import option
 from ...functional import alibi_slopes, linear_biases
 from ..batch_view import BatchView
 from ..options import check_positive
@@ -16,9 +17,7 @@ from .positions import Positions, offsets, register_positions
 class AlibiOptions:
     """ALiBi: how steep it is."""
 
-    alibi_scale: float = field(
-        default=1.0, metadata={"help": "factor of the published slopes of --positions alibi"}
-    )
+    alibi_scale: float = option(1.0, "factor of the published slopes of --positions alibi")
 
 
 @register_positions("alibi")

@@ -22,6 +22,9 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..base.numbers import read_decimal, read_whole
 
+Link: TypeAlias = tuple[int, int]
+"""A source and a target position, both 0-based."""
+
 _LINE = re.compile(
     r"X-(?P<parse>\d{1,9})\t(?P<side>source|hypothesis)\t"
     r"(?:(?P<unit>subword|word)|distance-(?P<gated>\d{1,9}))\t(?P<numbers>.*)"
@@ -122,7 +125,7 @@ def read_line(line: str) -> AnalysisLine | None:
     return AnalysisLine(sentence, DistancesOf(side, int(match["gated"])), distances)
 
 
-def read_links(text: str) -> list[tuple[int, int]]:
+def read_links(text: str) -> list[Link]:
     """Read links as fairseq prints them: ``0-0 1-0``, source and target, from 0.
 
     Raises:

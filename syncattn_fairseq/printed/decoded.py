@@ -10,8 +10,7 @@ from typing import Any
 
 from ..base.errors import DataError
 from ..base.files import read_lines
-from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, read_line, read_links
-from .alignment import Link
+from .analysis_lines import DistancesOf, HeadsOf, Link, LinksOf, Topic, read_line, read_links
 
 _LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")
 

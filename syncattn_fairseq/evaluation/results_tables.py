@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
-from collections.abc import Callable, Container, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError, naming
 from .results import SIGNED, unpack_counts
+
+if TYPE_CHECKING:
+    from .intervals import Interval
 
 Number = Callable[[Any], Any]
 """Takes a number from a cell; None if the cell has none."""
 
 _TRANSLATION = ("BLEU", "chrF", "RIBES")
-#: Columns of p values, and what they are.
-_P = {
-    "p seeds": "of the difference in BLEU to the baseline, by Welch's test over seeds: do the "
-    "systems differ?",
-    "p sentences": "the same by randomisation over sentences, all seeds together: do these trained "
-    "models differ?",
-    "p valid loss": "of the difference in the lowest validation loss, by Welch's test over seeds",
-    "p Holm": "the p to its left, corrected by Holm's method for all comparisons in the column",
+#: Columns of the table of differences, and what they are.
+_COLUMNS = {
+    "Δ NLL": "the difference to the baseline in validation NLL, in nats per subword: means over "
+    "seeds, with Welch's 95 % interval. Lower is better",
+    "Δ chrF": "the same in chrF",
+    "Δ BLEU": "the same in BLEU",
+    "p": "of the difference to its left, by Welch's test over seeds: do the systems differ?",
+    "p Holm": "corrected by Holm's method for all {count} comparisons in the column",
+    "p sentences": "of the difference in BLEU, by randomisation over sentences, all seeds "
+    "together: do these trained models differ?",
 }
 
 
@@ -124,7 +132,18 @@ def make_tables(
         bullet: what each note begins with.
     """
     made, notes = list_tables(rows)
-    return "\n\n".join([*map(table, made), "\n".join(bullet + note for note in notes)])
+    return "\n\n".join([*map(table, made), list_notes(notes, bullet)])
+
+
+def list_notes(notes: Sequence[str], bullet: str) -> str:
+    """Return a note on each line; items of a list, which begin with a bullet, are wrapped."""
+    if not bullet:
+        return "\n".join(notes)
+    indent = " " * len(bullet)
+    return "\n".join(
+        textwrap.fill(bullet + note, 120, subsequent_indent=indent, break_long_words=False)
+        for note in notes
+    )
 
 
 def list_tables(rows: Sequence[Row]) -> tuple[list[list[list[str]]], list[str]]:
@@ -132,11 +151,14 @@ def list_tables(rows: Sequence[Row]) -> tuple[list[list[list[str]]], list[str]]:
     measures = list(dict.fromkeys(n for row in rows for cell in row.cells for n in cell["scores"]))
     translation = [name for name in measures if name.startswith(_TRANSLATION)]
     structure = _structure([name for name in measures if name not in translation])
-    made = [_translation(rows, translation)]
+    made = [_scores(rows, translation)]
+    differences = _differences(rows)
+    if differences:
+        made.append(differences)
     if structure:
         made.append(_measured(rows, structure))
     made.append(_training(rows))
-    return made, _notes(rows, {column for one in made for column in one[0]})
+    return made, _notes(rows, differences)
 
 
 def _structure(names: Sequence[str]) -> list[str]:
@@ -149,17 +171,29 @@ def _structure(names: Sequence[str]) -> list[str]:
     return shown
 
 
-def _translation(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
-    made = [["system", "seeds", *measures, "p seeds", "p Holm", "p sentences"]]
-    for row, p in zip(rows, _compare(rows, score_of("BLEU")), strict=True):
+def _scores(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
+    made = [["system", "seeds", *measures]]
+    for row in rows:
         shown = (spread(values(row.cells, score_of(measure))) for measure in measures)
-        made.append([row.name, str(len(row.cells)), *shown, *p, _over_sentences(row)])
+        made.append([row.name, str(len(row.cells)), *shown])
     return _without_empty_columns(made)
+
+
+def _differences(rows: Sequence[Row]) -> list[list[str]]:
+    """Return the table of differences to the baselines; empty if there are none."""
+    compared = [row for row in rows if row.baseline]
+    parts = [[[row.name] for row in compared]]
+    parts += [_compare(compared, number, digits) for number, digits in MEASURES.values()]
+    parts.append([[_over_sentences(row)] for row in compared])
+    columns = [column for name in MEASURES for column in (f"Δ {name}", "p", "p Holm")]
+    made = [list(chain(*line)) for line in zip(*parts, strict=True)]
+    table = _without_empty_columns([["system", *columns, "p sentences"], *made])
+    return table if len(table) > 1 and len(table[0]) > 1 else []
 
 
 def _over_sentences(row: Row) -> str:
     """Return p of the seeds of which both systems have their counts."""
-    from ..evaluation.significance import randomisation
+    from .significance import randomisation
 
     def counts(cells: Sequence[Any]) -> dict[Any, str]:
         return {cell["seed"]: cell["ngrams"] for cell in cells if "ngrams" in cell}
@@ -176,24 +210,67 @@ def _over_sentences(row: Row) -> str:
     return p
 
 
-def _compare(rows: Sequence[Row], number: Number) -> list[list[str]]:
-    """Return each row's p, by Welch's test over seeds against its baseline, and its Holm's p."""
-    from ..evaluation.significance import holm, welch
+def _compare(rows: Sequence[Row], number: Number, digits: int) -> list[list[str]]:
+    """Return each row's difference to its baseline, its p by Welch's test, and its Holm's p."""
+    from .significance import holm, welch
 
-    p = [
-        welch(values(row.cells, number), values(row.baseline.cells, number))
-        if row.baseline
-        else None
+    pairs = [
+        (values(row.cells, number), values(row.baseline.cells, number))
         for row in rows
+        if row.baseline
     ]
+    p = [welch(*pair) for pair in pairs]
     tested = [value for value in p if value is not None]
     corrected = iter(holm(tested))
     return [
-        ["–", "–"]
-        if value is None
-        else [format_p(value), format_p(next(corrected)) if len(tested) > 1 else "–"]
-        for value in p
+        [
+            show_difference(*pair, digits),
+            "–" if value is None else format_p(value),
+            "–" if value is None or len(tested) == 1 else format_p(next(corrected)),
+        ]
+        for pair, value in zip(pairs, p, strict=True)
     ]
+
+
+def show_difference(values: Sequence[float], baseline: Sequence[float], digits: int) -> str:
+    """Return the difference of two means, with its 95 % interval if there are several values."""
+    from .intervals import welch_interval
+
+    if not values or not baseline:
+        return "–"
+    found = welch_interval(values, baseline)
+    if found is None:
+        return f"{statistics.mean(values) - statistics.mean(baseline):+.{digits}f}".replace(
+            "-", "−"
+        )
+    return show_interval(found, digits)
+
+
+def show_interval(found: Interval, digits: int) -> str:
+    """Return a difference with its interval."""
+    low, high = found.low, found.high
+    shown = f"{found.difference:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+    return shown.replace("-", "−")
+
+
+def describe_power(name: str, samples: Sequence[Sequence[float]], counts: Sequence[int]) -> str:
+    """Say which differences so many seeds can show; empty if no system has two seeds.
+
+    Args:
+        name: of the measure.
+        samples: the seeds of each system.
+        counts: numbers of seeds.
+    """
+    from .intervals import pool_deviations, smallest_detectable
+
+    if all(len(sample) < 2 for sample in samples):
+        return ""
+    deviation = pool_deviations(samples)
+    shown = [f"{smallest_detectable(deviation, n):.2g} with {n}" for n in counts if n > 1]
+    return (
+        f"{name}: standard deviation over seeds {deviation:.2g}; differences shown with 80 % power "
+        f"(before correction): {', '.join(shown)} seeds"
+    )
 
 
 def _measured(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
@@ -213,10 +290,10 @@ def _training(rows: Sequence[Row]) -> list[list[str]]:
         "valid BLEU": (lambda cell: cell["valid"].get("bleu"), 1),
         "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
     }
-    made = [["system", *columns, "p valid loss", "p Holm"]]
-    for row, p in zip(rows, _compare(rows, columns["valid loss"][0]), strict=True):
+    made = [["system", *columns]]
+    for row in rows:
         shown = (spread(values(row.cells, number), digits) for number, digits in columns.values())
-        made.append([row.name, *shown, *p])
+        made.append([row.name, *shown])
     return _without_empty_columns(made)
 
 
@@ -225,12 +302,19 @@ def _without_empty_columns(table: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[cell for i, cell in enumerate(row) if i not in empty] for row in table]
 
 
-def _notes(rows: Sequence[Row], columns: Container[str]) -> list[str]:
+def _notes(rows: Sequence[Row], differences: Sequence[Sequence[str]]) -> list[str]:
     cells = [cell for row in rows for cell in row.cells]
     notes = []
-    if any(len(row.cells) > 1 for row in rows):
+    counts = sorted({len(row.cells) for row in rows if len(row.cells) > 1}, reverse=True)
+    if counts:
         notes.append("mean ± standard deviation (lowest–highest) over seeds")
-    notes += [f"{column}: {note}" for column, note in _P.items() if column in columns]
+    if differences:
+        count = len(differences) - 1
+        shown = [(name, note) for name, note in _COLUMNS.items() if name in differences[0]]
+        notes += [f"{name}: {note.format(count=count)}" for name, note in shown]
+        for name, (number, _) in MEASURES.items():
+            power = describe_power(name, [values(row.cells, number) for row in rows], counts)
+            notes += [power] if power else []
     notes += [row.note for row in rows if row.note]
     for name in SIGNED:
         signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})
@@ -268,6 +352,20 @@ def spread(numbers: Sequence[float], digits: int = 1) -> str:
 def score_of(measure: str) -> Number:
     """Return a function that takes a measure, such as ``BLEU``, from a cell."""
     return lambda cell: cell["scores"].get(measure)
+
+
+def nats(cell: Mapping[str, Any]) -> float | None:
+    """Return the validation NLL in nats per subword; fairseq logs bits."""
+    bits: float | None = cell["valid"].get("nll_loss")
+    return None if bits is None else bits * math.log(2)
+
+
+#: What differences are measured in, and with how many digits.
+MEASURES: dict[str, tuple[Number, int]] = {
+    "NLL": (nats, 3),
+    "chrF": (score_of("chrF"), 1),
+    "BLEU": (score_of("BLEU"), 1),
+}
 
 
 def values(cells: Sequence[Any], number: Number) -> list[float]:

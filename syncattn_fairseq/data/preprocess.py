@@ -1,4 +1,4 @@
-"""The work of ``syncattn-preprocess``: binarise texts with ``fairseq-preprocess``, and parses."""
+"""Binarise texts with ``fairseq-preprocess``, and their parses."""
 
 from __future__ import annotations
 
@@ -9,32 +9,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairseq import options
 from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
+from ..base.clashes import check_files
 from ..base.errors import DataError
 from ..base.files import count_lines, read_lines
 from ..base.folders import filling
 from ..base.inputs import find_text, is_plain
-from ..data import checksums
-from ..data.binarise import (
-    HEADS,
-    LABELS,
-    AnnotatedText,
-    Annotation,
-    binarise,
-)
-from ..data.labels import (
-    build_dictionary,
-    load_dictionary,
-    locate_dictionary,
-    save_dictionary,
-)
-from ..data.schemes import store_schemes, stored_schemes
-from ..data.words import find_schemes
-from .files import check_files
-from .preprocess_options import SPLITS, add_options
+from . import checksums
+from .binarise import HEADS, LABELS, AnnotatedText, Annotation, binarise
+from .labels import build_dictionary, load_dictionary, locate_dictionary, save_dictionary
+from .parses import SPLITS
+from .schemes import store_schemes, stored_schemes
+from .words import find_schemes
 
 KINDS = (HEADS, LABELS)
 
@@ -52,13 +40,6 @@ class Part:
     def values(self, kind: Annotation) -> Path:
         """Return the path of the heads or labels, which may be compressed, or not exist."""
         return find_text(Path(f"{self.prefix}.{kind.name}.{self.language}"))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = options.get_preprocessing_parser()
-    parser.prog = "syncattn-preprocess"
-    add_options(parser)
-    return parser
 
 
 def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
@@ -202,13 +183,15 @@ def _load_given_dictionaries(
     return dictionaries
 
 
-def preprocess_texts(argv: Sequence[str]) -> None:
-    """Binarise the texts and parses given on a command line.
+def preprocess_texts(args: argparse.Namespace) -> None:
+    """Binarise texts and parses.
+
+    Args:
+        args: the options of ``syncattn-preprocess``.
 
     Raises:
         DataError: something is wrong with them, and nothing was written.
     """
-    args = _parser().parse_args(argv)
     for given in filter(None, (args.srcdict, args.tgtdict)):
         _check_plain(Path(given))
         load_dictionary(Path(given))  # or says what is wrong with it

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.analysis_lines import LinksOf
-from syncattn_fairseq.evaluation.fairseq_output import DecodedSentence, read_decoded
+from syncattn_fairseq.printed.analysis_lines import LinksOf
+from syncattn_fairseq.printed.decoded import DecodedSentence, read_decoded
 
 OUTPUT = """\
 2026-01-01 10:00:00 | INFO | fairseq_cli.generate | {'_name': None}

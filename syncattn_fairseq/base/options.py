@@ -1,0 +1,44 @@
+"""Options as fields of plain dataclasses, and as fairseq wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field, fields, make_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+if TYPE_CHECKING:
+    from fairseq.dataclass import FairseqDataclass
+
+
+def option(default: Any, help: str, choices: Iterable[str] = ()) -> Any:
+    """Make the field of an option.
+
+    Args:
+        default: its value unless it is set.
+        help: what it does.
+        choices: its possible values, if only some are.
+    """
+    metadata: dict[str, Any] = {"help": help}
+    if choices:
+        metadata["choices"] = tuple(choices)
+    return field(default=default, metadata=metadata)
+
+
+@cache
+def as_fairseq(options: type) -> type[FairseqDataclass]:
+    """Turn a plain dataclass of options into one as fairseq wants them."""
+    from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+
+    if issubclass(options, FairseqDataclass):
+        return options
+    types = get_type_hints(options)
+    converted = []
+    for each in fields(options):
+        choices = each.metadata.get("choices")
+        kind = ChoiceEnum(list(choices)) if choices else types[each.name]
+        new = field(default=each.default, metadata=dict(each.metadata))
+        converted.append((each.name, kind, new))
+    made = make_dataclass(options.__name__, converted, bases=(FairseqDataclass,))
+    made.__doc__ = options.__doc__
+    return made

@@ -1,0 +1,55 @@
+"""The helper that users test their heads with notices what it should."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.modules import PARTS, register_part
+from syncattn_fairseq.modules.heads import Heads
+from syncattn_fairseq.testing import build_model, check_model
+
+
+def test_a_misspelt_option_is_refused() -> None:
+    with pytest.raises(DataError, match=r"^local_layer: .* no such option; did you mean local_l"):
+        check_model(local_layer="1")
+    with pytest.raises(DataError, match="^zzz: syntax_transformer_tiny has no such option$"):
+        check_model(zzz=1)
+
+
+def make_part(name: str) -> type[Heads]:
+    @dataclass
+    class Options:
+        pass
+
+    Options.__annotations__[name] = str
+    setattr(Options, name, field(default="", metadata={"help": "layers"}))
+
+    class Mine(Heads):
+        title = "mine"
+
+    Mine.Options = dataclass(Options)
+    return Mine
+
+
+def test_an_option_has_one_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="^mine: constant_gate has an option constant_gate_layers"):
+        register_part("mine")(make_part("constant_gate_layers"))
+    assert "mine" not in PARTS
+    monkeypatch.setitem(PARTS, "mine", make_part("encoder_layers"))
+    with pytest.raises(DataError, match="^Options: fairseq has an option encoder_layers already"):
+        build_model()
+
+
+def test_parts_may_share_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    one: Any = make_part("mine_layers")
+
+    class Other(one):
+        pass
+
+    monkeypatch.setattr("syncattn_fairseq.modules.registry.PARTS", {})
+    register_part("one")(one)
+    register_part("other")(Other)
