@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# Build the sdist and the wheel into dist/, and check that they can be published. Installs no torch and no fairseq.
+# Build what a release page offers into dist/: the sdist and the wheel of this package, checked, and the wheel of
+# fairseq without torch extensions, for the interpreter's version and this kind of machine. Installs no torch.
 #
-#   PYTHON  the interpreter to use, 3.10 or later (python3)
+#   PYTHON  the interpreter to use, 3.10 to 3.13 (python3)
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
+source "$root/scripts/_fairseq.sh"
 cd "$root"
 unset PYTHONHOME PYTHONPATH
 
 tools="$(mktemp -d)"
 trap 'rm -rf "$tools"' EXIT
 "${PYTHON:-python3}" -m venv "$tools"
-"$tools/bin/pip" install -q --disable-pip-version-check -c constraints.txt build setuptools twine
+"$tools/bin/pip" install -q --disable-pip-version-check -c constraints.txt build setuptools twine wheel cython numpy
 
 # setuptools would reuse what an earlier build left in build/.
 rm -rf build dist
 # The wheel is built from the sdist, which shows if the sdist lacks a file. Without isolation, setuptools is the pinned one.
 "$tools/bin/python" -m build --no-isolation
 "$tools/bin/twine" check --strict dist/*
+build_fairseq "$tools/bin/python" "$tools/wheels"
+mv "$tools"/wheels/*.whl dist/
