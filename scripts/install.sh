@@ -28,6 +28,10 @@ while [ $# -gt 0 ]; do
             done
             shift $(($# > 1 ? 2 : 1))
             ;;
+        -h | --help)
+            sed -n '2,/^set /{s/^# \{0,1\}//;/^set /!p}' "${BASH_SOURCE[0]}"
+            exit
+            ;;
         *) fail "unknown argument $1; usage: install.sh [--extras parse]" ;;
     esac
 done
@@ -35,7 +39,7 @@ done
 # The stamp .venv/.complete is written last and says what it vouches for: the place (a copied venv
 # runs the programs of the old one), the files that decide what is installed, and the extras.
 # .venv/.incomplete marks a venv of ours that is being filled.
-inputs="$(cat constraints.txt pyproject.toml scripts/install.sh scripts/slim_fairseq.py | cksum)"
+inputs="$(cat constraints.txt pyproject.toml scripts/{install.sh,slim_fairseq.py,link_package.py} | cksum)"
 stamped() { sed -n "s/^$1=//p" $venv/.complete 2>/dev/null || true; }
 
 missing_extras() {
@@ -146,16 +150,16 @@ open(sysconfig.get_path("include") + "/Python.h")' ||
 
 install_torch_and_fairseq() {
     local torch kind pins key cache
-    torch="${TORCH:-$(torch_arguments)}"
-    # shellcheck disable=SC2086 # several arguments
-    step "${torch%%[, ]*}, numpy, cython" pip_install $torch numpy cython setuptools wheel
     kind="$($venv/bin/python - <<<'import sys, sysconfig
 print(sys.implementation.cache_tag, sysconfig.get_platform(), sep="-")')"
     pins="$(grep -E '^(fairseq-fixed|cython|numpy)=' constraints.txt)"
     key="$(cat scripts/slim_fairseq.py - <<<"$pins" | cksum | cut -d ' ' -f 1)"
     cache="${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/$kind-$key"
+    compgen -G "$cache/*.whl" >/dev/null || can_compile # before torch is downloaded
+    torch="${TORCH:-$(torch_arguments)}"
+    # shellcheck disable=SC2086 # several arguments
+    step "${torch%%[, ]*}, numpy, cython" pip_install $torch numpy cython setuptools wheel
     if ! compgen -G "$cache/*.whl" >/dev/null; then
-        can_compile
         step "fairseq-fixed $(pinned fairseq-fixed), built without torch extensions" fairseq_wheel
     fi
     step "fairseq-fixed $(pinned fairseq-fixed)" pip_install --no-deps --force-reinstall "$cache"/*.whl
@@ -196,6 +200,7 @@ if [ "$work" != extend ]; then # else another script that runs in the venv keeps
     install_torch_and_fairseq
 fi
 step "syncattn-fairseq [$extras]" pip_install --no-build-isolation -e ".[$extras]"
+step "link for --user-dir" $venv/bin/python scripts/link_package.py "$root/syncattn_fairseq"
 # Shows that it works, and leaves the bytecode that pip was told not to make for all of torch.
 step "first import" env -u PYTHONDONTWRITEBYTECODE \
     $venv/bin/python -c 'import fairseq_cli.generate, fairseq_cli.train'

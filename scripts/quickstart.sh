@@ -32,13 +32,15 @@ About four minutes on two cores.
 END
 
 # All three at a time: with two, a core would be idle while the third trains.
-syncattn-recipe builtin_en_de @quickstart --seeds "$seed" --work "$work" --jobs 3
+syncattn-recipe builtin_en_de @quickstart --seeds "$seed" --work "$work" --jobs 3 \
+    --report "$work/report.html"
 
 {
     printf '#!/usr/bin/env bash\n# The commands that scripts/quickstart.sh ran.\ncd %q\n' "$work"
     cd "$work"
     for part in logs/builtin_en_de/{generate,subwords,binarise,binarise-heads-{en,de}} \
-        checkpoints/builtin_en_de/{transformer,dbsa,syncattn}/"$seed"/{train,decode,score}; do
+        checkpoints/builtin_en_de/{transformer,dbsa,syncattn}/"$seed"/{train,decode,score} \
+        logs/builtin_en_de/report; do
         printf '\n# %s\n' "$part"
         sed -n 's/^\$ //p' "$part.log"
     done
@@ -62,21 +64,10 @@ printf '\n# pictures and an export\n' >>"$commands"
 show=(syncattn-show "${model[@]}" --number 5 17 45)
 note "${show[@]}"
 
-printf '\nNow a picture, a report, a plain model, and three sentences as the heads of SyncAttn parse them\n'
+printf '\nNow a picture, a plain model, and three sentences as the heads of SyncAttn parse them\n'
 printf '(✗: not the gold parent; …: the parent comes later, where a decoder cannot look):\n\n'
-systems=()
-for system in transformer dbsa syncattn; do
-    cell=$models/$system/$seed
-    systems+=(--system "$system" "$cell/test.txt" "$cell/forced.txt" --log "$system" "$cell/train.log")
-done
 made=()
 quietly syncattn-draw parses "${model[@]}" --number 80 --output "$work/parses.svg" &
-made+=($!)
-quietly syncattn-report "${systems[@]}" --title "The quickstart's three systems" --output "$work/report.html" \
-    --references "$words/test.de" --tokenize none --subword-marks sentencepiece --alignments "$words/test.align" \
-    --source-heads "$words/test.heads.en" --source-labels "$words/test.labels.en" \
-    --target-heads "$words/test.heads.de" --target-labels "$words/test.labels.de" \
-    --attention syncattn "$syncattn/checkpoint_best.pt" --data-bin "$data" --subword-model "$pieces" &
 made+=($!)
 if [ ! -e "$work/plain" ]; then
     quietly syncattn-export --path "$syncattn/checkpoint_best.pt" --data-bin "$data" --subwords "$pieces" \
@@ -96,7 +87,7 @@ Now there are, in $work:
                   the models, translations.txt, and logs
 All commands that were run: $commands
 
-Next: translate with the model, or train on your own data (README.md, "Your own data").
+Next: translate with the model, or train on your own data (docs/own_data.md).
   source $root/.venv/bin/activate
   echo 'the old man sees the dogs .' | syncattn-translate --path $work/plain
 END

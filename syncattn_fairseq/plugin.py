@@ -7,6 +7,7 @@ with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 from .patches import (
     checkpoint_classes,
     checkpoint_errors,
+    compiler_imports,
     cudnn_attention,
     encoder_kernel,
     evaluated_options,
@@ -16,13 +17,17 @@ from .patches import (
     one_line,
     patience,
     plain_options,
+    quiet,
+    returned_memory,
     safety_saves,
     whole_checkpoints,
 )
 
 one_line.fail_in_one_line()
+quiet.quieten_commands()
 fairseq_version.require_fairseq()
 evaluated_options.run_no_options()
+compiler_imports.avoid_compiler_imports()
 encoder_kernel.avoid_encoder_kernel()
 cudnn_attention.avoid_cudnn_attention()
 ngram_blocking.mend_ngram_blocking()
@@ -33,6 +38,7 @@ checkpoint_errors.name_checkpoints_in_errors()
 patience.keep_patience()
 safety_saves.save_between_validations()
 finite_losses.stop_at_infinite_losses()
+returned_memory.keep_memory()
 
 from . import models, tasks  # noqa: E402  (check first that fairseq works)
 from .criterions import label_smoothed_cross_entropy_with_syntax  # noqa: E402

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.skipped"]
+
 # A shell script starts what it puts into the background with SIGINT ignored, and commands inherit
 # that: tests that interrupt them would fail.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -17,6 +17,7 @@ from syncattn_fairseq.criterions.terms.term import TERMS
 from syncattn_fairseq.functional import parent_gaussian
 from syncattn_fairseq.modules import PARTS, BatchView
 from syncattn_fairseq.modules.heads import Scope
+from syncattn_fairseq.testing import check_model
 from tests.importing import import_file
 from tests.models import build
 
@@ -140,3 +141,10 @@ assert found > 0.2, found
 """
     path = EXAMPLES / "any_transformer.py"
     subprocess.run([sys.executable, "-c", program, str(path)], check=True, cwd=EXAMPLES.parent)
+
+
+def test_heads_that_read_the_parse_and_those_that_do_not() -> None:
+    with forgetting(PARTS), forgetting(TERMS):
+        load("user_dir")
+        check_model(outward_layers="1", outward_decoder_layers="same")
+        check_model(root_layers="all", positions="rotary")

@@ -193,6 +193,7 @@ case "$*" in
     *"pip "*" install "*torch*)
         [ "$PIP" != fail ] || {{ echo "ERROR: No space left on device"; exit 1; }}
         [ "$PIP" != hang ] || sleep 60 ;;
+    *link_package.py*) ;;
     *slim_fairseq.py*) mkdir "${{@: -1}}/source" ;;
     *" wheel "*) touch .venv/build/fairseq.whl ;;
     *"-m pip"* | *fairseq_cli*) ;;
@@ -210,7 +211,7 @@ class Checkout:
         (self.root / "scripts").mkdir(parents=True)
         for name in ("pyproject.toml", "constraints.txt"):
             shutil.copy(ROOT / name, self.root)
-        for name in ("install.sh", "slim_fairseq.py"):
+        for name in ("install.sh", "slim_fairseq.py", "link_package.py"):
             shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
         self.python = base / "python"
         self.python.write_text(FAKE_PYTHON)
@@ -348,3 +349,32 @@ def test_old_python_is_refused(checkout: Checkout) -> None:
     assert code != 0 and len(err.splitlines()) == 1
     assert "3.10 to 3.13" in err and "found 3.8" in err and "PYTHON=" in err
     assert not (checkout.root / ".venv").exists()
+
+
+def test_a_missing_compiler_is_noticed_before_torch_is_downloaded(checkout: Checkout) -> None:
+    code, out, err = checkout.install(CXX="no-such-compiler")
+    assert code != 0 and "torch" not in out + checkout.calls.read_text()
+    assert err == "install.sh: fairseq needs a C++ compiler; on Debian: apt install g++\n"
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_install_has_a_help(checkout: Checkout, option: str) -> None:
+    code, out, err = checkout.install(option)
+    assert code == 0 and not err and not checkout.calls.exists()
+    assert out.startswith("Create and fill .venv") and "  bash scripts/install.sh [--" in out
+    assert out.splitlines()[-1].startswith("XDG_CACHE_HOME  where")
+
+
+def test_fairseq_finds_the_linked_plugin_from_any_folder(tmp_path: Path) -> None:
+    package, site = tmp_path / "checkout" / "plugin", tmp_path / "site"
+    made = site / "plugin-1.dist-info"
+    for folder in (package, made, site / "fairseq"):
+        folder.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (made / "RECORD").write_text("a,,\n")
+    link = import_file(ROOT / "scripts" / "link_package.py").link_package
+    for _ in range(2):
+        link(package, site)
+    # fairseq looks beside itself for a --user-dir that is not in this folder.
+    assert (site / "fairseq" / ".." / "plugin").resolve() == package
+    assert (made / "RECORD").read_text() == "a,,\nplugin,,\n"

@@ -1,4 +1,4 @@
-"""Your own plugin: a kind of attention head and a loss that syncattn-fairseq does not have.
+"""Your own plugin: two kinds of heads and a loss that syncattn-fairseq does not have.
 
     fairseq-train DATA --user-dir examples/user_dir --task translation_with_syntax \
         --arch transformer_dbsa --outward-layers 2 \
@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.criterions.terms import Term, register_term
+from syncattn_fairseq.data.fields import NOTHING, SourceField, SourceFields
 from syncattn_fairseq.modules import register_part
 from syncattn_fairseq.modules.heads import Heads, Scope
 from syncattn_fairseq.modules.positions import offsets
@@ -50,6 +51,48 @@ class OutwardHeads(Heads):
         """
         own = offsets(query.size(2), key.size(2), query.device) == 0
         return query.new_zeros(own.shape).masked_fill(own, -1e4)
+
+
+def find_root(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
+    """Return 1 at the first subword of each sentence's root, ``(B, S)``."""
+    return (marks == 0).short()
+
+
+ROOT = SourceField("src_root", find_root)
+
+
+@dataclass
+class RootOptions:
+    """Root heads: the layers that have them."""
+
+    root_layers: str = field(
+        default="", metadata={"help": "encoder layers whose heads know the root (none)"}
+    )
+
+
+@register_part("root")
+class RootHeads(Heads):
+    """Heads that learn how much more to look at the root of the source's parse."""
+
+    Options = RootOptions
+    title = "root"
+    encoder_layers = "root_layers"
+
+    def __init__(self, count: int, head_dim: int, view: Any) -> None:
+        super().__init__(count, head_dim, view)
+        self.bonus = nn.Parameter(torch.zeros(count))
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Return what the encoder reads of the parse: the root, if a layer has such heads."""
+        return (
+            SourceFields(fields=frozenset([ROOT])) if cls.list_layers(cfg, "encoder") else NOTHING
+        )
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return each head's bonus where the key is the root, ``(B, h, 1, S)``."""
+        root = self.view.require("src_root", "the model's root heads")
+        return self.bonus[:, None, None] * root[:, None, None]
 
 
 @dataclass

@@ -38,7 +38,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     _check_sentence(args)
     model = None if args.kind in GOLD_KINDS else load_model(args)
     example = _example(args, model)
-    charts.save(_figure(args, example, model).specification(), args.output)
+    picture = _figure(args, example, model).specification()
+    charts.save(picture, args.output)
+    if args.output.suffix.lower() != ".svg" and (boxes := charts.list_boxes(picture)):
+        print(
+            f"warning: {args.output}: no font here has letters of {', '.join(boxes)}, which become "
+            "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
+            file=sys.stderr,
+        )
     print(f"{args.output}: {args.kind} of: {example.source.text}")
 
 

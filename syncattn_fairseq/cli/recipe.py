@@ -85,8 +85,6 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     from ..recipes.cells import Grid, facts
     from ..recipes.display import Display
     from ..recipes.experiment import Cell, Experiment
-    from ..recipes.forks import Forks
-    from ..recipes.launch import KEEP_MEMORY
     from ..recipes.prepare import preparation
     from ..recipes.processes import Processes
     from ..recipes.run import Runner, check, select
@@ -115,9 +113,7 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
         return
 
     display = Display()
-    # Without a GPU models are small, and many commands would spend most of their time starting up.
-    forks = Forks(KEEP_MEMORY) if machines.cpu and machines.slurm is None else None
-    with Processes(forks) as processes:
+    with Processes() as processes:
         runner = Runner(
             args.work, processes, display, args.first is not None, facts(machines, args.jobs)
         )

@@ -42,6 +42,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     from tqdm import tqdm
 
     from ..evaluation.scoring import score_systems
+    from ..report.gates import with_gates
     from ..report.page import render
     from ..report.sentences import describe
     from ..report.training_log import read_training_log
@@ -65,6 +66,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     scores = score_systems(outputs, gold, by_length=by_length, **asked)
     shown = min(args.sentences, len(gold.references))
     described = describe(outputs, gold, asked["scheme"], asked["moses_language"], shown)
+    described = with_gates(described, outputs, args.matrices)
     if models:
         from ..report.matrices import with_matrices
 
@@ -137,7 +139,7 @@ def _parser() -> Parser:
         type=positive,
         default=100,
         metavar="N",
-        help="show attention for the first N sentences (default: 100)",
+        help="show attention and gates for the first N sentences (default: 100)",
     )
     parser.add_argument(
         "--sentences",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -22,6 +23,8 @@ class AlignmentScore:
     aer: float
     precision: float
     recall: float
+    margin: float
+    """Half the 95 % interval of AER, if other sentences had been drawn."""
 
 
 def alignment_error_rate(
@@ -49,15 +52,26 @@ def alignment_error_rate(
             f"alignments of {len(sure)} (sure), {len(possible)} (possible) and "
             f"{len(hypothesis)} (hypothesis) sentences cannot be compared"
         )
-    predicted = sum(map(len, hypothesis))
-    wanted = sum(map(len, sure))
-    found = sum(len(a & s) for a, s in zip(hypothesis, sure, strict=True))
-    right = sum(len(a & (s | p)) for a, s, p in zip(hypothesis, sure, possible, strict=True))
+    each = [
+        (len(a & s), len(a & (s | p)), len(a), len(s))
+        for a, s, p in zip(hypothesis, sure, possible, strict=True)
+    ]
+    found, right, predicted, wanted = (sum(row[k] for row in each) for k in range(4))
     return AlignmentScore(
         aer=1 - (found + right) / (predicted + wanted) if predicted + wanted else 0.0,
         precision=right / predicted if predicted else 1.0,
         recall=found / wanted if wanted else 1.0,
+        margin=_margin([(f + r, p + w) for f, r, p, w in each]),
     )
+
+
+def _margin(parts: Sequence[tuple[int, int]]) -> float:
+    """Return half the 95 % interval of the ratio of two sums (delta method)."""
+    above, below = (sum(pair[k] for pair in parts) for k in (0, 1))
+    if len(parts) < 2 or not below:
+        return 0.0
+    squares = sum((a - above / below * b) ** 2 for a, b in parts)
+    return 1.96 * math.sqrt(squares * len(parts) / (len(parts) - 1)) / below
 
 
 def link_words(

@@ -18,8 +18,7 @@ def fail_in_one_line() -> None:
 
     Other programs keep their tracebacks.
     """
-    program = Path(sys.argv[0] or ".")
-    if not (program.name.startswith("fairseq-") or program.parent.name == "fairseq_cli"):
+    if not is_fairseq_command():
         return
     other = sys.excepthook
 
@@ -31,6 +30,12 @@ def fail_in_one_line() -> None:
             print(f"error: {printable(line)}", file=sys.stderr)
 
     sys.excepthook = hook
+
+
+def is_fairseq_command() -> bool:
+    """Tell whether this program is one of fairseq's commands."""
+    program = Path(sys.argv[0] or ".")
+    return program.name.startswith("fairseq-") or program.parent.name == "fairseq_cli"
 
 
 def _line(error: BaseException) -> str | None:

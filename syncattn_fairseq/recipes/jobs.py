@@ -41,7 +41,7 @@ class Work:
 
         TorchDistributedEnvironment().export(set_cuda_visible_devices=False, overwrite=True)
         path = search_path(os.environ.get("PATH", ""))
-        variables = {**os.environ, **self.step.environment, "PATH": path}
+        variables = {**os.environ, "PATH": path}
         [command] = self.step.commands
         if self.step.output is None:
             self._run(command, variables, None)

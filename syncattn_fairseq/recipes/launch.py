@@ -18,13 +18,6 @@ SMALLEST_BATCH = 256
 SAVED_EVERY = 1000
 #: The task that can save without validating.
 TASK = "translation_with_syntax"
-#: Keep glibc from returning memory to the system and requesting it again at every update, which
-#: would take an eighth of the time of a small model's training on a CPU.
-KEEP_MEMORY = {
-    "MALLOC_TRIM_THRESHOLD_": "2147483648",
-    "MALLOC_MMAP_THRESHOLD_": "2147483648",
-    "MALLOC_TOP_PAD_": "134217728",
-}
 #: Hydra would leave its own log in the folder.
 WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.handlers=[console]")
 
@@ -130,7 +123,7 @@ def training(
         step = new_step("torchrun", f"--nproc-per-node={machines.processes}", *_worker(words))
     else:
         step = new_step("python", *_worker(words))
-    return replace(step, job=job, environment=KEEP_MEMORY if machines.cpu else {})
+    return replace(step, job=job)
 
 
 def _worker(words: Sequence[str]) -> Iterator[str]:

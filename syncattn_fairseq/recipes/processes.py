@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
-import shutil
 import struct
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from typing import IO, TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from .forks import Fork, Forks
 from .stages import Step
 
 OnLine: TypeAlias = Callable[[str], object]
@@ -54,18 +52,10 @@ class Failed(Exception):
     """A command ended with a status that is not 0."""
 
 
-Process: TypeAlias = "subprocess.Popen[bytes] | Fork"
-
-
 class Processes:
-    """Starts commands; as a context manager, ends those that still run when its block ends.
+    """Starts commands; as a context manager, ends those that still run when its block ends."""
 
-    Args:
-        forks: starts commands of our own environment; None: they are started like all others.
-    """
-
-    def __init__(self, forks: Forks | None = None) -> None:
-        self._forks = forks
+    def __init__(self) -> None:
         self._writing = threading.Lock()
         self.ended = threading.Event()
         """Set when the block ends."""
@@ -83,13 +73,11 @@ class Processes:
 
     def __exit__(self, *_: object) -> None:
         self.ended.set()
-        if self._forks:
-            self._forks.close()
         with self._writing:
             self._to_watch.close()
         self._watch.wait()
 
-    def _tell(self, sign: str, process: Process) -> None:
+    def _tell(self, sign: str, process: subprocess.Popen[bytes]) -> None:
         with self._writing:
             if not self._to_watch.closed:
                 print(sign, process.pid, sep="", file=self._to_watch, flush=True)
@@ -112,7 +100,7 @@ class Processes:
             work: folder to run in.
             log: gets what its commands print.
             on_line: see `OnLine`.
-            environment: variables in addition to the step's.
+            environment: variables that are set for its commands.
             locks: open files that stay locked until the last process ends.
 
         Raises:
@@ -124,7 +112,7 @@ class Processes:
             if step.output:
                 temporary = whole.enter_context(replacing(work / step.output))
                 output = whole.enter_context(temporary.open("wb"))
-            variables = {**os.environ, **environment, **step.environment}
+            variables = {**os.environ, **environment}
             variables["PATH"] = search_path(variables.get("PATH", ""))
             # If we run on a terminal, so do they: programs show progress bars only there.
             ours, theirs = _terminal() if sys.stderr.isatty() else os.pipe()
@@ -150,19 +138,12 @@ class Processes:
         output: IO[bytes] | None,
         variables: Mapping[str, str],
         locks: tuple[int, ...],
-    ) -> list[Process]:
-        started: list[Process] = []
+    ) -> list[subprocess.Popen[bytes]]:
+        started: list[subprocess.Popen[bytes]] = []
         with ExitStack() as closing:
             source: IO[bytes] = closing.enter_context(
                 (work / (step.source or os.devnull)).open("rb")
             )
-            if self._forks and len(step.commands) == 1:
-                [words] = step.commands
-                program = shutil.which(words[0], path=variables["PATH"])
-                files = source.fileno(), output.fileno() if output else log, log, *locks
-                if fork := self._forks.start(words, program, work, variables, files):
-                    self._tell("+", fork)
-                    return [fork]
             for words in step.commands:
                 last = len(started) == len(step.commands) - 1
                 try:

@@ -68,7 +68,7 @@ def read_training(log: Path) -> dict[str, Any]:
     walls: list[float] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
-        """Pass on the lines.
+        """Pass on the lines of the cell's own direction.
 
         A training that continues a finished one logs 0 as its time until it is done.
         """

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +23,18 @@ class Step:
         commands: the words of each.
         source: file that the first one reads; None: nothing.
         output: file for what the last one prints, complete or not there at all; None: the log.
-        environment: variables that are set for them.
         job: its Slurm options; None: it runs on this machine.
     """
 
     commands: tuple[tuple[str, ...], ...]
     source: Path | None = None
     output: Path | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
     job: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
         """Return the same as a line of bash, which may leave an incomplete output though."""
-        words = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         first, *rest = (shlex.join(command) for command in self.commands)
-        words.append(first)
+        words = [first]
         if self.source:
             words.append(f"< {shlex.quote(str(self.source))}")
         words += [f"| {command}" for command in rest]

@@ -8,6 +8,8 @@ sentence. Sentences in right-to-left scripts run from right to left.
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,6 +26,10 @@ except ImportError:
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 """The rows of each data set, by name."""
 
+#: Most fonts have the letters up to here.
+_LAST_LATIN = 0x24F
+#: A place in Unicode that will never have a letter.
+_NOWHERE = "\U0010fffe"
 GOLD, RIGHT, WRONG, UNASKED, UNKNOWN = "#868e96", "#1c5fb8", "#d9480f", "#a5bfe3", "#495057"
 INK = "#212529"
 CELL = 19
@@ -31,11 +37,15 @@ _STEPS = 24
 """Number of straight segments in an arc."""
 
 _RTL = r"test(regexp('[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc]'), datum.word)"
+_LABEL_SIZE = "(isValid(datum.label) ? 5.2 * length(datum.label) : 0)"
+_ABOVE_LABELS = "-10 * datum.labelled"
 _WIDE = r"replace(datum.word, regexp('[\\u0000-\\u10ff]', 'g'), '')"
 
 
 def arcs(prefix: str = "") -> alt.LayerChart:
     """Draw dependencies: gold arcs above the words, predicted ones below, errors in orange.
+
+    Gold relations stand between the words and their arcs, where no two can meet.
 
     Where there is no gold, nothing is called right, and predicted arcs are dark grey.
 
@@ -45,10 +55,36 @@ def arcs(prefix: str = "") -> alt.LayerChart:
     """
     words = _judged(_words(alt.Chart(alt.NamedData(prefix + "words"))))
     return _picture(
-        *_dependencies(words, "gold", -1, alt.ColorValue(GOLD)),
+        *_dependencies(words, "gold", -1, alt.ColorValue(GOLD), _ABOVE_LABELS),
         *_dependencies(words, "predicted", 1, _by_verdict()),
-        *_labels(words),
+        _labels(words),
         _text(words, 0),
+    )
+
+
+def compare(prefix: str = "") -> alt.LayerChart:
+    """Draw several systems' dependencies under one row of words, below gold arcs.
+
+    Arcs that all systems have are grey; only those that differ have their systems' colours. They
+    are dashed if gold has another head.
+
+    Data ``items``: first a row for each word, as in `arcs`, without ``predicted``; then one for
+    each arc, with ``dependent``, a word from 0, ``head``, from 1, 0 = root, ``colour``, ``wrong``,
+    whether gold has another head, and ``shift``, pixels that keep arcs of several systems apart.
+    """
+    items = _words(alt.Chart(alt.NamedData(prefix + "items")))
+    words = items.transform_filter("isValid(datum.word)")
+    drawn = items.transform_filter("isValid(datum.dependent)").transform_calculate(
+        x="datum.all[datum.dependent].x"
+    )
+    colour = alt.Color("colour:N", scale=None)
+    return _picture(
+        *_dependencies(words, "gold", -1, alt.ColorValue(GOLD), _ABOVE_LABELS),
+        *_dependencies(drawn, "head", 1, colour),
+        _labels(words),
+        words.mark_text(fontSize=13, color=INK).encode(
+            x=pixels("x"), y=alt.value(0), text="word:N", tooltip=["word:N", "label:N", "gold:Q"]
+        ),
     )
 
 
@@ -267,6 +303,26 @@ def check_format(path: Path) -> None:
         raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
 
 
+def list_boxes(picture: Mapping[str, Any]) -> list[str]:
+    """Return the scripts, such as ``HIRAGANA``, that no font here has: their letters become boxes.
+
+    The picture of a letter without a font is that of a letter that does not exist.
+    """
+    text = json.dumps([*picture.get("datasets", {}).values()], ensure_ascii=False)
+    letters = {_script(letter): letter for letter in text if ord(letter) > _LAST_LATIN}
+    box = _draw_letter(_NOWHERE) if letters else b""
+    return sorted(script for script, letter in letters.items() if _draw_letter(letter) == box)
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "UNKNOWN").split()[0].partition("-")[0]
+
+
+def _draw_letter(letter: str) -> bytes:
+    chart = alt.Chart(alt.Data(values=[{}])).mark_text(text=letter, font="sans-serif")
+    return vl_convert.vegalite_to_png(_picture(chart).to_dict())
+
+
 def save(picture: Mapping[str, Any], path: Path) -> None:
     """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
 
@@ -299,12 +355,15 @@ def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> A
     return (
         chart.transform_window(position="row_number()", **groups)
         .transform_calculate(
-            size=f"isValid(datum.word) ? max(16, 7.2 * length(datum.word) + 6 * length({_WIDE}))"
-            " + 16 : 0",
+            size=f"isValid(datum.word) ? max(16, 7.2 * length(datum.word) + 6 * length({_WIDE}), "
+            f"{_LABEL_SIZE} - 8) + 16 : 0",
+            named=f"{_LABEL_SIZE} > 0 ? 1 : 0",
             leftward=f"isValid(datum.word) && {_RTL} ? 1 : 0",
         )
         .transform_window(reach="sum(size)", frame=[None, 0], **groups)
-        .transform_joinaggregate(rtl="max(leftward)", total="sum(size)", **groups)
+        .transform_joinaggregate(
+            rtl="max(leftward)", labelled="max(named)", total="sum(size)", **groups
+        )
         .transform_calculate(
             x="datum.size / 2 + (datum.rtl ? datum.total - datum.reach : datum.reach - datum.size)"
             + middle
@@ -327,13 +386,18 @@ def _with_arcs(words: Any, heads: str) -> Any:
         words.transform_filter(f"isValid(datum.{heads})")
         .transform_calculate(to=f"datum.{heads} > 0 ? datum.all[datum.{heads} - 1].x : datum.x")
         # A power below 1, so that an arc never meets one inside it.
-        .transform_calculate(height="8 + 2.3 * pow(abs(datum.to - datum.x), 0.6)")
+        .transform_calculate(
+            height="8 + 2.3 * pow(abs(datum.to - datum.x), 0.6) "
+            "+ (isValid(datum.shift) ? datum.shift : 0)",
+            dashed="isValid(datum.wrong) && datum.wrong",
+        )
     )
 
 
-def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int = 0) -> list[Any]:
+def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int | str = 0) -> list[Any]:
     """Draw arcs, tips at the dependents, and roots, above (-1) or below (1) words at a height."""
     given = _with_arcs(words, heads)
+    dash = alt.condition("datum.dashed", alt.value([4, 3]), alt.value([1, 0]))
     line = (
         given.transform_filter(f"datum.{heads} > 0")
         .transform_calculate(step=f"sequence({_STEPS + 1})")
@@ -345,12 +409,13 @@ def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int = 0) 
         )
         .mark_line(strokeWidth=1.6, strokeJoin="round")
         .encode(x=pixels("px"), y=pixels("py"), detail="position:Q", order="step:Q", color=colour)
+        .encode(strokeDash=dash)
     )
     root = (
         given.transform_filter(f"datum.{heads} == 0")
         .transform_calculate(near=f"{place} + {up} * 11", far=f"{place} + {up} * 40")
         .mark_rule(strokeWidth=1.6)
-        .encode(x=pixels("x"), y=pixels("near"), y2="far", color=colour)
+        .encode(x=pixels("x"), y=pixels("near"), y2="far", color=colour, strokeDash=dash)
     )
     tip = (
         given.transform_calculate(near=f"{place} + {up} * 12")
@@ -362,14 +427,12 @@ def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int = 0) 
     return [line, root, tip]
 
 
-def _labels(words: Any) -> list[Any]:
-    """Write the gold relations on their arcs, on white, since other arcs may cross there."""
-    placed = _with_arcs(words, "gold").transform_calculate(
-        middle="(datum.x + datum.to) / 2", top="datum.gold > 0 ? -16 - datum.height : -46"
+def _labels(words: Any) -> Any:
+    """Write the gold relations above the words."""
+    given = words.transform_filter("isValid(datum.gold)")
+    return given.mark_text(fontSize=9, color=GOLD).encode(
+        x=pixels("x"), y=alt.value(-13), text="label:N"
     )
-    where = {"x": pixels("middle"), "y": pixels("top"), "text": "label:N"}
-    halo = placed.mark_text(fontSize=9, stroke="white", strokeWidth=4, strokeJoin="round")
-    return [halo.encode(**where), placed.mark_text(fontSize=9, color=GOLD).encode(**where)]
 
 
 def _text(words: Any, place: int) -> Any:

@@ -53,6 +53,7 @@ def with_matrices(
                         "columns": matrix.columns,
                         "values": (100 * matrix.weights).round().astype(int).tolist(),
                         "gold": sorted(matrix.gold),
+                        "causal": matrix.causal,
                     }
                     for matrix in attention_matrices(example, alignment, pair)
                 ]

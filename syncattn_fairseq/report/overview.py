@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ import altair as alt
 from ..evaluation.scoring import SystemScore
 from .charts import INK, dress
 
-COLOURS = ("#1c5fb8", "#e8590c", "#2b8a3e", "#9c36b5", "#c92a2a", "#0b7285", "#5f3dc4", "#868e96")
+COLOURS = ("#0b7285", "#9c36b5", "#74901c", "#a61e4d", "#8d6e3f", "#4c3fb5", "#2f9e74", "#868e96")
+"""Of systems: neither the blue of what is right nor the orange of what is wrong."""
 
 
 _FLAT = alt.Axis(labelAngle=0)
@@ -34,11 +36,21 @@ def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
     charts.append(
         _points(
             "AER by layer",
-            "Alignment error rate of every decoder layer's cross-attention; lower is better.",
+            "Alignment error rate of every decoder layer's cross-attention; lower is better. 95 % "
+            "intervals over sentences.",
             "decoder layer",
             "AER",
             (
-                (name, str(layer), 100 * alignment.aer, score.sentences, "sentences")
+                _Point(
+                    name,
+                    str(layer),
+                    100 * alignment.aer,
+                    (
+                        100 * (alignment.aer - alignment.margin),
+                        100 * (alignment.aer + alignment.margin),
+                    ),
+                    f"{score.sentences} sentences",
+                )
                 for name, score in scores.items()
                 for layer, alignment in score.layer_alignment.items()
             ),
@@ -50,11 +62,18 @@ def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
             charts.append(
                 _points(
                     f"UAS {side} by {title}",
-                    "How many words have the right head, in per cent." + note,
+                    "How many words have the right head, in per cent, with 95 % intervals (Wilson)."
+                    + note,
                     "words to the head" if kind == "distance" else "label",
                     "UAS",
                     (
-                        (name, part, 100 * score.uas, score.counted, "words")
+                        _Point(
+                            name,
+                            part,
+                            100 * score.uas,
+                            _wilson(score.correct, score.counted),
+                            f"{score.counted} words",
+                        )
                         for name, system in scores.items()
                         for part, score in _detail(system, side, f"by_{kind}").items()
                         if score.counted
@@ -71,48 +90,58 @@ def _detail(score: SystemScore, side: str, kind: str) -> Mapping[str, Any]:
 
 def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
     """Draw differences to the baseline, with intervals; without one, BLEU itself."""
-    names = list(scores)
+    names, x = list(scores), "words in the source (sentences)"
     tests = [score.significance for score in scores.values() if score.significance]
     baseline = tests[0].baseline if tests else None
     base = scores[baseline].bleu_by_length if baseline else None
     if not base or len(names) < 2:
-        rows = (
-            (name, words, bucket.bleu, bucket.sentences, "sentences")
+        points = (
+            _Point(name, f"{words} ({b.sentences})", b.bleu, None, f"{b.sentences} sentences")
             for name, score in scores.items()
-            for words, bucket in (score.bleu_by_length or {}).items()
+            for words, b in (score.bleu_by_length or {}).items()
         )
-        note = "By the number of words in the source."
-        return _points("BLEU by length", note, "words in the source", "BLEU", rows, names)
-    data = [
-        {
-            "system": name,
-            "part": f"{words} ({bucket.sentences})",
-            "value": round(bucket.bleu - base[words].bleu, 2),
-            "low": bucket.interval and round(bucket.interval[0], 2),
-            "high": bucket.interval and round(bucket.interval[1], 2),
-        }
+        return _points("BLEU by length", "", x, "BLEU", points, names)
+    points = (
+        _Point(
+            name,
+            f"{words} ({bucket.sentences})",
+            bucket.bleu - base[words].bleu,
+            bucket.interval,
+            f"{bucket.sentences} sentences",
+        )
         for name, score in scores.items()
         if name != baseline
         for words, bucket in (score.bleu_by_length or {}).items()
-    ]
-    shown = [name for name in names if name != baseline]
-    base_chart = alt.Chart(alt.NamedData("rows")).encode(
-        x=alt.X("part:N", title="words in the source (sentences)", sort=None, axis=_FLAT),
-        xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=shown, paddingOuter=0.7)),
-        color=colours(names, shown),
-        tooltip=["system:N", "part:N", "value:Q", "low:Q", "high:Q"],
     )
-    title = "BLEU, difference"
-    dots = base_chart.mark_point(filled=True, size=46, opacity=1).encode(
-        y=alt.Y("value:Q", title=title)
-    )
-    bars = base_chart.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8)
-    zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK).encode(y="zero:Q")
-    chart = zero + bars.encode(y=alt.Y("low:Q", title=title), y2="high:Q") + dots
     note = f"Difference to {baseline}, with 95 % intervals by bootstrap over the sentences."
-    parts = len({row["part"] for row in data})
-    width = parts * max(74, len(names) * 14 + 20)
-    return make_chart("BLEU by length", note, chart, data, width=width)
+    return _points("BLEU by length", note, x, "BLEU, difference", points, names, zero=True)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A number of one system, and between which values it lies."""
+
+    system: str
+    part: str
+    value: float
+    interval: tuple[float, float] | None
+    count: str
+
+    def row(self) -> dict[str, Any]:
+        """Return it as data of a chart."""
+        low, high = self.interval or (None, None)
+        ends = {"low": low and round(low, 2), "high": high and round(high, 2)}
+        value = round(self.value, 2)
+        return {"system": self.system, "part": self.part, "value": value, **ends, "n": self.count}
+
+
+def _wilson(right: int, counted: int) -> tuple[float, float]:
+    """Return the 95 % interval, in per cent, of a share among so many words."""
+    share, square = right / counted, 1.96**2
+    middle = share + square / (2 * counted)
+    half = 1.96 * math.sqrt(share * (1 - share) / counted + square / (4 * counted**2))
+    whole = (1 + square / counted) / 100
+    return (middle - half) / whole, (middle + half) / whole
 
 
 def _points(
@@ -120,31 +149,33 @@ def _points(
     note: str,
     x: str,
     y: str,
-    rows: Iterable[tuple[str, str, float, int, str]],
+    points: Iterable[_Point],
     systems: Sequence[str],
+    zero: bool = False,
 ) -> Chart | None:
-    data: list[dict[str, Any]] = [
-        {"system": name, "part": part, "value": round(value, 2), "count": f"{count} {unit}"}
-        for name, part, value, count, unit in rows
-    ]
-    if not data:
+    """Draw dots with intervals; ``zero``: and a line at 0. None if there are no dots."""
+    rows = [point.row() for point in points]
+    if not rows:
         return None
-    chart = (
-        alt.Chart(alt.NamedData("rows"))
-        .mark_bar()
-        .encode(
-            x=alt.X("part:N", title=x, sort=None, axis=_FLAT),
-            xOffset=alt.XOffset("system:N", sort=list(systems)),
-            y=alt.Y("value:Q", title=y),
-            color=colours(systems, (row["system"] for row in data)),
-            tooltip=["system:N", "part:N", "value:Q", "count:N"],
-        )
+    shown = [name for name in systems if any(row["system"] == name for row in rows)]
+    parts = len({row["part"] for row in rows})
+    axis = _FLAT if parts <= 8 else alt.Axis(labelAngle=-45)
+    base = alt.Chart(alt.NamedData("rows")).encode(
+        x=alt.X("part:N", title=x, sort=None, axis=axis),
+        xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=shown, paddingOuter=0.7)),
+        color=colours(systems, shown),
+        tooltip=["system:N", "part:N", "value:Q", "low:Q", "high:Q", "n:N"],
     )
-    parts = len({row["part"] for row in data})
-    shown = len({row["system"] for row in data})
-    if parts > 8:
-        chart = chart.encode(x=alt.X("part:N", title=x, sort=None, axis=alt.Axis(labelAngle=-45)))
-    return make_chart(title, note, chart, data, width=max(240, parts * (shown * 12 + 14)))
+    scale = alt.Scale(zero=False)
+    dots = base.mark_point(filled=True, size=46, opacity=1)
+    chart: Any = dots.encode(y=alt.Y("value:Q", title=y, scale=scale))
+    if any(row["low"] is not None for row in rows):
+        lines = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8)
+        chart = lines.encode(y=alt.Y("low:Q", title=y, scale=scale), y2="high:Q") + chart
+    if zero:
+        line = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK)
+        chart = line.encode(y="zero:Q") + chart
+    return make_chart(title, note, chart, rows, width=max(240, parts * (len(shown) * 13 + 22)))
 
 
 def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -19,7 +19,9 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from ..evaluation.attachment import AttachmentScore
 from ..evaluation.scoring import SystemScore
+from ..evaluation.significance import Significance
 from . import charts
 from .curves import training_charts
 from .in_words import compare_scores, say_differences, say_links, say_parents, say_sameness
@@ -28,7 +30,10 @@ from .sentences import Sentence
 from .training_log import Point
 from .trainings import Trainings
 
-_KINDS = {"arcs": charts.arcs, "links": charts.links, "tree": charts.tree, "heat": charts.heat}
+_KINDS = {
+    **{"arcs": charts.arcs, "compare": charts.compare, "links": charts.links},
+    **{"tree": charts.tree, "heat": charts.heat},
+}
 
 
 def render(
@@ -78,6 +83,7 @@ def render(
         title=title,
         scores=scores,
         first=next(iter(scores.values())),
+        columns=_columns(scores),
         shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
         measured=measured,
         trained=trained,
@@ -89,6 +95,35 @@ def render(
         scripts=[Markup(_inside_script(script)) for script in scripts],
         hashes=" ".join(f"'sha256-{_digest(_inside_script(script))}'" for script in scripts),
     )
+
+
+def _columns(scores: Mapping[str, SystemScore]) -> list[tuple[str, list[str]]]:
+    """Return the columns of the table of scores, each with its name, except empty ones."""
+
+    def tested(number: Callable[[Significance], str]) -> list[str]:
+        tests = (score.significance for score in scores.values())
+        return ["–" if test is None else number(test) for test in tests]
+
+    def found(attachment: AttachmentScore | None) -> str:
+        return _number(100 * attachment.uas) if attachment and attachment.counted else "–"
+
+    every = list(scores.values())
+    columns = [
+        ("BLEU", [_number(score.bleu.score) for score in every]),
+        ("± 95 %", tested(lambda test: _number(test.confidence))),
+        ("difference", tested(lambda t: "–" if t.p is None else f"{t.difference:+.2f}")),
+        ("p", tested(lambda t: "–" if t.p is None else f"{t.p:.4f} {t.verdict or ''}".strip())),
+        ("chrF", [_number(score.chrf.score) for score in every]),
+        ("RIBES", [_number(score.ribes.score) for score in every]),
+        ("UAS source", [found(score.source_attachment) for score in every]),
+        ("UAS target", [found(score.target_attachment) for score in every]),
+        ("AER", [_number(100 * s.alignment.aer) if s.alignment else "–" for s in every]),
+    ]
+    return [(name, cells) for name, cells in columns if {*cells} != {"–"}]
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}"
 
 
 def _lead(

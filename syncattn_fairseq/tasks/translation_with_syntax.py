@@ -25,6 +25,7 @@ from ..data.fields import NOTHING, LossField
 from ..data.labels import load_dictionary, locate_dictionary
 from ..data.schemes import stored_schemes
 from .analysis_printer import AnalysisPrinter
+from .fast_cpu import replace_dropout, take_step
 from .input_parses import InputParses
 
 
@@ -40,6 +41,14 @@ class TranslationWithSyntaxConfig(TranslationConfig):
         metadata={
             "help": "also save checkpoint_last.pt every so many updates, without validating (0 = "
             "never); --save-interval-updates validates, which counts towards --patience"
+        },
+    )
+    fast_cpu: bool = field(
+        default=False,
+        metadata={
+            "help": "train faster on a CPU: cheap random numbers for dropout, and Adam in one "
+            "pass; such a training can be repeated and resumed exactly, but differs from one "
+            "without the option"
         },
     )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = field(  # type: ignore[valid-type]
@@ -167,7 +176,14 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "--gold-source-heads: the ensemble's dependency heads are of different kinds; "
                 "decode with models of one kind"
             )
+        if self.cfg.fast_cpu:
+            replace_dropout(model)
         return model
+
+    def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
+        """Move the parameters."""
+        if not (self.cfg.fast_cpu and take_step(optimizer)):
+            super().optimizer_step(optimizer, model, update_num)
 
     def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a criterion, and note what its losses read, since data is loaded later."""

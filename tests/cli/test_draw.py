@@ -55,6 +55,14 @@ def test_formats(gold: Path) -> None:
         assert Path(f"x.{name}").read_bytes().startswith(begin)
 
 
+def test_letters_without_a_font_are_named(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("t.en").write_text("no\nthe \U0010ffff man\n", encoding="utf-8")
+    for name in ("x.svg", "x.png"):
+        assert main(["parents", "-s=en", "--gold=t", "--number=2", "--output", name]) == 0
+    warning = "warning: x.png: no font here has letters of UNKNOWN, which become boxes; "
+    assert capsys.readouterr().err.startswith(warning)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU
+from scipy.stats import binomtest
 
 from syncattn_fairseq.cli import report, score
 from tests.checkpoints import Corpus, make_checkpoint
@@ -163,6 +164,14 @@ def test_curves_and_charts(page: str) -> None:
     assert [(row["part"], row["value"]) for row in aer if row["system"] == "Plain"] == [
         (layer, round(100 * alignment["aer"], 2)) for layer, alignment in scores.items()
     ]
+    interval = [(row["low"], row["high"]) for row in aer if row["system"] == "Plain"]
+    assert interval == [
+        tuple(round(100 * (a["aer"] + sign * a["margin"]), 2) for sign in (-1, 1))
+        for a in scores.values()
+    ]
+    root = next(row for row in distance if row["n"] == "4 words")
+    share = binomtest(round(4 * root["value"] / 100), 4).proportion_ci(method="wilson")
+    assert (root["low"], root["high"]) == pytest.approx([100 * x for x in share], abs=0.02)
     by_distance = head["scores"][f"P {SCRIPT}"]["source_detail"]["by_distance"]
     assert [(row["part"], row["value"]) for row in distance] == [
         (part, round(100 * score["uas"], 2))
@@ -173,7 +182,7 @@ def test_curves_and_charts(page: str) -> None:
     assert point == {
         **{"system": "LPSI", "update": 5, "value": 0.5, "lowest": 0.5, "highest": 0.5, "seeds": 1}
     }
-    [length] = [chart for chart in head["overview"] if "BLEU" in str(chart) and "low" in str(chart)]
+    [length] = [chart for chart in head["overview"] if "BLEU, difference" in str(chart)]
     rows = length["datasets"]["rows"]
     assert {row["system"] for row in rows} == {f"P {SCRIPT}", "LPSI"}, "not the baseline"
     buckets = (head["scores"][name]["bleu_by_length"] for name in (f"P {SCRIPT}", "Plain"))
@@ -184,6 +193,13 @@ def test_curves_and_charts(page: str) -> None:
     assert [row["value"] for row in rows if row["system"] != "LPSI"] == [
         round(d, 2) for d in difference
     ]
+
+
+def test_the_page_begins_in_words(page: str) -> None:
+    [said] = re.findall(r'<p id="lead" dir="auto">(.*?)</p>', page)
+    parser = "P &lt;script&gt;alert(1)&lt;/script&gt;"
+    assert said.startswith("None of 2 systems differs from Plain by more than chance; ")
+    assert said.endswith(f"{parser}’s heads find the parents of 31 % of the source’s words.")
 
 
 def test_the_same_twice(page: str, arguments: tuple[Path, list[str]], monkeypatch: Any) -> None:
@@ -207,6 +223,11 @@ def test_plain_text_alone(
     assert head["sentences"][0]["translations"] == ["eins", "eins"]
     assert details[0]["source"]["words"] == []
     assert details[0]["sure"] is details[0]["possible"] is None, "no gold"
+    page = Path("r.html").read_text(encoding="utf-8")
+    shown = ["system", "BLEU", "± 95 %", "difference", "p", "chrF", "RIBES"]
+    assert table(page, "Scores")[0] == shown, "no column of dashes"
+    assert "B has as much BLEU as A" in page
+    assert "The translations of 0 of 2 sentences differ." in page
 
 
 def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(

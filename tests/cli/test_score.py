@@ -103,7 +103,7 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written = json.loads((files / "scores.json").read_text(encoding="utf-8"))
     ours = written["systems"]["Ours"]
     assert ours["source_attachment"]["uas"] == pytest.approx(2 / 3)
-    assert ours["alignment"] == {"aer": 0, "precision": 1, "recall": 1}
+    assert ours["alignment"] == {"aer": 0, "precision": 1, "recall": 1, "margin": 0}
     assert written["systems"]["Plain"]["alignment"] is None
 
     assert main([*SYSTEMS, *GOLD, "--json", "-"]) == 0

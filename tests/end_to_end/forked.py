@@ -7,8 +7,9 @@ Our own package is not imported before: that is the command's to do, or fairseq'
 
 from __future__ import annotations
 
+import atexit
 import gc
-import importlib.util
+import importlib
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -24,12 +25,10 @@ from pathlib import Path
 #: Not fairseq_cli itself, which sets up the log of the command that is imported.
 LIBRARIES = (
     *("fairseq.trainer", "fairseq.options", "fairseq.sequence_generator", "fairseq.scoring"),
-    *("fairseq.dataclass.initialize", "hydra.main", "torch._dynamo"),  # by the first optimizer
+    *("fairseq.dataclass.initialize", "hydra.main"),
     *("stanza.pipeline.core", "stanza.models.pos.trainer", "stanza.models.depparse.trainer"),
     *("sacrebleu", "sacremoses", "sentencepiece"),
 )
-
-FORKS = Path(__file__).parents[2] / "syncattn_fairseq" / "recipes" / "forks.py"
 
 _PROGRAM = """\
 #!{python} -ISE
@@ -58,7 +57,7 @@ def forked_commands(folder: Path) -> Iterator[Path]:
     path = os.pathsep.join(map(str, (here / "unused", here.parents[1])))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     server = subprocess.Popen(
-        [sys.executable, __file__, address, str(FORKS)], env=environment, stdout=subprocess.PIPE
+        [sys.executable, __file__, address], env=environment, stdout=subprocess.PIPE
     )
     try:
         assert server.stdout is not None and server.stdout.readline() == b"ready\n"
@@ -101,13 +100,33 @@ def _run(client: socket.socket) -> int:
         os.dup2(descriptor, number)
         os.close(descriptor)
     logging.getLogger().handlers.clear()  # of what was imported; the command has its own
-    return forks.become(*json.loads(client.makefile().readline()))
+    return _become(*json.loads(client.makefile().readline()))
+
+
+def _become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> int:
+    """Run a command in this process, as if it had been started; return its status."""
+    sys.argv = list(words)
+    os.chdir(work)
+    os.environ.clear()
+    os.environ.update(environment)
+    if "torch" in sys.modules and "OMP_NUM_THREADS" in environment:  # read only at import
+        sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
+    (command,) = entry_points(group="console_scripts", name=words[0])
+    try:
+        status = command.load()()
+    except SystemExit as end:
+        status = end.code
+        if isinstance(status, str):
+            print(status, file=sys.stderr)
+            status = 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    atexit._run_exitfuncs()  # stops data loaders, which would keep our output open for seconds
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return int(status or 0)
 
 
 if __name__ == "__main__":
-    # As a file: it is part of our package.
-    spec = importlib.util.spec_from_file_location("forks", sys.argv[2])
-    assert spec is not None and spec.loader is not None
-    forks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(forks)
     _serve(sys.argv[1])

@@ -18,9 +18,11 @@ from tests.end_to_end.commands import BIN
 ROOT = Path(__file__).parents[2]
 #: In the order in which they are read: later ones go on with what earlier ones have made.
 PAGES = (
+    *(f"docs/{page}.md" for page in ("own_data", "guide", "export")),
     "README.md",
-    *(f"docs/{page}.md" for page in ("guide", "export", "python", "pictures", "extending")),
-    *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "findings", "results")),
+    *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
+    *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "plan")),
+    *(f"docs/{page}.md" for page in ("findings", "details", "results")),
 )
 
 #: What a page needs that is an extra.
@@ -28,10 +30,9 @@ EXTRAS = {"docs/export.md": "ctranslate2", "docs/pictures.md": "altair"}
 
 #: What is smaller here; nothing else of a command is changed.
 SMALLER = {
-    "--vocab-size 8000": "--vocab-size 300",
-    "--arch transformer_syncattn ": "--arch transformer_syncattn_tiny ",
+    "--vocab-size 5000": "--vocab-size 300",
     "--arch transformer_dbsa ": "--arch transformer_dbsa_tiny ",
-    "--max-update 100000": "--max-update 2",
+    "--max-update 850": "--max-update 2",
     "--max-update 10\n": "--max-update 2\n",
     "--number 80 ": "--number 3 ",
     "fairseq-generate data-bin ": "fairseq-generate data-bin --max-len-b 9 ",
@@ -47,8 +48,6 @@ NOT_RUN = {
     "pip install": "installs",
     "bash scripts/build.sh && pip install": "the same; tests/test_packaging.py makes the wheel",
     "bash scripts/quickstart.sh": "takes minutes",
-    "bash scripts/test.sh": "would run these tests again",
-    "bash scripts/docs.sh": "installs; tests/test_site.py builds the site",
     "bash scripts/install.sh": "installs",
     "python -c 'import stanza; stanza.download": "downloads",
     "syncattn-tokenise": "needs untokenised text; tests/cli/test_tokenise.py runs it",
@@ -56,6 +55,8 @@ NOT_RUN = {
     "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
     "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
     "MINE=~/texts bash scripts/recipe.sh mine": "tests/recipes/test_own_corpus.py does",
+    "bash scripts/recipe.sh mine --plan": "tests/recipes/test_plan.py does",
+    "for corpus in multi30k_tiny_en_de_3625": "the same",
     "syncattn-recipe iwslt14_de_en_words": "downloads",
     "fairseq-hydra-train": "needs WMT14; tests/test_configs.py makes every config's model",
     "fairseq-train $(python": "the same",
@@ -92,11 +93,15 @@ sed -E '/^[SH]-/!{/^L-/!d}' lpsi.txt | awk -F '\t' -v OFS='\t' '
     /^L/ { n = split($3, pairs, " "); $3 = ""
            for (i = 1; i <= n; i++) { split(pairs[i], p, "-"); $3 = $3 p[2] "-" p[1] " " }
            sub(/ $/, "", $3); print }' > lpsi.de-en.txt""",
+    'model = syncattn_fairseq.load("quickstart/plain")': """
+mkdir quickstart
+syncattn-export --path checkpoints/checkpoint_best.pt --data-bin data-bin --subwords bpe.model \
+    --format fairseq --output quickstart/plain""",
     "syncattn-report": """
 for system in baseline syncattn; do
     mkdir $system
     cp translations.txt forced.txt $system
-    cp printed/README.md $system/train.log
+    cp printed/own_data.md $system/train.log
 done""",
 }
 
@@ -150,19 +155,30 @@ def test_block(
         if whole := PARTS.get(block.code.splitlines()[0]):
             assert block.code in Path(whole).read_text()
         else:
+            run(
+                [made for start, made in BEFORE.items() if start in block.code],
+                folder,
+                forked_programs,
+            )
             exec(compile(block.code, f"{block.page}:{block.line}", "exec"), {})
         return
     assert block.language == "bash", f"say how to run a block of {block.language}"
-    script = ["set -euo pipefail"]
+    script = []
     for command in re.sub(r"\\\n\s*", "", block.code).splitlines(keepends=True):
         if not command.startswith(tuple(NOT_RUN)):
             script += [made for start, made in BEFORE.items() if command.startswith(start)]
             for size, smaller in SMALLER.items():
                 command = command.replace(size, smaller)
             script.append(RECIPE.sub(r"syncattn-recipe\1 --dry-run ", command))
-    path = os.pathsep.join(map(str, (forked_programs, BIN, os.environ["PATH"])))
+    with (folder / "printed" / Path(block.page).name).open("a") as file:
+        file.write(run(script, folder, forked_programs))
+
+
+def run(script: list[str], folder: Path, programs: Path) -> str:
+    """Run commands, and return what they print."""
+    path = os.pathsep.join(map(str, (programs, BIN, os.environ["PATH"])))
     done = subprocess.run(
-        ["bash", "-c", "\n".join(script)],
+        ["bash", "-c", "\n".join(["set -euo pipefail", *script])],
         cwd=folder,
         env={**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         stdin=subprocess.DEVNULL,
@@ -172,8 +188,7 @@ def test_block(
         timeout=300,
     )
     assert done.returncode == 0, done.stdout[-4000:]
-    with (folder / "printed" / Path(block.page).name).open("a") as file:
-        file.write(done.stdout)
+    return done.stdout
 
 
 def test_no_page_is_forgotten() -> None:
@@ -184,8 +199,9 @@ def test_no_page_is_forgotten() -> None:
 
 
 def test_what_is_declared_is_there() -> None:
+    python = [line for b in BLOCKS if b.language == "python" for line in b.code.splitlines()]
     for start in (*NOT_RUN, *BEFORE):
-        assert any(line.startswith(start) for line in COMMANDS), start
+        assert any(line.startswith(start) for line in [*COMMANDS, *python]), start
     for size in SMALLER:
         assert any(size in block.code for block in BLOCKS), size
     for start in PARTS:

@@ -87,8 +87,12 @@ def test_killed_and_resumed_is_the_same_as_straight(data: Path, tmp_path: Path) 
     )
 
 
-def test_resumed_in_a_later_epoch_is_the_same_as_straight(data: Path, tmp_path: Path) -> None:
-    options = ("transformer_syncattn", "--update-freq=7", "--max-epoch=2", "--no-epoch-checkpoints")
+@pytest.mark.parametrize("fast", [(), ("--fast-cpu",)])
+def test_resumed_in_a_later_epoch_is_the_same_as_straight(
+    data: Path, tmp_path: Path, fast: tuple[str, ...]
+) -> None:
+    options = ("transformer_syncattn", "--update-freq=7", "--max-epoch=2", *fast)
+    options += ("--no-epoch-checkpoints",)
     output = train(data, tmp_path / "straight", *options, "--save-interval-updates=1")
     straight = losses(output)
     checkpoints = list((tmp_path / "straight").glob("checkpoint_2_*.pt"))

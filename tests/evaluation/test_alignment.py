@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import random
+import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -58,6 +61,22 @@ def test_empty_cases() -> None:
     assert (silent.aer, silent.precision, silent.recall) == (1, 1, 0)
     noisy = alignment_error_rate(nothing, nothing, link)
     assert (noisy.aer, noisy.precision, noisy.recall) == (1, 0, 1)
+
+
+def test_the_margin_is_that_of_a_bootstrap() -> None:
+    drawn = random.Random(3)
+    corpus = [
+        tuple({(drawn.randrange(4), drawn.randrange(4)) for _ in range(5)} for _ in range(2))
+        for _ in range(200)
+    ]
+
+    def aer(rows: list[Any]) -> Any:
+        sure, hypothesis = zip(*rows, strict=True)
+        return alignment_error_rate(sure, [set() for _ in rows], hypothesis)
+
+    rates = [aer(drawn.choices(corpus, k=len(corpus))).aer for _ in range(300)]
+    assert aer(corpus).margin == pytest.approx(1.96 * statistics.stdev(rates), rel=0.1)
+    assert aer(corpus[:1]).margin == 0, "one sentence says nothing of others"
 
 
 def test_different_numbers_of_sentences() -> None:

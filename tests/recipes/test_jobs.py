@@ -59,7 +59,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(folder: Path, script: str, output: str | None = None, ended: bool = False) -> list[str]:
     job = {"nodes": 1, "ntasks_per_node": 1, "partition": "gpu", "time": "1-0"}
     path = Path(output) if output else None
-    step = Step((("bash", "-c", script),), output=path, environment={"A": "set"}, job=job)
+    step = Step((("bash", "-c", script),), output=path, job=job)
     told: list[str] = []
     event = Event()
     waiting = Timer(0 if ended else 60, event.set)
@@ -72,8 +72,8 @@ def run(folder: Path, script: str, output: str | None = None, ended: bool = Fals
 
 
 def test_a_step_is_a_job(cluster: Path) -> None:
-    told = run(cluster, "echo $A $RANK/$WORLD_SIZE $MASTER_ADDR; echo said >&2")
-    assert told[0] == "job 7" and "set 0/1 here" in told and "said" in told
+    told = run(cluster, "echo $RANK/$WORLD_SIZE $MASTER_ADDR; echo said >&2")
+    assert told[0] == "job 7" and "0/1 here" in told and "said" in told
     asked = (cluster / "submitted").read_text()
     for option in ("partition=gpu", "time=1440", "ntasks-per-node=1"):
         assert f"#SBATCH --{option}\n" in asked

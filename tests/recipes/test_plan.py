@@ -14,6 +14,7 @@ from scipy.stats import ttest_ind
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.evaluation.results import pack_counts
+from syncattn_fairseq.evaluation.results_tables import nats
 from syncattn_fairseq.evaluation.significance import count_ngrams, holm
 from syncattn_fairseq.evaluation.table import format_table
 from syncattn_fairseq.recipes.cells import count_subwords
@@ -23,7 +24,6 @@ from syncattn_fairseq.recipes.contrasts import (
     index_cells,
     judge,
     make_contrast_tables,
-    nats,
     nats_per_word,
 )
 from syncattn_fairseq.recipes.corpus import load_corpus

@@ -258,8 +258,7 @@ def test_written_whole_or_not_at_all(runner: Runner) -> None:
 
 
 def test_environments(runner: Runner) -> None:
-    step = Step((("bash", "-c", "echo $A $B > out"),), environment={"B": "own"})
-    runner.run([stage("a", step)], environment={"A": "given", "B": "given"})
+    runner.run([stage("a", bash("echo $A $B > out"))], environment={"A": "given", "B": "own"})
     assert (runner.work / "out").read_text() == "given own\n"
 
 

@@ -21,7 +21,7 @@ pytest.importorskip("altair", reason="needs the extra viz")
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="no chromium and chromedriver; on Debian: chromium-driver"
+    not (BROWSER and DRIVER), reason="no browser; on Debian: apt install chromium chromium-driver"
 )
 
 
@@ -163,10 +163,13 @@ def test_systems_side_by_side(reader: Reader) -> None:
     headings = [element.text.split("\n")[0] for element in reader.find("#sentence h2")]
     assert headings == [
         *("Parse of the source", "Parse of the reference", "Alignment"),
-        *("Tree of the source", "Tree of the reference"),
+        *("Tree of the source", "Tree of the reference", "Distances and gates of LPSI"),
     ]
     parser = f"P {SCRIPT}"
-    assert reader.captions() == [*(parser, parser, "Plain", parser, "LPSI", "gold", "LPSI", "LPSI")]
+    gates = ["Source: distance before each subword", "Source: gates of layer 1"]
+    gates += [title.replace("Source", "Reference") for title in gates]
+    all_captions = [*(parser, parser, "Plain", parser, "LPSI", "gold", "LPSI", "LPSI"), *gates]
+    assert reader.captions() == all_captions
     shares = [text for text in reader.text("#sentence figcaption").split("\n") if "%" in text]
     # One head of three is right; of the target, one of the two that a decoder can look at.
     assert [text.split()[-2] for text in shares] == ["33", "50"]
@@ -175,10 +178,11 @@ def test_systems_side_by_side(reader: Reader) -> None:
     switch.click()
     assert switch.get_attribute("aria-pressed") == "false"
     # The gold parses take the place of those of the only parser.
-    assert reader.captions() == ["gold", "gold", "Plain", "LPSI", "gold", "LPSI", "LPSI"]
+    shown = ["gold", "gold", "Plain", "LPSI", "gold", "LPSI", "LPSI", *gates]
+    assert reader.captions() == shown
     assert not reader.find("#sentence mark")
     switch.click()
-    assert reader.captions() == [*(parser, parser, "Plain", parser, "LPSI", "gold", "LPSI", "LPSI")]
+    assert reader.captions() == all_captions
     layers = reader.find("#sentence select")[0].text.split("\n")
     assert [layer.strip() for layer in layers] == [
         *("alignment head", "layer 1", "layer 2", "layer 10")
@@ -210,7 +214,7 @@ def test_scripts_that_run_from_right_to_left(reader: Reader) -> None:
 def test_attention_is_shown_between_words_with_rings_for_gold(reader: Reader) -> None:
     reader.open(3)
     assert "Attention of LPSI" in reader.text("#sentence h2")
-    cross, decoder = reader.find("#sentence .systems")[-1].find_elements("css selector", "figure")
+    cross, decoder = reader.find("#sentence .systems")[-2].find_elements("css selector", "figure")
     assert [figure.text[:2] for figure in (cross, decoder)] == ["C:", "D:"]
 
     def shown(figure: Any, kind: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
@@ -242,3 +243,44 @@ def test_bars_grow_upwards_from_above_the_gap_before_their_word() -> None:
     assert all(top + height == -10 for _, top, _, height in bars), "all stand above the words"
     for (left, *_), before, after in zip(bars, WORDS, WORDS[1:], strict=False):
         assert picture.places[before][0] < left < picture.places[after][0]
+
+
+def test_only_arcs_that_differ_have_colours_and_wrong_ones_are_dashed() -> None:
+    arcs = [
+        {"dependent": 0, "head": 3, "colour": "#adb5bd", "wrong": False, "shift": 0},
+        {"dependent": 1, "head": 0, "colour": "#123456", "wrong": False, "shift": 0},
+        {"dependent": 1, "head": 1, "colour": "#654321", "wrong": True, "shift": 3},
+    ]
+    rows = [{k: v for k, v in row.items() if k != "predicted"} for row in words([3, 0, 2], [0] * 3)]
+    picture = Picture(charts.compare, items=[*rows, *arcs])
+    gold = {("a", "ccc", GOLD), ("ccc", "bb", GOLD)}
+    assert picture.arcs() == gold | {("A", "CCC", "#adb5bd"), ("BB", "A", "#654321")}
+    dashes = {mark.get("stroke"): mark.get("stroke-dasharray") for mark in picture.marks("line")}
+    assert dashes == {GOLD: "1,0", "#adb5bd": "1,0", "#654321": "4,3"}
+    roots = [rule for rule in picture.rules() if rule[-1] == "#123456"]
+    assert len(roots) == 1 and roots[0][0] == picture.places["bb"][0]
+
+
+def test_labels_stand_above_their_words_and_do_not_meet() -> None:
+    names = ["a", "bb", "ccc", "d"]
+    rows = words([3, 3, 0, 3], [0] * 4, names=names)
+    for row, label in zip(rows, ["compound:prt", "nsubj:pass", "root", "obl:agent"], strict=True):
+        row["label"] = label
+    picture = Picture(charts.arcs, words=rows)
+    places = [picture.places[row["label"]] for row in rows]
+    assert [x for x, _ in places] == [picture.places[name][0] for name in names]
+    assert {y for _, y in places} == {picture.places["a"][1] - 14}
+    gaps = [right[0] - left[0] for left, right in pairwise(places)]
+    halves = [(len(a["label"]) + len(b["label"])) * 5.2 / 2 for a, b in pairwise(rows)]
+    assert all(gap > half for gap, half in zip(gaps, halves, strict=True))
+    ends = [float(mark.get("d").split(",")[1].split("L")[0]) for mark in picture.marks("line")]
+    assert {round(end, 1) for end in ends if end < 0} == {-21.0}, "arcs begin above the labels"
+
+
+def test_letters_that_no_font_has_are_noticed() -> None:
+    def boxes(*names: str) -> list[str]:
+        return charts.list_boxes({"datasets": {"words": [{"word": name} for name in names]}})
+
+    assert boxes("the", "Mütter", "İşığı") == [] == charts.list_boxes({})
+    assert boxes("the", "\U0010ffff") == ["UNKNOWN"]
+    assert charts._draw_letter("a") != charts._draw_letter("b") != charts._draw_letter("\U0010ffff")

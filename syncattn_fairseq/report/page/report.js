@@ -189,7 +189,7 @@
       element.append(colour ? make("i", text, { style: `color: ${colour}` }) : text);
     return element;
   };
-  const BLUE = "#1c5fb8", RED = "#d9480f", GREY = "#868e96";
+  const BLUE = "#1c5fb8", RED = "#d9480f", GREY = "#868e96", SHARED = "#adb5bd";
 
   const section = (title, legend, figures, layers) => {
     if (!figures.length) return [];
@@ -200,18 +200,44 @@
     return [heading, legend, row];
   };
 
+  /** The parses of several systems under one row of words; only what differs has colours. */
+  const compareData = (side, given, heads, causal) => {
+    const arcs = side.words.flatMap((_, dependent) => {
+      const found = given.map((i) => heads(i)[dependent]);
+      const right = side.heads ? side.heads[dependent] : null;
+      const wrong = (head) => right !== null && head !== right && !(causal && right > dependent + 1);
+      if (found.every((head) => head === found[0]))
+        return [{ dependent, head: found[0], colour: SHARED, wrong: wrong(found[0]), shift: 0 }];
+      return given.map((i, place) => ({
+        dependent, head: found[place], colour: report.colours[i], wrong: wrong(found[place]),
+        shift: 3 * place,
+      }));
+    });
+    return { items: [...arcData(side, null, causal).words, ...arcs] };
+  };
+
+  const compared = (gold, given, heads, share, causal, title) => {
+    const legend = key(...(gold.heads ? [["Above, "], ["grey", GREY], [": gold. "]] : []),
+      ["Below, grey: as all of them have it; in colour: where they differ. "],
+      ...given.flatMap((i) => [[systems[i], report.colours[i]], [`${share(i)}, `]]).slice(0, -1),
+      [share(given.at(-1))],
+      ...(gold.heads ? [[". Dashed: wrong."]] : [[". There is no gold parse."]]));
+    return section(title, legend, [figure("compare", "", "", compareData(gold, given, heads, causal))]);
+  };
+
   const parses = (detail, side, title) => {
     const gold = detail[side];
     const given = [...state.shown].sort(byNumber).filter((i) => detail.systems[i][side]);
     const causal = side === "target";
-    const figures = given.map((i) => {
-      const predicted = detail.systems[i][side];
-      const asked = [...predicted.keys()].filter(
+    const heads = (i) => detail.systems[i][side];
+    const share = (i) => {
+      const asked = [...heads(i).keys()].filter(
         (w) => gold.heads && (!causal || gold.heads[w] <= w + 1));
-      const right = asked.filter((w) => predicted[w] === gold.heads[w]).length;
-      const note = gold.heads ? percent(right, asked.length) : " no gold parse";
-      return figure("arcs", systems[i], note, arcData(gold, predicted, causal));
-    });
+      return percent(asked.filter((w) => heads(i)[w] === gold.heads[w]).length, asked.length);
+    };
+    if (given.length > 1) return compared(gold, given, heads, share, causal, title);
+    const figures = given.map((i) =>
+      figure("arcs", systems[i], gold.heads ? share(i) : " no gold parse", arcData(gold, heads(i), causal)));
     if (!figures.length && gold.heads && gold.words.length)
       figures.push(figure("arcs", "gold", "", arcData(gold, null, causal)));
     const legend = !figures.length || !gold.heads ? key(["The system’s; there is no gold parse."])
@@ -270,11 +296,10 @@
       return figure("arcs", systems[i], "", arcData({ words, heads: null, labels: null }, heads, true));
     }));
 
-  const matrices = (detail) => [...state.shown].sort(byNumber).flatMap((i) =>
-    section(`Attention of ${systems[i]}`, key(["The darker, the more. Rings: "], ["gold", RED], ["."]),
-      (detail.systems[i].matrices || []).map(({ title, rows, columns, values, gold }) => {
-        const [of, to] = [detail[rows].words, detail[columns].words];
-        const causal = rows === "target" && columns === "target";
+  const matrices = (detail, field, heading, legend) => [...state.shown].sort(byNumber).flatMap((i) =>
+    section(`${heading} of ${systems[i]}`, key(...legend),
+      (detail.systems[i][field] || []).map(({ title, rows, columns, values, gold, causal }) => {
+        const [of, to] = [rows, columns].map((side) => detail[side]?.words ?? side);
         return figure("heat", title, "", {
           rows: of.map((word) => ({ word })),
           columns: to.map((word) => ({ word })),
@@ -311,7 +336,9 @@
       ...trees(detail, "source", "Tree of the source"),
       ...trees(detail, "target", "Tree of the reference"),
       ...own(detail),
-      ...matrices(detail));
+      ...matrices(detail, "matrices", "Attention", [["The darker, the more. Rings: "], ["gold", RED], ["."]]),
+      ...matrices(detail, "gates", "Distances and gates",
+        [["The darker, the larger the distance, or the farther the gate is open."]]));
   };
 
   const route = () => {

@@ -1,0 +1,48 @@
+"""Train without PyTorch's compiler, whose import takes half of the time to a first update.
+
+Fault: all versions of PyTorch import ``torch._dynamo`` when an optimizer is made, and sympy when
+attention gets a mask of padding, though nothing is compiled.
+Test: ``test_compiler_imports.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+#: Where PyTorch keeps a function as its compiler should see it.
+_SEEN = "__dynamo_disable"
+
+
+def avoid_compiler_imports() -> None:
+    """Let these functions import the compiler only where a program has imported it before."""
+    import torch
+
+    for name, method in vars(torch.optim.Optimizer).items():
+        if hasattr(method, "__wrapped__") and not name.startswith("_"):
+            _avoid(method)
+
+    check = torch._check_with
+
+    @functools.wraps(check)
+    def check_with(error: Any, condition: Any, message: Any) -> None:
+        if condition is not True:
+            check(error, condition, message)
+
+    torch._check_with = check_with  # type: ignore[assignment]
+
+
+def _avoid(function: Callable[..., Any]) -> None:
+    inner = function.__wrapped__  # type: ignore[attr-defined]
+
+    @functools.wraps(inner)
+    def call(*args: Any, **options: Any) -> Any:
+        if "torch._dynamo" not in sys.modules:
+            return inner(*args, **options)
+        if vars(inner).get(_SEEN) is call:
+            delattr(inner, _SEEN)
+        return function(*args, **options)
+
+    setattr(inner, _SEEN, call)

@@ -1,0 +1,38 @@
+"""Leave out what fairseq's commands say that looks like a failure, and is none.
+
+Fault: all versions call hydra in ways that hydra 1.1 and later warn of, in 20 lines, and show its
+debugging; the commands that translate print all options of all commands, in a line of 9,000
+characters. ``fairseq-train`` keeps its line, by which a log shows how a model was trained.
+Test: ``test_quiet.py``.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+
+from .one_line import is_fairseq_command
+
+_HYDRA = (
+    r"\n(The version_base parameter|'config' is validated against|The strict flag)|"
+    r"In 'config': Usage of deprecated keyword|hydra\.experimental\.\w+\(\) is no longer"
+)
+_NO_GPU = "'pin_memory' argument is set as true but no accelerator"
+_TRANSLATING = ("fairseq_cli.generate", "fairseq_cli.interactive", "fairseq_cli.validate")
+
+
+def quieten_commands() -> None:
+    """Hide these warnings and lines, unless Python was told to show warnings (``-W``)."""
+    if not is_fairseq_command() or sys.warnoptions:
+        return
+    for message in (_HYDRA, _NO_GPU):
+        warnings.filterwarnings("ignore", message, UserWarning)
+    logging.getLogger("hydra").setLevel(logging.INFO)
+    for name in _TRANSLATING:
+        logging.getLogger(name).addFilter(_is_no_config)
+
+
+def _is_no_config(record: logging.LogRecord) -> bool:
+    """Tell whether a record is not just an object with all options."""
+    return isinstance(record.msg, str)

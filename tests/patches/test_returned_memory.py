@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairseq.trainer import Trainer
+
+import syncattn_fairseq
+from syncattn_fairseq.patches import returned_memory
+
+PROGRAM = """
+import ctypes
+from syncattn_fairseq.patches.returned_memory import set_allocator
+
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks mapped".split()]
+    _fields_ += [("rest", ctypes.c_size_t * 6)]
+
+libc = ctypes.CDLL(None)
+libc.mallinfo2.restype = Info
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+print(set_allocator())
+for size in (2**20, 2**28):
+    before = libc.mallinfo2().mapped
+    block = libc.malloc(ctypes.c_size_t(size))
+    print(libc.mallinfo2().mapped - before)
+    libc.free(block)
+print(libc.mallinfo2().arena > 2**28)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators do this anyway")
+@pytest.mark.parametrize("chosen", [{}, {"MALLOC_ARENA_MAX": "1"}])
+def test_blocks_stay_in_the_heap_unless_the_user_has_chosen(chosen: dict[str, str]) -> None:
+    unset = {name: value for name, value in os.environ.items() if "MALLOC" not in name}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=Path(syncattn_fairseq.__file__).parents[1],
+        env={**unset, **chosen},
+        capture_output=True,
+        text=True,
+    )
+    kept = ["True", "0", "0", "True"]
+    assert done.stdout.split() == (["False", "1", "1", "False"] if chosen else kept), done.stderr
+
+
+@pytest.mark.parametrize("cuda", [False, True])
+def test_only_trainings_on_a_cpu_keep_memory(cuda: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_for: list[Any] = []
+
+    def make(self: Any, cfg: Any) -> None:
+        self.cuda = cfg == "cuda"
+
+    monkeypatch.setattr(Trainer, "__init__", make)
+    monkeypatch.setattr(returned_memory, "set_allocator", lambda: set_for.append("memory"))
+    returned_memory.keep_memory()
+    made: Any = Trainer
+    made("cuda" if cuda else "cpu")
+    assert set_for == ([] if cuda else ["memory"])
