@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .common import OF_MODEL, add_user_dir, command, new_parser
+from .common import OF_MODEL, add_user_dir, command, new_parser, positive
 from .files import Parser
 
 
@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.quantization,
         args.subwords,
         args.user_dir,
+        args.shortlist,
     )
     print(f"{args.output}: {said}; its README.md says how to use it")
 
@@ -61,6 +62,14 @@ def _parser() -> Parser:
         metavar="FILE",
         help="the subword model, of sentencepiece or subword-nmt, to copy as well; two if source "
         "and target have their own",
+    )
+    parser.add_argument(
+        "--shortlist",
+        type=positive,
+        default=0,
+        metavar="N",
+        help="ctranslate2: translate with the N target subwords that most probably translate each "
+        "source subword, as the training text has it; faster, but some translations change",
     )
     add_user_dir(parser, OF_MODEL)
     parser.name_files(files=["path", "subwords"])
