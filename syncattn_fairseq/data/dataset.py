@@ -43,7 +43,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         tgt_heads: the same for the target.
         src_labels: the same with the index of a label in place of a head, or None.
         fields: what the model needs.
-        gold: also pass ``src_parents`` to the encoder, in ``net_input``.
+        gold: also pass them to the encoder, as ``forced_parents`` in ``net_input``.
         loss_fields: what the losses need besides parents; without heads, only what needs none.
         schemes: how the subwords of source and target are marked (:mod:`.words`), for words without
             heads; None if this must be seen from the dictionary.
@@ -144,7 +144,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
             marks = padded("source_marks", tokens, left)
             batch["src_parents"] = find_parents(marks, self.rule)
             if self.gold:
-                net_input["src_parents"] = batch["src_parents"]
+                net_input["forced_parents"] = batch["src_parents"]
         for field in self.fields:
             if _marks_read_by(field) in samples[0]:
                 marks = padded(_marks_read_by(field), tokens, left)

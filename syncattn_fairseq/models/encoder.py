@@ -60,7 +60,7 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
             token_embeddings: ``(B, S, D)``, used instead of looking up ``src_tokens``.
             fields: information about the parse (:mod:`..data.fields`), by name; fields that the
                 model does not read are ignored. For analysis, dependency heads attend to
-                ``src_parents``, ``(B, S)`` columns, -1 = none, instead of what they predict.
+                ``forced_parents``, ``(B, S)`` columns, -1 = none, instead of what they predict.
 
         Raises:
             ValueError: a field that the model reads is missing.

@@ -39,19 +39,15 @@ def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:
                 yield Logged(kind, numbers)
 
 
-def of_own_direction(lines: Iterable[str], other: str = "") -> Iterator[str]:
+def of_own_direction(lines: Iterable[str]) -> Iterator[str]:
     """Leave out the training in the other direction, which follows in the logs of some recipes.
 
     Recipes log each command after ``$``; other logs are passed on whole.
-
-    Args:
-        lines: of the log.
-        other: the folder of the other training, if it is known.
     """
     ours = True
     for line in lines:
         if line.startswith("$ "):
-            ours = not (other in line if other else _TRAINS_REVERSED.search(line))
+            ours = not _TRAINS_REVERSED.search(line)
         if ours:
             yield line
 

@@ -18,7 +18,6 @@ import syncattn_fairseq
 from ..base.errors import DataError
 from ..base.locks import locked
 from ..evaluation.results import pack_counts, record
-from ..printed.training_log import REVERSED
 from .corpus import Corpus
 from .experiment import Cell
 from .launch import Machines
@@ -114,7 +113,7 @@ class Grid:
             "overrides": dict(self.overrides),
             **read_scores(work / cell.output),
             "ngrams": pack_counts(_count_ngrams(cell, work)),
-            **read_training(work / cell.folder / "train.log", cell.folder / REVERSED),
+            **read_training(work / cell.folder / "train.log"),
             "subwords_per_word": count_subwords(work, cell.experiment.corpus),
             **{k: v for k, v in (done.get("settings") or {}).items() if k == "plugin"},
             "commit": done["commit"],

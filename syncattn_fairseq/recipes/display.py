@@ -48,7 +48,7 @@ class Bar:
             disable=not sys.stderr.isatty(),
         )
 
-    def told(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show what a command printed."""
         if self._updates is None:
             self._bar.set_postfix_str(text.strip()[:120])

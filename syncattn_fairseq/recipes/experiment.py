@@ -19,7 +19,7 @@ from .launch import Machines, training
 from .needs import MULTI_TASK, describe_model, needs_of
 from .prepare import RAW, WORDS, folder, gold_alignments, read_by
 from .row import DECODING, Row
-from .stages import Stage, Step, line, options, written
+from .stages import Stage, Step, new_step, options
 from .systems import IGNORED, System, check_system, generation_options, read_overrides
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Cell:
             settings["checkpoint.save_dir"] = str(save_dir)
             settings |= self._tracking(save_dir)
             settings = {k: v for k, v in settings.items() if not k.startswith(DECODING)}
-            steps.append(line("mkdir", "-p", save_dir))
+            steps.append(new_step("mkdir", "-p", save_dir))
             steps.append(training(self.base, self.plugin, experiment.machines, settings))
         return steps
 
@@ -223,11 +223,11 @@ class Cell:
         corpus = self.experiment.corpus
         steps = []
         for below, changes in self._directions():
-            steps.append(line("mkdir", "-p", self.output / below))
+            steps.append(new_step("mkdir", "-p", self.output / below))
             path = self.checkpoint(below)
             if isinstance(corpus.checkpoint, int):
                 last = ("--last", corpus.checkpoint, "--dir", self.folder / below)
-                steps.append(line("syncattn-average", *last, "--output", path))
+                steps.append(new_step("syncattn-average", *last, "--output", path))
             joined = ("--remove-bpe", corpus.subwords.scheme)
             beam = (*joined, *generation_options(self.config))
             steps.append(self._generate(path, below / "test.txt", changes, *beam))
@@ -266,12 +266,12 @@ class Cell:
         task = self.config["task"]
         source = changes.get("task.source_lang", task["source_lang"])
         target = changes.get("task.target_lang", task["target_lang"])
-        step = line(
+        step = new_step(
             *("fairseq-generate", task["data"], "--user-dir", self.plugin),
             *("--task", task["_name"], "-s", source, "-t", target, "--path", path),
             *("--batch-size", "100", *(["--cpu"] if machines.cpu else []), *how),
         )
-        return replace(written(step, self.output / output), job=machines.job(1))
+        return replace(step, output=self.output / output, job=machines.job(1))
 
     @property
     def references(self) -> Path:
@@ -293,7 +293,7 @@ class Cell:
             if language in self._parsed:
                 gold += [f"--{side}-heads", words / f"test.heads.{language}"]
         steps = [
-            line(
+            new_step(
                 *("syncattn-score", "--references", self.references),
                 *options(how),
                 *("--system", self.row.label, output / "test.txt", *forced, *gold),
@@ -309,7 +309,7 @@ class Cell:
                     for way in WAYS:
                         links += [f"--{way}", PROGRAM, words / f"{PROGRAM}.{way}"]
             steps.append(
-                line(
+                new_step(
                     *("syncattn-align", "--gold", gold_alignments(corpus), *links),
                     *("--json", output / "align.json"),
                 )
@@ -329,7 +329,7 @@ class Cell:
             "--json",
             folder / "scores.json",
         )
-        return line("syncattn-score", "--references", references, *options(how), *outputs)
+        return new_step("syncattn-score", "--references", references, *options(how), *outputs)
 
     def _trees(self, words: Path) -> list[Step]:
         """Induce trees of the target side from the distances of each gated layer."""
@@ -338,11 +338,11 @@ class Cell:
         for layer in self.model.shown["tgt_distances"]:
             made = output / f"trees-{layer}.{target}"
             steps.append(
-                line(
+                new_step(
                     *("syncattn-trees", "induce", "--decoded", output / "forced.txt"),
                     *("--layer", layer, "--text", words / f"test.{target}", "--output", made),
                 )
             )
             systems += ["--system", f"layer {layer}", made]
         score = ("syncattn-trees", "score", "--gold", words / f"test.trees.{target}", *systems)
-        return [*steps, line(*score, "--json", output / "trees.json")]
+        return [*steps, new_step(*score, "--json", output / "trees.json")]

@@ -81,7 +81,7 @@ def run(
     work: Path,
     base: Path,
     log: IO[bytes],
-    told: Callable[[str], object],
+    on_line: Callable[[str], object],
     ended: Event,
 ) -> None:
     """Run a step as a job and wait for it; if an earlier recipe started the job, just wait for it.
@@ -92,7 +92,7 @@ def run(
         base: path without suffix of submitit's folder (``.jobs``) and the job's id (``.job``);
             each step has its own.
         log: gets what the first process prints.
-        told: called with each line of it.
+        on_line: called with each line of it.
         ended: stops the waiting; the job continues.
 
     Raises:
@@ -113,13 +113,13 @@ def run(
         tasks = int(known.get("nodes", 1)) * int(known.get("ntasks_per_node", 1))
         with replacing(note) as temporary:
             temporary.write_text(f"{job.job_id}\n{tasks}\n{step}\n", encoding="utf-8")
-    told(f"job {job.job_id}")
+    on_line(f"job {job.job_id}")
     seen = 0
 
     def is_done(_: str) -> bool:
         nonlocal seen
         done = _done(job)
-        seen = _follow(job.task(0).paths.stdout, seen, log, told)
+        seen = _follow(job.task(0).paths.stdout, seen, log, on_line)
         return done
 
     def pause(seconds: float) -> None:
@@ -158,7 +158,7 @@ def _done(job: Any) -> bool:
     return all(task.paths.result_pickle.exists() for task in tasks)
 
 
-def _follow(path: Path, seen: int, log: IO[bytes], told: Callable[[str], object]) -> int:
+def _follow(path: Path, seen: int, log: IO[bytes], on_line: Callable[[str], object]) -> int:
     """Copy what is new in a file to a log; return how many bytes have been read."""
     if not path.exists():
         return seen
@@ -167,6 +167,6 @@ def _follow(path: Path, seen: int, log: IO[bytes], told: Callable[[str], object]
         lines, end, _ = file.read().rpartition(b"\n")
     for text in (lines + end).splitlines():
         log.write(text + b"\n")
-        told(text.decode(errors="replace"))
+        on_line(text.decode(errors="replace"))
     log.flush()
     return seen + len(lines + end)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataError
-from .stages import Step, hydra_value, line
+from .stages import Step, hydra_value, new_step
 from .systems import System
 
 #: Fewest tokens in the batch of a process; in fewer, long sentences would not fit.
@@ -118,11 +118,11 @@ def training(
     one = machines.processes == machines.nodes == 1
     job = machines.job(machines.processes, machines.nodes)
     if one:
-        step = line("fairseq-hydra-train", *words)
+        step = new_step("fairseq-hydra-train", *words)
     elif job is None:
-        step = line("torchrun", f"--nproc-per-node={machines.processes}", *_worker(words))
+        step = new_step("torchrun", f"--nproc-per-node={machines.processes}", *_worker(words))
     else:
-        step = line("python", *_worker(words))
+        step = new_step("python", *_worker(words))
     return replace(step, job=job)
 
 

@@ -12,7 +12,7 @@ from ..base.errors import DataError
 from .corpus import SPLITS, Corpus
 from .fast_align import PROGRAM
 from .needs import MULTI_TASK
-from .stages import Stage, Step, line, options, piped, words_of
+from .stages import Stage, Step, new_step, options, read_pipeline, words_of
 
 #: Parts of a corpus's folder.
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
@@ -111,7 +111,9 @@ def _steps(
     }
     if corpus.generated:
         texts = {
-            "generate": [line("syncattn-corpus", folder(corpus, WORDS), *options(corpus.generated))]
+            "generate": [
+                new_step("syncattn-corpus", folder(corpus, WORDS), *options(corpus.generated))
+            ]
         }
     steps = {
         **texts,
@@ -157,7 +159,7 @@ def _models(corpus: Corpus, language: str) -> list[Step]:
     if _parser(corpus.parses[language]) != "stanza" or os.environ.get("STANZA_DIR"):
         return []
     models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
-    return [line("python", "-c", models)]
+    return [new_step("python", "-c", models)]
 
 
 def _download(corpus: Corpus) -> list[Step]:
@@ -174,14 +176,14 @@ def _download(corpus: Corpus) -> list[Step]:
         given = {name: value for name, value in facts.items() if value is not None}
         where = ("--directory", folder(corpus, DOWNLOAD))
         commands.append(
-            line("syncattn-fetch", *where, *options(given), archive.url or archive.name)
+            new_step("syncattn-fetch", *where, *options(given), archive.url or archive.name)
         )
     return commands
 
 
 def _collect(corpus: Corpus) -> list[Step]:
     archives, raw = folder(corpus, DOWNLOAD), folder(corpus, RAW)
-    commands = [line("mkdir", "-p", raw)]
+    commands = [new_step("mkdir", "-p", raw)]
     for split in SPLITS:
         if getattr(corpus, split):
             commands.append(_collected(corpus, raw / split, split, *corpus.places(split)))
@@ -197,7 +199,7 @@ def _collected(corpus: Corpus, output: Path, split: str, *places: str) -> Step:
     own = corpus.here.folder if corpus.here else None
     archives = own or folder(corpus, DOWNLOAD)
     first = ("--first", corpus.first) if corpus.first and split == "train" else ()
-    return line(
+    return new_step(
         *("syncattn-collect", "--archives", archives, "--languages", *corpus.languages),
         *("--output", output, *first, *places),
     )
@@ -205,7 +207,7 @@ def _collected(corpus: Corpus, output: Path, split: str, *places: str) -> Step:
 
 def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
     raw = folder(corpus, RAW)
-    commands = [line("mkdir", "-p", folder(corpus, TOKENS), folder(corpus, WORDS))]
+    commands = [new_step("mkdir", "-p", folder(corpus, TOKENS), folder(corpus, WORDS))]
     for split in SPLITS:
         if not getattr(corpus, split):
             continue
@@ -217,7 +219,7 @@ def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
             tokeniser = tokeniser.replace("{normalise}", normalise)
             if split in corpus.tokenised:
                 tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
-            commands.append(piped(tokeniser, raw / name, folder(corpus, part) / name))
+            commands.append(read_pipeline(tokeniser, raw / name, folder(corpus, part) / name))
     return commands
 
 
@@ -231,7 +233,7 @@ def _clean(corpus: Corpus) -> list[Step]:
     if "exclude" in clean:
         clean["exclude"] = words / clean["exclude"]
     return [
-        line(
+        new_step(
             *("syncattn-clean", "--languages", *corpus.languages),
             *("--input", folder(corpus, TOKENS) / "train", "--output", words / "train"),
             *options(clean),
@@ -245,25 +247,30 @@ def _align(corpus: Corpus) -> list[Step]:
     if not corpus.gold_alignments or not shutil.which(PROGRAM):
         return []
     command = ("python", "-m", "syncattn_fairseq.cli.fast_align")
-    return [line(*command, "--words", folder(corpus, WORDS), "--languages", *corpus.languages)]
+    return [new_step(*command, "--words", folder(corpus, WORDS), "--languages", *corpus.languages)]
 
 
 def _subwords(corpus: Corpus, cores: int) -> list[Step]:
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
-    commands = [line("mkdir", "-p", pieces)]
+    commands = [new_step("mkdir", "-p", pieces)]
     if corpus.subwords.scheme != "sentencepiece":
         whole = WORDS if corpus.subwords.unit == "word" else RAW
         names = [f"{split}.{language}" for split in SPLITS for language in corpus.languages]
-        return [*commands, line("cp", *(folder(corpus, whole) / name for name in names), pieces)]
+        return [
+            *commands,
+            new_step("cp", *(folder(corpus, whole) / name for name in names), pieces),
+        ]
     joint = corpus.subwords.joint
     for languages in [corpus.languages] if joint else [(side,) for side in corpus.languages]:
         model = pieces / ("bpe" if joint else f"bpe.{languages[0]}")
         size = ("--vocab-size", str(corpus.subwords.size))
         text = [words / f"train.{language}" for language in languages]
-        commands.append(line("syncattn-bpe", "learn", *size, "--model", model, "--input", *text))
+        commands.append(
+            new_step("syncattn-bpe", "learn", *size, "--model", model, "--input", *text)
+        )
         names = [f"{split}.{language}" for split in SPLITS for language in languages]
         commands.append(
-            line(
+            new_step(
                 *("syncattn-bpe", "apply", "--model", f"{model}.model", "--workers", str(cores)),
                 *("--input", *(words / name for name in names)),
                 *("--output", *(pieces / name for name in names)),
@@ -279,13 +286,13 @@ def _given(corpus: Corpus, needs: set[str]) -> list[Step]:
         kinds.append("labels")
     words, used = folder(corpus, WORDS), corpus.treebanks()
     part = words if len(used) == len(corpus.languages) else words / "treebank"
-    steps = [] if part == words or not used else [line("mkdir", "-p", part)]
+    steps = [] if part == words or not used else [new_step("mkdir", "-p", part)]
     for kind, split in product(kinds, SPLITS):
         if places := corpus.given(kind, split):
             name = f"{split}.{kind}"
             steps.append(_collected(corpus, part / name, split, "--keep-empty", *places))
             if part != words:  # a parser writes the other language's
-                steps += [line("cp", part / f"{name}.{side}", words) for side in used]
+                steps += [new_step("cp", part / f"{name}.{side}", words) for side in used]
     return steps
 
 
@@ -296,7 +303,7 @@ def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
     stanza = os.environ.get("STANZA_DIR") if _parser(parser) == "stanza" else None
     models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
     return [
-        line(
+        new_step(
             *("syncattn-parse", *words_of(parser), *models),
             *("--input", words / f"{split}.{language}"),
             *("--output", words / f"{split}.{heads}.{language}"),
@@ -314,7 +321,7 @@ def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
 def _add(corpus: Corpus, kind: str) -> Step:
     """Add heads or labels to the binarised texts."""
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
-    return line(
+    return new_step(
         *("syncattn-preprocess", "-s", corpus.source, "-t", corpus.target),
         *("--destdir", data(corpus), "--add", kind),
         *(word for split in SPLITS for word in (f"--{split}pref", pieces / split)),
@@ -329,8 +336,8 @@ def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> li
     texts_of = [word for split in SPLITS for word in (f"--{split}pref", texts / split)]
     languages = ("-s", corpus.source, "-t", corpus.target)
     return [
-        line("rm", "-rf", "--", destination),  # fairseq would keep an old dictionary
-        line(
+        new_step("rm", "-rf", "--", destination),  # fairseq would keep an old dictionary
+        new_step(
             *("fairseq-preprocess", *languages, *joined),
             *("--destdir", destination),
             *("--workers", str(cores), *texts_of),
@@ -348,19 +355,19 @@ def _mix(corpus: Corpus, cores: int) -> list[Step]:
         parses = ("--heads", words / f"train.heads.{source}")
         parses += ("--labels", words / f"train.labels.{source}")
     return [
-        line("mkdir", "-p", mixed),
-        line(
+        new_step("mkdir", "-p", mixed),
+        new_step(
             *("syncattn-multitask", "mix"),
             *("--source", pieces / f"train.{source}", "--target", pieces / f"train.{target}"),
             *parses,
             *("--output", mixed / f"train.{source}", mixed / f"train.{target}"),
         ),
-        line(
+        new_step(
             *("syncattn-multitask", "tag"),
             *("--input", *(pieces / f"{split}.{source}" for split in others)),
             *("--output", *(mixed / f"{split}.{source}" for split in others)),
         ),
-        line("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
+        new_step("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
         *_binarised(corpus, mixed, multi_task_data(corpus), cores),
     ]
 

@@ -19,7 +19,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from .stages import Step
 
-Told: TypeAlias = Callable[[str], object]
+OnLine: TypeAlias = Callable[[str], object]
 """Called with each line that a command prints, and each state of its progress bars."""
 
 #: Size of the terminal that programs see; without one, they show no progress bars.
@@ -89,7 +89,7 @@ class Processes:
         step: Step,
         work: Path,
         log: IO[bytes],
-        told: Told,
+        on_line: OnLine,
         environment: Mapping[str, str],
         locks: Iterable[int] = (),
     ) -> None:
@@ -99,7 +99,7 @@ class Processes:
             step: what to run.
             work: folder to run in.
             log: gets what its commands print.
-            told: see `Told`.
+            on_line: see `OnLine`.
             environment: variables that are set for its commands.
             locks: open files that stay locked until the last process ends.
 
@@ -121,7 +121,7 @@ class Processes:
                     started = self._start(step, work, theirs, output, variables, tuple(locks))
                 finally:
                     os.close(theirs)
-                _copy(ours, log, told)
+                _copy(ours, log, on_line)
             finally:
                 os.close(ours)
             statuses = [process.wait() for process in started]
@@ -178,7 +178,7 @@ def search_path(path: str) -> str:
     return os.pathsep.join(filter(None, [path, str(Path(sys.executable).parent)]))
 
 
-def _copy(descriptor: int, log: IO[bytes], told: Told) -> None:
+def _copy(descriptor: int, log: IO[bytes], on_line: OnLine) -> None:
     """Copy lines to a log, but only the last state of each progress bar."""
     waiting = b""
     while True:
@@ -192,11 +192,11 @@ def _copy(descriptor: int, log: IO[bytes], told: Told) -> None:
         for text in lines:
             final = text.rpartition(b"\r")[2]
             log.write(final + b"\n")
-            told(final.decode(errors="replace"))
+            on_line(final.decode(errors="replace"))
         log.flush()
         if not block:
             return
         if b"\r" in waiting:
             *_, state = waiting.rstrip(b"\r").rpartition(b"\r")
-            told(state.decode(errors="replace"))
+            on_line(state.decode(errors="replace"))
             waiting = b"\r" + state

@@ -12,7 +12,7 @@ from ..evaluation.results_tables import score_of, values
 from .experiment import Cell, Experiment
 from .prepare import PIECES, WORDS, data, folder, gold_alignments
 from .row import Row, read_row
-from .stages import Step, line, options
+from .stages import Step, new_step, options
 
 #: Options of ``syncattn-score`` that ``syncattn-report`` has, too.
 _SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")
@@ -67,7 +67,7 @@ class Report:
         corpus = self.experiment.corpus
         references = self.work / next(iter(self.shown.values())).references
         scoring = options({k: v for k, v in corpus.score.items() if k in _SCORING})
-        return line(
+        return new_step(
             *("syncattn-report", "--output", output.absolute(), *words, *self._attention()),
             *("--title", f"{corpus.name}: {', '.join(self.shown)}"),
             *("--references", references, *scoring, *self._gold()),

@@ -58,12 +58,10 @@ def read_scores(folder: Path) -> dict[str, Any]:
     return {"scores": {k: round(v, 4) for k, v in scores.items()}, "signatures": signatures}
 
 
-def read_training(log: Path, other: Path) -> dict[str, Any]:
+def read_training(log: Path) -> dict[str, Any]:
     """Return updates, times and the validation with the lowest loss from the log of a training.
 
-    Args:
-        log: the log.
-        other: the folder of the training in the other direction, which may be in the same log.
+    A training in the other direction, which may follow, is left out.
     """
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
@@ -74,7 +72,7 @@ def read_training(log: Path, other: Path) -> dict[str, Any]:
 
         A training that continues a finished one logs 0 as its time until it is done.
         """
-        for line in of_own_direction(lines, str(other)):
+        for line in of_own_direction(lines):
             if walls and (done := _DONE.search(line)):
                 walls[-1] = max(walls[-1], float(done[1]))
             yield line

@@ -79,7 +79,7 @@ class Runner:
                 base.with_suffix(".log").open("ab") as log,
             ):
                 for number, step in enumerate(stage.steps, 1):
-                    self._step(stage, number, step, log, bar.told, environment or {}, locks)
+                    self._step(stage, number, step, log, bar.show, environment or {}, locks)
             commands = [str(step) for step in stage.steps]
             made = datetime.now(timezone.utc).isoformat()
             self._mark(done, stage, {"made": made, **self.facts, "commands": commands})
@@ -95,22 +95,13 @@ class Runner:
         if self.again:
             return stage.log in self.finished
         done = self.work / stage.log.with_suffix(".done")
-        for mark in (done, done.with_suffix(".begun")):
-            if mark.exists():
-                before, same = self._compare(mark, stage)
-                way_out = f"take another --work, or --from {stage.name} to start over"
-                if not _continues(before, stage):
-                    raise DataError(
-                        f"{stage.title}: {mark.suffix[1:]} before with other settings: "
-                        f"{_difference(before, stage.settings or {})}; {way_out} with these"
-                    )
-                if not same and stage.resumes:
-                    raise DataError(
-                        f"{stage.title}: {mark.suffix[1:]} before with data that was made again "
-                        f"since; {way_out}"
-                    )
-                return same and mark is done and before == (stage.settings or {})
-        return False
+        begun = done.with_suffix(".begun")
+        mark = next((mark for mark in (done, begun) if mark.exists()), None)
+        if mark is None:
+            return False
+        before, same = self._compare(mark, stage)
+        _check_mark(mark, stage, before, same)
+        return same and mark is done and before == (stage.settings or {})
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
         """Return a mark's settings, and whether what the stage reads is still the same.
@@ -157,7 +148,7 @@ class Runner:
         number: int,
         step: Step,
         log: IO[bytes],
-        told: Callable[[str], object],
+        show: Callable[[str], object],
         environment: Mapping[str, str],
         locks: Iterable[int],
     ) -> None:
@@ -165,19 +156,19 @@ class Runner:
         log.flush()
         last = fault = ""
 
-        def hear(text: str) -> None:
+        def on_line(text: str) -> None:
             nonlocal last, fault
             last = text.strip() or last
             if _FAULT.search(text):
                 fault = text.strip()
-            told(text)
+            show(text)
 
         try:
             if step.job is None:
-                self.processes.run(step, self.work, log, hear, environment, locks)
+                self.processes.run(step, self.work, log, on_line, environment, locks)
             else:
                 base = self.work / f"{stage.log}-{number}"
-                jobs.run(step, self.work, base, log, hear, self.processes.ended)
+                jobs.run(step, self.work, base, log, on_line, self.processes.ended)
         except Failed as failed:
             said = fault or last or "it said nothing"
             raise DataError(
@@ -226,6 +217,28 @@ def _read_mark(mark: Path) -> dict[str, Any]:
     if not isinstance(kept, dict):
         raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
     return kept
+
+
+def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:
+    """Refuse a stage that can neither be skipped nor be begun or continued.
+
+    Args:
+        mark: says that it was done, or begun.
+        stage: the stage.
+        before: the mark's settings.
+        same: whether what the stage reads is still the same.
+    """
+    way_out = f"take another --work, or --from {stage.name} to start over"
+    if not _continues(before, stage):
+        raise DataError(
+            f"{stage.title}: {mark.suffix[1:]} before with other settings: "
+            f"{_difference(before, stage.settings or {})}; {way_out} with these"
+        )
+    if not same and stage.resumes:
+        raise DataError(
+            f"{stage.title}: {mark.suffix[1:]} before with data that was made again since; "
+            f"{way_out}"
+        )
 
 
 def _continues(before: Mapping[str, Any], stage: Stage) -> bool:

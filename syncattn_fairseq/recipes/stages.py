@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -80,23 +80,18 @@ class Stage:
     updates: int | None = None
 
 
-def line(*words: object) -> Step:
-    """Return the step of one command."""
+def new_step(*words: object) -> Step:
+    """Make the step of one command."""
     return Step((tuple(map(str, words)),))
 
 
-def piped(text: str, source: Path, output: Path) -> Step:
-    """Return the step of a pipeline in a config, such as ``kytea -out tok | sed s/x/y/``.
+def read_pipeline(text: str, source: Path, output: Path) -> Step:
+    """Make the step of a pipeline in a config, such as ``kytea -out tok | sed s/x/y/``.
 
     Raises:
         DataError: a quote is not closed, or there is nothing before or after a ``|``.
     """
     return Step(tuple(commands_of(text)), source, output)
-
-
-def written(step: Step, output: Path) -> Step:
-    """Return a step that prints into a file."""
-    return replace(step, output=output)
 
 
 def words_of(text: str) -> list[str]:
@@ -109,7 +104,7 @@ def words_of(text: str) -> list[str]:
 
 
 def commands_of(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
-    """Split text into commands and words; see `piped`."""
+    """Split text into commands and words; see `read_pipeline`."""
     reader = shlex.shlex(text, posix=True, punctuation_chars="|" if pipes else "")
     reader.whitespace_split, reader.commenters = True, ""
     commands: list[list[str]] = [[]]

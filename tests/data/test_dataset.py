@@ -266,7 +266,7 @@ def test_a_side_without_heads_adds_no_field() -> None:
     dataset = SyntaxPairDataset(pairs(True, False), MARKS, gold=True)
     batch = dataset.collater([dataset[i] for i in range(4)])
     assert "tgt_parents" not in batch
-    assert batch["net_input"]["src_parents"] is batch["src_parents"]
+    assert batch["net_input"]["forced_parents"] is batch["src_parents"]
     assert dataset.collater([]) == {}
 
 

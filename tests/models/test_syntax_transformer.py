@@ -403,7 +403,7 @@ def test_gold_heads_change_what_the_model_says(name: str) -> None:
     model = build.model(**VARIANTS[name])
     batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
     plain, _ = model(**batch)
-    gold, _ = model(**batch, src_parents=torch.zeros_like(batch["src_tokens"]))
+    gold, _ = model(**batch, forced_parents=torch.zeros_like(batch["src_tokens"]))
     assert not torch.allclose(plain, gold)
     torch.testing.assert_close(model(**batch)[0], plain, msg="not kept for the next batch")
 

@@ -216,7 +216,7 @@ def test_gold_parents_take_the_place_of_the_prediction() -> None:
     padding = torch.tensor([[False] * 4, [True] + [False] * 3])
     plain, _ = attention(x, x, x, padding, need_weights=False)
     parents = torch.tensor([[1, 1, -1, 0], [-1, 3, 1, -1]])
-    show_batch(attention, torch.zeros_like(parents), src_parents=parents)
+    show_batch(attention, torch.zeros_like(parents), forced_parents=parents)
     gold, _ = attention(x, x, x, padding, need_weights=False)
 
     d, predicted = D // H, show(attention, "dependency", x, padding)

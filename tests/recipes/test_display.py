@@ -19,8 +19,8 @@ def test_a_training_says_in_a_log_how_far_it_is(
     monkeypatch.setattr(display.time, "monotonic", lambda: now)
     with Display().stage("dbsa: train", 850) as bar:
         for now in range(0, 70, 10):
-            bar.told(text.format(5 * now))
-            bar.told("something else")
+            bar.show(text.format(5 * now))
+            bar.show("something else")
     assert capsys.readouterr().out.splitlines() == [
         "== dbsa: train",
         "   dbsa: train: 150 of 850 updates",
@@ -34,7 +34,7 @@ def test_other_stages_say_nothing_in_a_log(
 ) -> None:
     monkeypatch.setattr(display, "SAID_EVERY", 0)
     with Display().stage("binarise", None) as bar:
-        bar.told("num_updates=3")
+        bar.show("num_updates=3")
     assert capsys.readouterr().out.splitlines() == ["== binarise", "== binarise: done in 0 s"]
 
 

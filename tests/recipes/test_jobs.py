@@ -15,7 +15,7 @@ from syncattn_fairseq.base import slurm
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes import jobs
 from syncattn_fairseq.recipes.processes import Failed
-from syncattn_fairseq.recipes.stages import Step, line
+from syncattn_fairseq.recipes.stages import Step, new_step
 
 #: Runs the job at once, as the only task of node "here".
 SBATCH = """\
@@ -96,7 +96,7 @@ def test_a_command_that_slurm_ends_has_not_failed_before_slurm_ends_the_job(
 ) -> None:
     waited: list[float] = []
     monkeypatch.setattr(jobs.time, "sleep", waited.append)
-    work = jobs.Work(line("true"), tmp_path)
+    work = jobs.Work(new_step("true"), tmp_path)
     for end, seconds in (("kill $$", [300.0]), ("exit 3", [])):
         with pytest.raises(Failed):
             work._run(("bash", "-c", end), os.environ, None)

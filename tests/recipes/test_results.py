@@ -5,8 +5,6 @@ from pathlib import Path
 
 from syncattn_fairseq.recipes.results import read_scores, read_training
 
-OTHER = Path("x/1/reversed")
-
 LOG = """\
 $ fairseq-hydra-train
 [2026-11-22 01:00:00,000][train_inner][INFO] - epoch 001:  10 / 20 loss=9, num_updates=10
@@ -29,30 +27,30 @@ wall 7
 
 def test_a_training_in_its_log(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(LOG)
-    found = read_training(tmp_path / "log", OTHER)
+    found = read_training(tmp_path / "log")
     assert found["valid"] == {"loss": 5.5, "nll_loss": 4.5}
     assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 19 + 7, 2)
     done = "[t][fairseq_cli.train][INFO] - done training in {} seconds\n"
     again = "[t][train][INFO] - epoch 003 | num_updates 60 | train_wall 8 | wall 0\n"
     (tmp_path / "log").write_text(LOG + done.format(9.5) + again + done.format(8.5))
-    assert read_training(tmp_path / "log", OTHER)["seconds"] == 19 + 9.5 + 8.5
-    # Another folder of that name says nothing about the direction.
+    assert read_training(tmp_path / "log")["seconds"] == 19 + 9.5 + 8.5
+    # A folder of that name says nothing about the direction.
     (tmp_path / "log").write_text(LOG.replace("$ fairseq-hydra-train", "$ train /reversed/x"))
-    assert read_training(tmp_path / "log", OTHER)["updates"] == 40
+    assert read_training(tmp_path / "log")["updates"] == 40
     # A model in the other direction has its own numbers.
     other = "$ fairseq-hydra-train ++checkpoint.save_dir=x/1/reversed\n"
     theirs = LOG.partition("\n")[2].replace("loss 5.5", "loss 1.5").replace("wall 15", "wall 99")
     (tmp_path / "log").write_text(LOG + other + theirs)
-    alone = (tmp_path / "alone").write_text(LOG) and read_training(tmp_path / "alone", OTHER)
-    assert read_training(tmp_path / "log", OTHER) == alone
+    alone = (tmp_path / "alone").write_text(LOG) and read_training(tmp_path / "alone")
+    assert read_training(tmp_path / "log") == alone
     (tmp_path / "log").write_text(LOG + other + theirs + LOG)
-    assert read_training(tmp_path / "log", OTHER)["valid"] == alone["valid"]
+    assert read_training(tmp_path / "log")["valid"] == alone["valid"]
     as_json = '[t][train][INFO] - {"epoch": 1, "train_num_updates": "40", "train_train_wall": "8", '
     (tmp_path / "log").write_text(as_json + '"train_wall": "9"}\n')
-    found = read_training(tmp_path / "log", OTHER)
+    found = read_training(tmp_path / "log")
     assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 9, 5)
     (tmp_path / "log").write_text("killed\n")
-    assert read_training(tmp_path / "log", OTHER) == {"valid": {}}
+    assert read_training(tmp_path / "log") == {"valid": {}}
 
 
 def test_scores_of_a_cell(tmp_path: Path) -> None:

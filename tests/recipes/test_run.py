@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,13 +21,13 @@ from syncattn_fairseq.base.locks import locked
 from syncattn_fairseq.recipes.display import Display
 from syncattn_fairseq.recipes.processes import Processes, _terminal
 from syncattn_fairseq.recipes.run import Runner, check, select
-from syncattn_fairseq.recipes.stages import Stage, Step, line, piped, written
+from syncattn_fairseq.recipes.stages import Stage, Step, new_step, read_pipeline
 
 LOGS = Path("logs")
 
 
 def bash(script: str) -> Step:
-    return line("bash", "-c", script)
+    return new_step("bash", "-c", script)
 
 
 def stage(name: str, *steps: Step, **more: Any) -> Stage:
@@ -219,8 +220,8 @@ def test_what_this_run_has_finished_is_not_done_twice(runner: Runner) -> None:
 
 
 def test_what_fails_stops_and_is_done_again(runner: Runner) -> None:
-    steps = bash("echo said; test -e mended"), line("touch", "after")
-    stages = [stage("a", *steps), stage("b", line("touch", "never"))]
+    steps = bash("echo said; test -e mended"), new_step("touch", "after")
+    stages = [stage("a", *steps), stage("b", new_step("touch", "never"))]
     with pytest.raises(DataError, match=r"a: a command failed \(status 1\): said .*logs/a\.log"):
         runner.run(stages)
     work = runner.work
@@ -241,16 +242,18 @@ def test_why_a_command_failed_is_the_line_of_the_error(runner: Runner) -> None:
 def test_a_pipe_fails_where_any_of_its_commands_does(runner: Runner) -> None:
     (runner.work / "in").write_text("x\n")
     with pytest.raises(DataError, match="status 3"):
-        runner.run([stage("a", piped("bash -c 'cat; exit 3' | cat", Path("in"), Path("out")))])
+        runner.run(
+            [stage("a", read_pipeline("bash -c 'cat; exit 3' | cat", Path("in"), Path("out")))]
+        )
     assert not (runner.work / "out").exists()
 
 
 def test_written_whole_or_not_at_all(runner: Runner) -> None:
     (runner.work / "in").write_text("b\na\n")
-    runner.run([stage("a", piped("sort | tr ab xy", Path("in"), Path("out")))])
+    runner.run([stage("a", read_pipeline("sort | tr ab xy", Path("in"), Path("out")))])
     assert (runner.work / "out").read_text() == "x\ny\n"
     with pytest.raises(DataError):
-        runner.run([stage("b", written(bash("echo half; false"), Path("bad")))])
+        runner.run([stage("b", replace(bash("echo half; false"), output=Path("bad")))])
     assert sorted(p.name for p in runner.work.iterdir()) == ["in", "logs", "out"]
 
 
@@ -274,12 +277,12 @@ def test_what_is_missing_is_said_before_anything_is_run(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("EDA_MODEL", raising=False)
     with pytest.raises(DataError, match="kytea: no such program; install KyTea, http://"):
-        check([stage("a", line("kytea"))])
+        check([stage("a", new_step("kytea"))])
     with pytest.raises(DataError, match="eda: no such program; install EDA, http://"):
-        check([stage("a", line("syncattn-parse"), programs=("eda",))])
+        check([stage("a", new_step("syncattn-parse"), programs=("eda",))])
     with pytest.raises(DataError, match="EDA_MODEL: set this variable"):
-        check([stage("a", line("syncattn-parse", "$EDA_MODEL"))])
-    check([stage("a", line("syncattn-parse"))])  # beside our Python
+        check([stage("a", new_step("syncattn-parse", "$EDA_MODEL"))])
+    check([stage("a", new_step("syncattn-parse"))])  # beside our Python
 
 
 # ---- kills and locks
@@ -291,11 +294,11 @@ from syncattn_fairseq.base.locks import locked
 from syncattn_fairseq.recipes.display import Display
 from syncattn_fairseq.recipes.processes import Processes
 from syncattn_fairseq.recipes.run import Runner
-from syncattn_fairseq.recipes.stages import Stage, line
+from syncattn_fairseq.recipes.stages import Stage, new_step
 work = Path(sys.argv[1])
 script = "echo $$ > id; sleep 60 & echo $! > child; wait"
 with Processes() as processes, locked(work / "lock", lambda: None) as lock:
-    stage = Stage("a", Path("logs/a"), [line("bash", "-c", script)], title="a")
+    stage = Stage("a", Path("logs/a"), [new_step("bash", "-c", script)], title="a")
     Runner(work, processes, Display()).run([stage], [lock])
 """
 

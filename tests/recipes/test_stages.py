@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,30 +12,29 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.recipes.stages import (
     Step,
     commands_of,
-    line,
+    new_step,
     options,
-    piped,
+    read_pipeline,
     unset_variables,
     words_of,
-    written,
 )
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 
 
 def test_a_step_is_shown_as_a_line_of_bash() -> None:
-    step = piped("kytea -out tok | sed 's/ | / /'", Path("a b"), Path("out"))
+    step = read_pipeline("kytea -out tok | sed 's/ | / /'", Path("a b"), Path("out"))
     assert step.commands == (("kytea", "-out", "tok"), ("sed", "s/ | / /"))
     assert str(step) == "kytea -out tok < 'a b' | sed 's/ | / /' > out"
     job = {"nodes": 2, "partition": "gpu"}
     step = Step((("a", "$(b)"),), job=job)
     assert str(step) == "a '$(b)'  # Slurm job: nodes=2 partition=gpu"
-    assert str(written(line("a"), Path("b"))) == "a > b"
+    assert str(replace(new_step("a"), output=Path("b"))) == "a > b"
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4))
 def test_a_shell_reads_back_every_word(words: list[str]) -> None:
-    shown = str(line("printf", "%s\\0", *words))
+    shown = str(new_step("printf", "%s\\0", *words))
     done = subprocess.run(["bash", "-c", shown], capture_output=True, check=True)
     assert done.stdout.decode().split("\0")[:-1] == words
 
@@ -43,7 +43,7 @@ def test_words_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODEL", "a b")
     monkeypatch.delenv("OTHER", raising=False)
     assert words_of("--model \"$MODEL\" '--x=y | z' #") == ["--model", "a b", "--x=y | z", "#"]
-    assert unset_variables(line(*words_of("a $OTHER ${THIRD} $MODEL"))) == ["OTHER", "THIRD"]
+    assert unset_variables(new_step(*words_of("a $OTHER ${THIRD} $MODEL"))) == ["OTHER", "THIRD"]
     assert words_of("") == []
     for bad in ("a 'b", "a |", "| b", "a | | b"):
         with pytest.raises(DataError, match="quotation|missing next to"):

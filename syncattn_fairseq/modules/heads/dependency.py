@@ -63,7 +63,7 @@ class DependencyHeads(Heads):
     `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. Where a loss or a printer wants to see the
     probabilities, as in training, the layer leaves the fused path instead.
 
-    For analysis, in evaluation, they can be told where to attend: the batch's ``src_parents``,
+    For analysis, in evaluation, they can be told where to attend: the batch's ``forced_parents``,
     ``(B, T)`` columns, -1 = none, replace what they predict.
 
     Args:
@@ -140,7 +140,7 @@ class DependencyHeads(Heads):
     @property
     def fused(self) -> bool:
         """Whether they attend as ordinary heads do, with their queries rewritten."""
-        return super().fused and self.view.get("src_parents") is None
+        return super().fused and self.view.get("forced_parents") is None
 
     def rewrite_query(self, query: Tensor) -> Tensor:
         """Multiply by U and add b; LISA's do so when they attend, after the leaky rectifier."""
@@ -159,7 +159,7 @@ class DependencyHeads(Heads):
         stand for the tokens that the states read, all move up by one, and the end of the sentence,
         which no state reads, gets a row of zeros.
         """
-        gold = self.view.get("src_parents")
+        gold = self.view.get("forced_parents")
         if self.folds and gold is None and not scope.looked_at:
             return super().attend(query, key, value, scope)
         if self.parser == "lisa":
