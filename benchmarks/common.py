@@ -18,7 +18,7 @@ import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.functional import tree_distances
 
 #: The systems to compare, fairseq's own model first. It is there twice, to show how much of a ratio
-#: is noise.
+#: is noise. "tied": with both losses that tie distances.
 FAMILIES = {
     "transformer": [
         "transformer",
@@ -26,6 +26,7 @@ FAMILIES = {
         "transformer_dbsa",
         "transformer_syncattn",
         "transformer_lpsi",
+        "transformer_lpsi tied",
         "transformer_local_attn",
         "transformer_pascal",
         "transformer_lisa",
@@ -41,6 +42,18 @@ FAMILIES = {
         "rnn_syntax_directed_double",
     ],
 }
+#: Kinds of heads and positions, as options of a Transformer without syntax.
+KINDS: dict[str, dict[str, Any]] = {
+    "forget gate": {"forget_gate_layers": "1,2"},
+    "distance heads": {"distance_bias_layers": "1,2"},
+    "rotary": {"positions": "rotary"},
+    "ALiBi": {"positions": "alibi"},
+    "T5's bias": {"positions": "bias"},
+}
+FAMILIES["kinds"] = ["transformer", "transformer again", *KINDS]
+
+#: Sizes that no architecture of fairseq has: layers on each side, width, and width inside.
+SIZES = {"quickstart": (2, 128, 256), "small": (3, 256, 1024)}
 
 #: The type of a model's parameters, as with fairseq's --fp16 and --bf16.
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -54,8 +67,9 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     made.add_argument(
         "--size",
         default="_iwslt_de_en",
-        choices=["", "_iwslt_de_en", "_tiny"],
-        help="size of Transformers; RNNs have the paper's 620/1000",
+        choices=["", "_iwslt_de_en", "_tiny", *SIZES],
+        help="size of Transformers: that of an architecture, quickstart (2 + 2 layers, 128/256) or "
+        "small (3 + 3, 256/1024); RNNs have the paper's 620/1000",
     )
     made.add_argument("--vocabulary", type=int, default=10000)
     made.add_argument("--rounds", type=int, default=20)
@@ -74,8 +88,17 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the architecture and options of each system to compare, fairseq's own first."""
     names = FAMILIES[args.family]
     chosen = [name for name in names if name in (args.systems or names) or name == names[0]]
-    if args.family == "transformer":
-        return {name: (name.removesuffix(" again") + args.size, {}) for name in chosen}
+    if args.family != "rnn":
+        size = args.size if args.size not in SIZES else ""
+        found = {}
+        for name in chosen:
+            arch = "syntax_transformer" if name in KINDS else name.split()[0]
+            options = options_of_size(args.size) | KINDS.get(name, {})
+            if name.endswith(" tied"):
+                last = options.get("decoder_layers", 2 if size == "_tiny" else 6)
+                options["distance_sync_layers"] = f"{last - 1},{last}"
+            found[name] = arch + size, options
+        return found
     sizes = {
         "encoder_embed_dim": 620,
         "encoder_hidden_size": 1000,
@@ -89,9 +112,21 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
+def options_of_size(size: str) -> dict[str, Any]:
+    """Return the options that make a Transformer of one of `SIZES`; none for an architecture's."""
+    if size not in SIZES:
+        return {}
+    layers, width, inner = SIZES[size]
+    options: dict[str, Any] = {}
+    for side in ("encoder", "decoder"):
+        options |= {f"{side}_layers": layers, f"{side}_embed_dim": width}
+        options |= {f"{side}_ffn_embed_dim": inner, f"{side}_attention_heads": 4}
+    return options
+
+
 def describe(args: argparse.Namespace) -> str:
     """Describe the models and the hardware."""
-    size = args.size or "base" if args.family == "transformer" else "620/1000"
+    size = "620/1000" if args.family == "rnn" else args.size or "base"
     return f"{args.family} {size}, {hardware(args)}"
 
 
@@ -226,18 +261,27 @@ def interleaved(
     actions: dict[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> dict[str, list[float]]:
     """Time each action once per round, in a rotating order, and return seconds by name."""
+    return interleaved_twice(actions, rounds, device, warmup)[0]
+
+
+def interleaved_twice(
+    actions: dict[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Do as :func:`interleaved`, and return the seconds and the CPU seconds."""
     seconds: dict[str, list[float]] = {name: [] for name in actions}
+    cpu: dict[str, list[float]] = {name: [] for name in actions}
     names = list(actions)
     for number in range(warmup + rounds):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             synchronize(device)
-            start = time.perf_counter()
+            start, start_cpu = time.perf_counter(), time.process_time()
             actions[name]()
             synchronize(device)
             if number >= warmup:
                 seconds[name].append(time.perf_counter() - start)
-    return seconds
+                cpu[name].append(time.process_time() - start_cpu)
+    return seconds, cpu
 
 
 def compare(

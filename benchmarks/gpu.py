@@ -201,7 +201,7 @@ def train_in_half(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def train_from_command_line(args: argparse.Namespace, work: Path) -> Iterator[Row]:
-    """Run fairseq's own commands: fairseq-train --fp16, and fairseq-hydra-train for bfloat16."""
+    """Run fairseq's own command, in half precision on a GPU."""
     updates = 5 if args.cpu else 100
     for arch in TRAININGS[: 1 if args.cpu else None]:
         started = time.monotonic()

@@ -63,6 +63,10 @@ TRANSFORMERS = {
     "SynchRank": System("transformer_lpsi", 1.20, TIED, {"sync_rank_weight": 0.01}),
     "local attention": System("transformer_local_attn", 1.05),
     "supervised gate": System("syntax_transformer", 1.05, {"supervised_gate_layers": "1,2"}),
+    **{
+        name: System("syntax_transformer", 1.28 if name == "rotary" else 1.05, options)
+        for name, options in common.KINDS.items()
+    },
 }
 #: How many kernels a recurrent decoder may launch for each target word.
 RNNS = {

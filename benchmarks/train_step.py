@@ -1,7 +1,9 @@
 """Measure the time of a training update against fairseq's own model of the same size.
 
-All models take turns on the same batches in one process; fairseq's own is there twice, to show how
-much of a ratio is noise. Usage: ``python benchmarks/train_step.py [--family rnn] ...``.
+All models take turns on the same batches in one process, with fairseq's Adam and, on a CPU, the
+allocator as the plugin sets it. fairseq's own model is there twice, to show how much of a ratio is
+noise. On a CPU, CPU time is printed too, which other programs disturb less.
+Usage: ``python benchmarks/train_step.py [--family rnn] ...``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
     LabelSmoothedCrossEntropyWithSyntax,
     make_config,
 )
+from syncattn_fairseq.patches.returned_memory import set_allocator  # noqa: E402
 
 
 def make_criterion(model: Any, task: Any, **options: Any) -> Any:
@@ -63,16 +66,24 @@ def make_update(
     args: argparse.Namespace,
     task: Any,
     batches: list[dict[str, Any]],
+    prepare: Callable[[Any], None] = lambda model: None,
+    step: Callable[[Any], bool] = lambda optimizer: False,
 ) -> Callable[[], Tensor | None]:
     """Return a function that makes one update on the next batch, and returns the loss per token.
 
     It returns None, and changes nothing, if half precision overflows.
+
+    Args:
+        arch, options, args, task, batches: what to train, and on what.
+        prepare: changes the model.
+        step: takes the optimizer's step, or returns False.
     """
     device = torch.device(args.device)
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
     options = {**dropout, **options}
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **options).to(dtype).train()
+    prepare(model)
     criterion = make_criterion(model, task, sync_mse_weight=0.01, sync_rank_weight=0.01)
     optimizer = make_optimizer(model, args.precision)
     state = {"n": 0}
@@ -89,7 +100,7 @@ def make_update(
         except OverflowError:  # of the scaled loss; the scale is lower from now on
             optimizer.zero_grad()
             return None
-        optimizer.step()
+        step(optimizer) or optimizer.step()
         optimizer.zero_grad()
         return loss.detach() / sample_size
 
@@ -100,18 +111,28 @@ def main() -> None:
     """Run the benchmark."""
     parser = common.parser(__doc__)
     parser.add_argument("--max-tokens", type=int, default=2048)
+    parser.add_argument("--mean-length", type=int, default=26, help="subwords of a sentence")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     device = torch.device(args.device)
     task = common.make_task(args.vocabulary)
-    batches = [common.make_batch(task, args.max_tokens, device, seed=s) for s in range(4)]
+    if device.type == "cpu":
+        set_allocator()
+    batches = [
+        common.make_batch(task, args.max_tokens, device, args.mean_length, seed)
+        for seed in range(4)
+    ]
     updates = {
         name: make_update(arch, options, args, task, batches)
         for name, (arch, options) in common.systems(args).items()
     }
     print(f"one update, {args.max_tokens} tokens, {common.describe(args)}, {args.precision}")
     memory = common.measure_memory(updates, device)
-    common.print_ratios(common.interleaved(updates, args.rounds, device), memory=memory)
+    seconds, cpu = common.interleaved_twice(updates, args.rounds, device)
+    common.print_ratios(seconds, memory=memory)
+    if device.type == "cpu":
+        print("CPU time")
+        common.print_ratios(cpu)
 
 
 if __name__ == "__main__":

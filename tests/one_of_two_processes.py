@@ -16,15 +16,15 @@ from torch.nn.parallel import DistributedDataParallel
 
 from tests.criterions.test_criterion import batch, criterion
 from tests.models import build
-from tests.systems import NO_DROPOUT, SYSTEMS, WEIGHTS
+from tests.systems import NO_DROPOUT, SYSTEMS, weights_of
 
 
 def unparsed() -> dict[str, Any]:
     """The batch as a corpus without parses on this worker's lines would give it."""
     sample = batch()
     net_input = sample["net_input"]
-    for parents in (sample["src_parents"], sample["tgt_parents"]):
-        parents.fill_(-1)
+    for side in ("src_parents", "tgt_parents", "source_tree_distances", "target_tree_distances"):
+        sample[side].fill_(-1)
     for name in ("src_parent_positions", "src_gap_heights"):
         net_input[name].fill_(float("nan"))
     for name in ("src_tree_distances", "src_depths"):
@@ -38,10 +38,10 @@ def differences(rank: int) -> list[str]:
     """Name each parameter whose gradient is not that of one process."""
     found = []
     for name, (arch, options) in SYSTEMS.items():
-        if "ignoring" in name:
+        if "ignoring" in name or "shuffled" in name:
             continue  # draws at random
         model = build.model(arch, noise=0.1, **NO_DROPOUT, **options).train()
-        alone, objective = copy.deepcopy(model), criterion(**WEIGHTS)
+        alone, objective = copy.deepcopy(model), criterion(**weights_of(name))
         for sample in (batch(), unparsed()):
             objective(alone, sample)[0].backward()
         spread = DistributedDataParallel(model)

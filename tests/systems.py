@@ -7,6 +7,17 @@ from typing import Any
 from benchmarks.half import systems
 from tests.models.test_syntax_rnn import SIZES
 
+#: Kinds of heads and positions that no architecture has, several in a model.
+KINDS: dict[str, dict[str, Any]] = {
+    "rotary, forget gate": {"positions": "rotary", "forget_gate_layers": "1,2"},
+    "alibi, constant gate": {"positions": "alibi", "constant_gate_layers": "1,2"},
+    "bias, window": {"positions": "bias", "local_layers": "1", "local_decoder_layers": "1,2"},
+    "no positions, shuffled gate": {"positions": "none", "shuffled_gate_layers": "1"},
+    "tree bias": {"distance_bias_layers": "1,2", "distance_bias_distance": "tree"},
+    "linear bias": {"distance_bias_layers": "1", "distance_bias_decoder_layers": "1,2"},
+}
+#: The system whose heads have the tree-planted losses, too.
+PLANTED = "dbsa, tree-planted loss"
 #: Architecture and options of each.
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (arch, SIZES if "rnn" in arch else o) for name, (arch, o) in systems().items()},
@@ -20,7 +31,15 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
             ("pascal", {"parent_ignoring": 0.5}),
         )
     },
+    **{name: ("syntax_transformer_tiny", options) for name, options in KINDS.items()},
+    PLANTED: ("transformer_dbsa_tiny", {}),
 }  # fmt: skip
 WEIGHTS = dict.fromkeys(("src_dep_weight", "tgt_dep_weight", "sync_weight"), 0.5)
 WEIGHTS |= dict.fromkeys(("sync_mse_weight", "sync_rank_weight"), 0.1)
 NO_DROPOUT = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
+
+
+def weights_of(name: str) -> dict[str, float]:
+    """Return the weight of each loss in the training of a system."""
+    planted = dict.fromkeys(("src_planted_weight", "tgt_planted_weight"), 0.5)
+    return WEIGHTS | (planted if name == PLANTED else {})

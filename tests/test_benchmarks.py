@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks import common, launches, start, train_step
+from benchmarks import common, launches, rivals, start, train_step
 from benchmarks.gpu import parse_text
 from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
 from benchmarks.where_heads_look import attend, look
 from syncattn_fairseq.modules.heads.heads import split_heads
+from syncattn_fairseq.patches import returned_memory
 from tests.models import build
 from tests.test_packaging import SCRIPTS
 
@@ -151,3 +152,15 @@ def test_an_update_in_half_precision_leaves_the_parameters_finite(precision: str
     update = train_step.make_update("transformer_dbsa_tiny", {}, args, task, batches)
     losses = [float(loss) for loss in (update() for _ in range(6)) if loss is not None]
     assert len(losses) >= 3 and losses[-1] < losses[0], "nan is not less than anything"
+
+
+def test_rivals_train_as_fairseq_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rivals, "SIZES", {"tiny": (1, 16, 16, 60, 6)})
+    monkeypatch.setattr(rivals, "MAX_TOKENS", 60)
+    monkeypatch.setattr(returned_memory, "set_allocator", lambda: True)
+    losses = {}
+    for name in ("fairseq", "plugin", "plugin, --fast-cpu"):
+        update = rivals.ARMS[name]("tiny")
+        losses[name] = [update() for _ in range(4)]
+    assert losses["fairseq"] == losses["plugin"] != losses["plugin, --fast-cpu"]
+    assert all(loss is not None and loss.isfinite() for loss in losses["plugin, --fast-cpu"])

@@ -1,0 +1,313 @@
+"""Compare the time of a training update with fairseq's, and with what you might use instead.
+
+    python benchmarks/rivals.py --size small
+
+Every program trains a Transformer of the same size on the same batches, one at a time, in a process
+of its own, since the allocator is one for a process. They take turns; the table has the median and
+the range of each round's speed relative to fairseq's own model, in CPU time, and the memory.
+fairseq's own loss must be equal to ours in all digits, except with ``--fast-cpu``.
+Hugging Face's Marian needs ``transformers``, Joey NMT ``joeynmt``; ``--python`` names their
+interpreter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+#: Layers on each side, width, width inside, vocabulary, and mean length of a sentence.
+SIZES = {
+    "quickstart": (2, 128, 256, 3904, 12),
+    "small": (3, 256, 1024, 8000, 14),
+    "iwslt": (6, 512, 1024, 10000, 26),
+}
+MAX_TOKENS = 1024
+HEADS = 4
+DROPOUT = 0.1
+SMOOTHING = 0.1
+
+Update = Callable[[], Tensor | None]
+
+
+def make_batches(size: str, task: Any) -> list[dict[str, Any]]:
+    """Make batches of random words, of different lengths as in a training."""
+    from benchmarks import common
+
+    length = SIZES[size][-1]
+    lengths = [max(3, length + shift) for shift in (0, -6, 5, -3, 8, -8, 2, -1)]
+    return [
+        common.make_batch(task, MAX_TOKENS, torch.device("cpu"), mean_length=mean, seed=seed)
+        for seed, mean in enumerate(lengths)
+    ]
+
+
+def make_fairseq(size: str, ours: bool = False, fast: bool = False) -> Update:
+    """Train fairseq's Transformer, or ours without syntax, with fairseq's Adam."""
+    from benchmarks import common, train_step
+    from syncattn_fairseq.patches.returned_memory import set_allocator
+    from syncattn_fairseq.tasks import fast_cpu
+
+    layers, width, inner, vocabulary, _ = SIZES[size]
+    options: dict[str, Any] = {"dropout": DROPOUT, "attention_dropout": 0, "activation_dropout": 0}
+    for side in ("encoder", "decoder"):
+        options |= {f"{side}_layers": layers, f"{side}_embed_dim": width}
+        options |= {f"{side}_ffn_embed_dim": inner, f"{side}_attention_heads": HEADS}
+    task = common.make_task(vocabulary)
+    arguments = Namespace(device="cpu", precision="fp32")
+    if ours:  # as the plugin does when a training begins
+        set_allocator()
+    arch = "syntax_transformer" if ours else "transformer"
+    return train_step.make_update(
+        arch,
+        options,
+        arguments,
+        task,
+        make_batches(size, task),
+        prepare=fast_cpu.replace_dropout if fast else lambda model: None,
+        step=fast_cpu.take_step if fast else lambda optimizer: False,
+    )
+
+
+def make_marian(size: str) -> Update:
+    """Train Hugging Face's Marian, with the optimizer of its trainer."""
+    from transformers import MarianConfig, MarianMTModel
+
+    from benchmarks import common
+
+    layers, width, inner, vocabulary, _ = SIZES[size]
+    task = common.make_task(vocabulary)
+    pad = task.target_dictionary.pad()
+    sides = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("layers", layers), ("ffn_dim", inner), ("attention_heads", HEADS))
+    }
+    torch.manual_seed(1)
+    model = MarianMTModel(
+        MarianConfig(
+            vocab_size=vocabulary,
+            d_model=width,
+            **sides,
+            dropout=DROPOUT,
+            attention_dropout=0.0,
+            activation_dropout=0.0,
+            activation_function="relu",
+            scale_embedding=True,
+            share_encoder_decoder_embeddings=True,
+            pad_token_id=pad,
+            eos_token_id=task.target_dictionary.eos(),
+            decoder_start_token_id=task.target_dictionary.eos(),
+            use_cache=False,
+        )
+    ).train()
+
+    def loss(batch: dict[str, Any]) -> Tensor:
+        words = batch["net_input"]["src_tokens"]
+        out = model(
+            input_ids=words,
+            attention_mask=words.ne(pad).long(),
+            decoder_input_ids=batch["net_input"]["prev_output_tokens"],
+        )
+        return torch.nn.functional.cross_entropy(
+            out.logits.flatten(0, 1),
+            batch["target"].flatten(),
+            ignore_index=pad,
+            label_smoothing=SMOOTHING,
+        )
+
+    return _with_adamw(model, loss, make_batches(size, task))
+
+
+def make_joey(size: str) -> Update:
+    """Train Joey NMT's Transformer, with its optimizer."""
+    from joeynmt.model import build_model
+
+    from benchmarks import common
+
+    layers, width, inner, vocabulary, _ = SIZES[size]
+    task = common.make_task(vocabulary)
+    dictionary = task.target_dictionary
+    pad = dictionary.pad()
+
+    class Vocabulary(SimpleNamespace):
+        def __len__(self) -> int:
+            return vocabulary
+
+        def lookup(self, token: str) -> int:
+            return int(dictionary.index(token))
+
+    words = Vocabulary(
+        pad_index=pad,
+        bos_index=dictionary.bos(),
+        eos_index=dictionary.eos(),
+        unk_index=dictionary.unk(),
+        sep_index=None,
+        specials=[],
+        lang_tags=[],
+    )
+    side = {
+        "type": "transformer",
+        "num_layers": layers,
+        "num_heads": HEADS,
+        "embeddings": {"embedding_dim": width, "scale": True, "dropout": DROPOUT},
+        "hidden_size": width,
+        "ff_size": inner,
+        "dropout": DROPOUT,
+        "layer_norm": "post",
+    }
+    torch.manual_seed(1)
+    model = build_model(
+        {
+            "initializer": "xavier_uniform",
+            "embed_initializer": "xavier_uniform",
+            "tied_embeddings": True,
+            "tied_softmax": True,
+            "encoder": dict(side),
+            "decoder": dict(side),
+        },
+        words,
+        words,
+    ).train()
+    model.loss_function = ("crossentropy", SMOOTHING)
+
+    def loss(batch: dict[str, Any]) -> Tensor:
+        net = batch["net_input"]
+        target = batch["target"]
+        total, *_ = model(
+            return_type="loss",
+            src=net["src_tokens"],
+            src_mask=net["src_tokens"].ne(pad).unsqueeze(1),
+            src_length=net["src_lengths"],
+            trg_input=net["prev_output_tokens"],
+            trg=target,
+            trg_mask=target.ne(pad).unsqueeze(1),
+        )
+        return total / batch["ntokens"]
+
+    return _with_adamw(model, loss, make_batches(size, task))
+
+
+def _with_adamw(
+    model: Any, loss: Callable[[dict[str, Any]], Tensor], batches: list[dict[str, Any]]
+) -> Update:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98))
+    count = 0
+
+    def update() -> Tensor:
+        nonlocal count
+        value = loss(batches[count % len(batches)])
+        count += 1
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        return value.detach()
+
+    return update
+
+
+ARMS: dict[str, Callable[[str], Update]] = {
+    "fairseq": make_fairseq,
+    "fairseq again": make_fairseq,
+    "plugin": lambda size: make_fairseq(size, ours=True),
+    "plugin, --fast-cpu": lambda size: make_fairseq(size, ours=True, fast=True),
+    "Hugging Face's Marian": make_marian,
+    "Joey NMT": make_joey,
+}
+OTHERS = ("Hugging Face's Marian", "Joey NMT")
+
+
+def serve(arm: str, size: str) -> None:
+    """Make as many updates as each line of the input says, and print what they took."""
+    torch.set_num_threads(1)
+    update = ARMS[arm](size)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        start = time.process_time(), time.perf_counter()
+        for _ in range(int(line)):
+            loss = update()
+        cpu, wall = time.process_time() - start[0], time.perf_counter() - start[1]
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        assert loss is not None
+        print(cpu, wall, memory, f"{loss.item():.6f}", flush=True)
+
+
+class Arm:
+    """A program that trains when it is told to."""
+
+    def __init__(self, name: str, size: str, python: str) -> None:
+        self.process = subprocess.Popen(
+            [python, __file__, "--arm", name, "--size", size],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.rounds: list[list[float]] = []
+        assert self.process.stdout is not None
+        self.works = self.process.stdout.readline() == "ready\n"
+
+    def run(self, updates: int) -> list[float]:
+        """Make updates; return CPU seconds, seconds, MiB and the last loss."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(updates, file=self.process.stdin, flush=True)
+        return [float(number) for number in self.process.stdout.readline().split()]
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", choices=SIZES, default="quickstart")
+    parser.add_argument("--updates", type=int, default=10, help="of a round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the others")
+    parser.add_argument("--arm", choices=ARMS, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.arm:
+        serve(args.arm, args.size)
+        return
+    arms = {
+        name: Arm(name, args.size, args.python if name in OTHERS else sys.executable)
+        for name in dict.fromkeys(["fairseq", *args.arms])
+    }
+    for name in [name for name, arm in arms.items() if not arm.works]:
+        print(f"{name}: not installed, or does not work")
+        del arms[name]
+    for number in range(1 + args.rounds):
+        order = [*arms]
+        shift = number % len(order)
+        for name in order[shift:] + order[:shift]:
+            taken = arms[name].run(args.updates)
+            if number:  # the first is a warm-up
+                arms[name].rounds.append(taken)
+    print(f"{args.size}: {args.rounds} rounds of {args.updates} updates, one thread, CPU time")
+    print(f"{'':24}{'ms':>8}{'speed':>8}  {'range':15}{'MiB':>6}  last loss")
+    base = [taken[0] for taken in arms["fairseq"].rounds]
+    for name, arm in arms.items():
+        times = [taken[0] for taken in arm.rounds]
+        speeds = sorted(b / t for b, t in zip(base, times, strict=True))
+        *_, memory, loss = arm.rounds[-1]
+        print(
+            f"{name:24}{1000 * statistics.median(times) / args.updates:8.1f}"
+            f"{statistics.median(speeds):8.3f}  {speeds[0]:.3f} – {speeds[-1]:.3f}"
+            f"{memory:8.0f}  {loss:.6f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
