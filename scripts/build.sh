@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Build the sdist and the wheel into dist/, and check that they can be published. Installs no torch and no fairseq.
+# Build what a release page offers into dist/: the sdist and the wheel of this package, checked, and the wheel of
+# fairseq without torch extensions, for the interpreter's version and this kind of machine. Installs .venv first, since
+# fairseq's setup.py imports torch.
 #
-#   PYTHON  the interpreter to use, 3.10 or later (python3)
+#   PYTHON  the interpreter to use, 3.10 to 3.13 (python3)
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
+source "$root/scripts/_fairseq.sh"
 cd "$root"
 unset PYTHONHOME PYTHONPATH
 
@@ -16,3 +19,6 @@ rm -rf build dist
 # The wheel is built from the sdist, which shows if the sdist lacks a file. Without isolation, setuptools is the pinned one.
 "$tools/bin/python" -m build --no-isolation
 "$tools/bin/twine" check --strict dist/*
+use_venv
+build_fairseq "$root/.venv/bin/python" "$tools/wheels"
+mv "$tools"/wheels/*.whl dist/

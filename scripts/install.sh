@@ -12,6 +12,7 @@ unset PYTHONHOME PYTHONPATH # else pip takes packages from elsewhere for install
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
 cd "$root"
+source scripts/_fairseq.sh
 venv=.venv
 log=$venv/install.log
 extras=dev,moses,subword-nmt,viz
@@ -39,7 +40,7 @@ done
 # The stamp .venv/.complete is written last and says what it vouches for: the place (a copied venv
 # runs the programs of the old one), the files that decide what is installed, and the extras.
 # .venv/.incomplete marks a venv of ours that is being filled.
-inputs="$(cat constraints.txt pyproject.toml scripts/{install.sh,slim_fairseq.py,link_package.py} | cksum)"
+inputs="$(cat constraints.txt pyproject.toml scripts/{install.sh,_fairseq.sh,slim_fairseq.py,link_package.py} | cksum)"
 stamped() { sed -n "s/^$1=//p" $venv/.complete 2>/dev/null || true; }
 
 missing_extras() {
@@ -126,15 +127,8 @@ urllib.request.urlopen(sys.argv[1], timeout=5)'
 
 fairseq_wheel() { # build the wheel once for this kind of Python and keep it as $cache/*.whl
     local build=$venv/build
-    rm -rf $build && mkdir -p $build "$cache" &&
-        sed -n 's/^\(fairseq-fixed==[^ ]*\) *# sdist \(.*\)/\1 --hash=\2/p' constraints.txt \
-            >$build/requirement.txt &&
-        # Given a hash, pip checks the archive before it runs its setup.py. That one imports torch,
-        # and an isolated build would fetch another torch with all of CUDA.
-        pip download --no-deps --no-binary :all: --no-build-isolation --require-hashes \
-            -r $build/requirement.txt -d $build &&
-        $venv/bin/python scripts/slim_fairseq.py $build/*.tar.gz $build &&
-        (unset CUDA_HOME && pip wheel --no-deps --no-build-isolation -w $build $build/*/) &&
+    mkdir -p "$cache" &&
+        build_fairseq $venv/bin/python $build &&
         # Renamed into place: a half-written wheel must never be found there.
         cp $build/*.whl "$cache/new.$$" && mv "$cache/new.$$" "$cache/$(basename $build/*.whl)" &&
         rm -rf $build

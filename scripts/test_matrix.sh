@@ -23,7 +23,7 @@ pinned() { # pinned PACKAGE PYTHON: the version in constraints.txt for that Pyth
     sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt | tail -n 1
 }
 
-packages="torch numpy sacrebleu sentencepiece stanza networkx scipy pyyaml tqdm"
+packages="torch numpy sacrebleu sentencepiece stanza scipy pyyaml tqdm"
 
 fixed="fairseq-fixed==$(pinned fairseq-fixed 3.11)"
 

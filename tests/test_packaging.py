@@ -211,7 +211,7 @@ class Checkout:
         (self.root / "scripts").mkdir(parents=True)
         for name in ("pyproject.toml", "constraints.txt"):
             shutil.copy(ROOT / name, self.root)
-        for name in ("install.sh", "slim_fairseq.py", "link_package.py"):
+        for name in ("install.sh", "_fairseq.sh", "slim_fairseq.py", "link_package.py"):
             shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
         self.python = base / "python"
         self.python.write_text(FAKE_PYTHON)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..base.errors import DataError
 from .common import OF_MODEL, add_user_dir, command, new_parser, positive
 from .files import Parser
 
@@ -15,6 +16,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
     from ..export import export
+    from ..export.card import read_scores
+
+    if args.scores and len(args.scores) > 2:
+        raise DataError("--scores: give a file, and perhaps the name of a system in it")
 
     said = export(
         args.path,
@@ -25,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.subwords,
         args.user_dir,
         args.shortlist,
+        read_scores(*args.scores) if args.scores else None,
     )
     print(f"{args.output}: {said}; its README.md says how to use it")
 
@@ -71,8 +77,15 @@ def _parser() -> Parser:
         help="ctranslate2: translate with the N target subwords that most probably translate each "
         "source subword, as the training text has it; faster, but some translations change",
     )
+    parser.add_argument(
+        "--scores",
+        nargs="+",
+        metavar=("FILE", "NAME"),
+        help="the JSON of syncattn-score, and the system's name in it if there are several: its "
+        "scores and their significance become part of README.md, a model card for hubs",
+    )
     add_user_dir(parser, OF_MODEL)
-    parser.name_files(files=["path", "subwords"])
+    parser.name_files(files=["path", "subwords", "scores"])
     return parser
 
 

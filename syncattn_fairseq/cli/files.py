@@ -18,7 +18,7 @@ Names: TypeAlias = "str | Callable[[argparse.Namespace], Iterable[str | Path]]"
 """Where paths come from: an argument with them, or a function of all arguments."""
 
 #: What stands beside the files in arguments of several parts.
-_NOT_FILES = ("NAME", "ALIGNMENT")
+_NOT_FILES = ("NAME", "ALIGNMENT", "MEASURE")
 
 
 class Parser(argparse.ArgumentParser):

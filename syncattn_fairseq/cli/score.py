@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
@@ -23,6 +24,7 @@ from .files import Parser
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output
+    from ..evaluation.sentence_scores import SentenceScores
 
 
 @command
@@ -31,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     from ..evaluation.latex import latex_table
     from ..evaluation.scoring import score_systems
+    from ..evaluation.sentence_scores import format_sentence_scores
 
     quieten()
     outputs, gold = read_input(args)
@@ -43,17 +46,40 @@ def main(argv: Sequence[str] | None = None) -> None:
         **measures(args),
     )
     numbers = {name: score.as_dict() for name, score in scores.items()}
+    tables = [format_scores(scores)]
+    for measure, found in _compare_measures(args, outputs, len(gold.references)).items():
+        tables.append(format_sentence_scores(measure, found))
+        for name, one in found.items():
+            numbers[name].setdefault("sentence_scores", {})[measure] = asdict(one)
     with ExitStack() as stack:
         if args.text:
             _write_text(stack.enter_context(replacing(args.text)), args, outputs)
         if args.latex:
             table = stack.enter_context(replacing(args.latex))
             table.write_text(latex_table(scores), encoding="utf-8")
-        publish({"systems": numbers}, format_scores(scores), args.json)
+        publish({"systems": numbers}, "\n\n".join(tables), args.json)
     if args.text:
         announce(args.text, "the translations", sys.stderr)
     if args.latex:
         announce(args.latex, "a table for LaTeX", sys.stderr)
+
+
+def _compare_measures(
+    args: argparse.Namespace, systems: Collection[str], size: int
+) -> dict[str, dict[str, SentenceScores]]:
+    """Compare the systems in each measure of other programs."""
+    from ..evaluation.sentence_scores import compare_sentence_scores, read_sentence_scores
+
+    measured: dict[str, dict[str, list[float]]] = {}
+    for measure, name, path in args.sentence_scores:
+        if name not in systems:
+            raise DataError(f"--sentence-scores {name}: no --system has that name")
+        found = read_sentence_scores(path)
+        if len(found) != size:
+            raise DataError(f"{path}: {len(found)} scores, but {size} references")
+        if measured.setdefault(measure, {}).setdefault(name, found) is not found:
+            raise DataError(f"--sentence-scores {measure} {name}: given twice")
+    return {m: compare_sentence_scores(found, args.baseline) for m, found in measured.items()}
 
 
 def quieten() -> None:
@@ -179,12 +205,22 @@ def _parser() -> Parser:
         help="the references are several test sets in a row, of so many sentences: also BLEU of "
         "each, and its mean",
     )
+    parser.add_argument(
+        "--sentence-scores",
+        action="append",
+        nargs=3,
+        default=[],
+        metavar=("MEASURE", "NAME", "FILE"),
+        help="what another program says of each sentence of the system NAME, such as the output of "
+        "comet-score or a number on each line, higher is better; to compare means, with the tests "
+        "of BLEU",
+    )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     parser.add_argument(
         "--latex", type=Path, metavar="FILE", help="write a table for a paper (booktabs)"
     )
     parser.add_argument("--text", type=Path, metavar="FILE", help="write the translations as text")
-    parser.name_files(outputs=["json", "latex", "text"])
+    parser.name_files(inputs=["sentence_scores"], outputs=["json", "latex", "text"])
     return parser
 
 

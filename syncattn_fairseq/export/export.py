@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import DataError
 from ..base.folders import making
 from ..data.schemes import store_schemes
 from ..inference.exported import About
 from ..inference.subwords import languages_file
+from .card import Facts, make_card
 from .check import compare, load_sample, scores
 from .check_subwords import check_subwords
 from .ctranslate2_format import CTranslate2Format
@@ -36,6 +38,7 @@ def export(
     subwords: Sequence[str | Path] | None = None,
     user_dir: str | Path | None = None,
     shortlist: int = 0,
+    scores_of: Mapping[str, Any] | None = None,
 ) -> str:
     """Write a model for another program, and check that it gives sentences the same scores.
 
@@ -48,6 +51,7 @@ def export(
         subwords: the subword model, which is copied too; two if source and target have their own.
         user_dir: the folder of your own plugin, if the model was trained with one.
         shortlist: how many target subwords to allow for each source subword; 0: all of them.
+        scores_of: what `.card.read_scores` has read of the model, for its README.md.
 
     Returns:
         The result of the check, in words.
@@ -81,8 +85,9 @@ def export(
         if kind.loads_here:
             _add_subwords(plain, folder)
             _describe(plain, format, shortlist).write(folder)
-        readme = _readme(plain, format, quantization, kind.usage(plain, output), said)
-        (folder / "README.md").write_text(readme, encoding="utf-8")
+        languages, usage = (plain.source, plain.target), kind.usage(plain, output)
+        facts = Facts(languages, format, plain.name, said, usage, quantization, scores_of)
+        (folder / "README.md").write_text(make_card(facts), encoding="utf-8")
     return said
 
 
@@ -106,14 +111,4 @@ def _describe(plain: Plain, format: str, shortlist: int) -> About:
         longest_source=plain.model.max_positions()[0] - 1,
         positions=plain.positions,
         shortlist=shortlist,
-    )
-
-
-def _readme(plain: Plain, format: str, quantization: str | None, usage: str, said: str) -> str:
-    stored = f", weights in {quantization}" if quantization else ""
-    return (
-        f"# A translation model, {plain.source} to {plain.target}\n\n"
-        f"For {format}{stored}; made by syncattn-export from `{plain.name}`.\n"
-        f"{said[0].upper()}{said[1:]}, here and in that checkpoint.\n\n"
-        f"```python\n{usage}\n```\n"
     )

@@ -18,6 +18,7 @@ from ..printed.analysis_lines import Link
 from ..trees.binary import split_by_distances
 from ..trees.conllu import format_conllu
 from ..trees.tree import Tree
+from .best_tree import best_tree
 
 
 @dataclass(frozen=True)
@@ -193,25 +194,3 @@ class Pair(Generic[T]):
     translation: Translation
     source: T | None
     target: T | None
-
-
-def best_tree(scores: np.ndarray) -> list[int]:
-    """Return the heads, from 1, of the most probable tree with one root.
-
-    Args:
-        scores: ``(n, n)`` probabilities, row = dependent; the diagonal is for being the root.
-    """
-    import networkx  # installed with torch; slow to import
-
-    logs = np.log(scores.astype(np.float64).clip(1e-30))
-    only_root = -1000.0 * (len(scores) + 1)  # a second root costs more than any other tree
-    graph = networkx.DiGraph()
-    for dependent, row in enumerate(logs.tolist(), 1):
-        for head, weight in enumerate(row, 1):
-            if head == dependent:
-                graph.add_edge(0, dependent, weight=weight + only_root)
-            else:
-                graph.add_edge(head, dependent, weight=weight)
-    best = networkx.maximum_spanning_arborescence(graph)
-    heads = {dependent: head for head, dependent in best.edges}
-    return [heads[word] for word in range(1, len(scores) + 1)]

@@ -207,10 +207,17 @@ class Cell:
             settings = {"task.data": self.config["task"]["data"], **self.changes, **direction}
             settings["common.seed"] = self.seed
             settings["checkpoint.save_dir"] = str(save_dir)
+            settings |= self._tracking(save_dir)
             settings = {k: v for k, v in settings.items() if not k.startswith(DECODING)}
             steps.append(new_step("mkdir", "-p", save_dir))
             steps.append(training(self.base, self.plugin, experiment.machines, settings))
         return steps
+
+    def _tracking(self, save_dir: Path) -> dict[str, str]:
+        """Give each training its own folder for TensorBoard, which would mix them."""
+        logs = self.config["common"].get("tensorboard_logdir")
+        made = Path(str(logs), *save_dir.parts[1:])
+        return {"common.tensorboard_logdir": str(made)} if logs else {}
 
     def _decode(self) -> list[Step]:
         corpus = self.experiment.corpus

@@ -104,10 +104,9 @@ def _several(found: Sequence[Comparison]) -> str:
     behind = sorted((x for x in sure if x.difference <= 0), key=lambda x: x.difference)
     if not sure:
         most = max(found, key=lambda one: abs(one.difference))
-        return (
-            f"None of {count} systems differs from {baseline} by more than chance; the largest "
-            f"difference is {most.name}’s, {_signed(most)} BLEU"
-        )
+        which = "Both" if count == 2 else f"All {count}"
+        largest = f"the largest is {most.name}’s, {_signed(most)} BLEU"
+        return f"{which} differences to {baseline} may be chance; {largest}"
     parts = [
         f"{_list(_named(some))} {'is' if len(some) == 1 else 'are'} {where}"
         for some, where in ((ahead, "ahead"), (behind, "behind"))

@@ -402,3 +402,24 @@ def test_words_are_cut_anew_on_both_sides(files: Path, capsys: pytest.CaptureFix
         assert main([*options, "--words-by", command]) == 1
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1
+
+
+def test_scores_of_other_programs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    count = len(Path("ref").read_text().splitlines())
+    for name, value in (("a", 0.25), ("b", 0.75)):
+        Path(name).write_text(f"{value}\n" * count)
+    comet = ["--sentence-scores", "COMET", "Plain", "a", "--sentence-scores", "COMET", "Ours", "b"]
+    command = [*SYSTEMS, *GOLD, *comet]
+    assert main([*command, "--baseline=Plain", "--json=scores.json"]) == 0
+    assert "\nsystem   COMET  " in capsys.readouterr().out
+    systems = json.loads(Path("scores.json").read_text())["systems"]
+    assert systems["Ours"]["sentence_scores"]["COMET"]["difference"] == 0.5
+    assert systems["Plain"]["sentence_scores"]["COMET"]["mean"] == 0.25
+    for wrong, message in (
+        (["COMET", "Other", "a"], "--sentence-scores Other: no --system has that name"),
+        (["COMET", "Ours", "b"], "--sentence-scores COMET Ours: given twice"),
+        (["BLEURT", "Ours", "short"], f"short: 1 scores, but {count} references"),
+    ):
+        Path("short").write_text("1\n")
+        assert main([*command, "--sentence-scores", *wrong]) == 1
+        assert capsys.readouterr().err == f"error: {message}\n"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.inference import Alignment, Parse, Sentence, Translation
-from syncattn_fairseq.inference.analysis import best_tree
+from syncattn_fairseq.inference.best_tree import best_tree
 
 SENTENCE = Sentence(["▁der", "▁Hun", "d", "▁schläft"], "sentencepiece")
 

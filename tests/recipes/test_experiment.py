@@ -79,3 +79,14 @@ def test_a_changed_plugin_is_another_training(tmp_path: Path) -> None:
     seen.add(checksum())
     assert len(seen) == 3
     assert "plugin" not in (make_cell("lisa").stages()[0].settings or {})
+
+
+def test_each_training_has_its_own_folder_for_tensorboard() -> None:
+    changes = {"common.tensorboard_logdir": "tb"}
+    corpus = load_corpus(PLUGIN / "configs" / "builtin_en_de")
+    cell = Cell(Experiment(corpus, PLUGIN, Machines(cpu=True), changes), read_row("lisa"), 3)
+    step = cell.stages()[0].steps[-1]
+    assert "++common.tensorboard_logdir=tb/builtin_en_de/lisa/3" in step.commands[0]
+    assert (cell.stages()[0].settings or {})["common.tensorboard_logdir"] == "tb"
+    [plain] = (s for s in make_cell("lisa").stages()[0].steps if "train" in s.commands[0][0])
+    assert "tensorboard" not in str(plain)

@@ -1,0 +1,134 @@
+"""The README.md of an exported model: a model card, as model hubs read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError
+
+_LIBRARIES = {"fairseq": "fairseq", "ctranslate2": "ctranslate2", "transformers": "transformers"}
+#: Measures in the JSON of ``syncattn-score``: their names, where they are, and their factors.
+_MEASURES = (
+    ("BLEU", ("bleu", "score"), 1),
+    ("chrF", ("chrf", "score"), 1),
+    ("RIBES", ("ribes", "score"), 1),
+    ("UAS source", ("source_attachment", "uas"), 100),
+    ("UAS target", ("target_attachment", "uas"), 100),
+    ("AER", ("alignment", "aer"), 100),
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a card says.
+
+    Attributes:
+        languages: of source and target.
+        format: the program that the model is for.
+        made_from: the checkpoint's name.
+        checked: the result of the check, in words.
+        usage: lines of Python.
+        quantization: type of the stored weights; None: float32.
+        scores: from `read_scores`; None: the card has none.
+    """
+
+    languages: tuple[str, str]
+    format: str
+    made_from: str
+    checked: str
+    usage: str
+    quantization: str | None = None
+    scores: Mapping[str, Any] | None = None
+
+
+def make_card(facts: Facts) -> str:
+    """Return the card."""
+    source, target = facts.languages
+    stored = f", weights in {facts.quantization}" if facts.quantization else ""
+    head = {
+        "language": [*dict.fromkeys(facts.languages)],
+        "pipeline_tag": "translation",
+        "library_name": _LIBRARIES[facts.format],
+        "tags": ["translation", "syncattn-fairseq"],
+    }
+    # JSON is YAML, whatever the texts contain.
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
+    parts = [
+        "\n".join(["---", *lines, "---"]),
+        f"# A translation model, {source} to {target}",
+        f"For {facts.format}{stored}; made by syncattn-export from `{facts.made_from}`.\n"
+        f"{facts.checked[0].upper()}{facts.checked[1:]}, here and in that checkpoint.",
+        f"```python\n{facts.usage}\n```",
+    ]
+    if facts.scores is not None:
+        parts.append("\n\n".join(["## Scores", *_describe(facts.scores)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
+    """Read what ``syncattn-score --json`` wrote about a system.
+
+    Args:
+        path: the file.
+        system: the name; None: the file has only one.
+
+    Raises:
+        DataError: the file is something else, or does not say which system it is.
+    """
+    other = DataError(f"{path}: not what syncattn-score --json writes")
+    try:
+        systems = dict(json.loads(Path(path).read_text(encoding="utf-8"))["systems"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise other from None
+    name = next(iter(systems), None) if system is None else system
+    if system is None and len(systems) > 1:
+        raise DataError(f"{path}: has several systems; name one of {', '.join(systems)}")
+    if name not in systems:
+        raise DataError(f"{path}: has no system {name}; there are {', '.join(systems)}")
+    found: dict[str, Any] = systems[name]
+    try:
+        [*_describe(found)]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise other from None
+    return found
+
+
+def _describe(scores: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a table and what is known about it."""
+    shown = {
+        name: f"{factor * scores[part][key]:.2f}"
+        for name, (part, key), factor in _MEASURES
+        if scores.get(part)
+    }
+    others: Mapping[str, Any] = scores.get("sentence_scores") or {}
+    for name, found in others.items():
+        shown[_line(name).replace("|", "/")] = f"{found['mean']:.4f}"
+    rows = ["| " + " | ".join(row) + " |" for row in (shown, shown.values())]
+    yield "\n".join([rows[0], "|" + "---|" * len(shown), rows[1]])
+    test = scores.get("significance")
+    if test and test["p"] is not None:
+        where = "ahead of" if test["difference"] > 0 else "behind"
+        yield (
+            f"{abs(test['difference']):.2f} BLEU {where} {_line(test['baseline'])}, p = "
+            f"{test['p']:.4f} by paired approximate randomisation over the sentences of one test "
+            "set; that says nothing of other trainings of these systems."
+        )
+    yield (
+        f"{scores['sentences']:d} sentences. BLEU `{_line(scores['bleu']['signature'])}`, chrF "
+        f"`{_line(scores['chrf']['signature'])}`."
+    )
+
+
+def _line(text: Any) -> str:
+    """Return a name that fits into a cell.
+
+    Raises:
+        TypeError: it does not.
+    """
+    if not isinstance(text, str) or not text.isprintable():
+        raise TypeError(text)
+    return text.replace("`", "'")

@@ -1,0 +1,89 @@
+"""The model card of an export."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli import export as cli
+from syncattn_fairseq.cli import score
+from syncattn_fairseq.export.card import Facts, make_card, read_scores
+
+FACTS = Facts(("en", "de"), "ctranslate2", "model.pt", "the same scores", "print(1)", "int8")
+
+
+@pytest.fixture
+def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What syncattn-score says of two systems."""
+    monkeypatch.chdir(tmp_path)
+    texts = {"ref": "der Hund bellt laut\nja", "a": "der Hund bellt laut\nja", "b": "ein Hund\nja"}
+    for name, text in texts.items():
+        Path(name).write_text(f"{text}\n")
+    Path("c").write_text("0.5\n0.75\n")
+    command = ["--references=ref", "--tokenize=none", "--system", "A", "a", "--system", "B", "b"]
+    comet = ["--sentence-scores", "COMET|x", "A", "c"]
+    assert score.main([*command, *comet, "--baseline=B", "--json=scores.json"]) == 0
+    return tmp_path / "scores.json"
+
+
+def test_a_card_is_read_by_hubs_and_by_people() -> None:
+    _, head, text = make_card(FACTS).split("---\n")
+    assert yaml.safe_load(head) == {
+        **{"language": ["en", "de"], "pipeline_tag": "translation"},
+        **{"library_name": "ctranslate2", "tags": ["translation", "syncattn-fairseq"]},
+    }
+    assert text.startswith("\n# A translation model, en to de\n\nFor ctranslate2, weights in int8")
+    assert "```python\nprint(1)\n```\n" in text and "## Scores" not in text
+
+
+def test_scores_and_their_significance(scored: Path) -> None:
+    systems = json.loads(scored.read_text())["systems"]
+    found = read_scores(scored, "A")
+    assert found == systems["A"]
+    card = make_card(Facts(*list(vars(FACTS).values())[:-1], found))
+    assert "| BLEU | chrF | RIBES | COMET/x |\n|---|---|---|---|\n| 100.00 | 100.00 | " in card
+    assert "| 0.6250 |" in card and "\n\n2 sentences. BLEU `nrefs:1|" in card
+    test = systems["A"]["significance"]
+    assert f"{test['difference']:.2f} BLEU ahead of B, p = {test['p']:.4f} by paired" in card
+    card = make_card(Facts(*list(vars(FACTS).values())[:-1], read_scores(scored, "B")))
+    assert "ahead of" not in card, "the baseline"
+
+
+def test_which_system_must_be_clear(scored: Path) -> None:
+    with pytest.raises(DataError, match="scores.json: has several systems; name one of A, B"):
+        read_scores(scored)
+    with pytest.raises(DataError, match="scores.json: has no system C; there are A, B"):
+        read_scores(scored, "C")
+    arguments = ["--path=x", "--data-bin=x", "--format=fairseq", "--output=out"]
+    assert cli.main([*arguments, "--scores", "scores.json", "A", "B"]) == 1
+    assert cli.main([*arguments, "--scores", "scores.json"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("bleu", "score"), "<b>"),
+        (("bleu", "signature"), "two\nlines"),
+        (("significance", "baseline"), "two\nlines"),
+        (("sentences",), "many"),
+        (("sentence_scores",), {"two\nlines": {"mean": 1}}),
+        (("sentence_scores",), [1]),
+    ],
+)
+def test_other_files_are_refused(scored: Path, path: tuple[str, ...], value: Any) -> None:
+    systems = json.loads(scored.read_text())["systems"]
+    changed = copy.deepcopy(systems["A"])
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    for text in (json.dumps({"systems": {"A": changed}}), json.dumps([]), "[" * 100_000, "{"):
+        scored.write_text(text)
+        with pytest.raises(DataError, match="scores.json: not what syncattn-score --json writes"):
+            read_scores(scored)
