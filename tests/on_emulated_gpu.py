@@ -97,7 +97,11 @@ def test_a_system_trains_validates_decodes_and_prints(name: str, dtype: torch.dt
         )
         output = io.StringIO()
         ids = move(torch.tensor([5, 7]))
+        gpu.waits.clear()
         printer.print([model], sample["net_input"], ids, hypotheses, output)
+        waits = [wait for wait in gpu.waits if "/syncattn_fairseq/tasks/" in wait]
+        # Numbers, source and target; for each layer, two sides and links, of all sentences at once.
+        assert len(waits) <= 3 + 2 * 3, waits
         assert bool(output.getvalue()) == transformer
 
 

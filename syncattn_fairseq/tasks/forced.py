@@ -1,4 +1,7 @@
-"""Force given hypotheses through models, to see what the heads find in them."""
+"""Force given hypotheses through models, to see what the heads find in them.
+
+What they find is read on the CPU: one wait for a device per matrix, not several per sentence.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ class Forced:
         pad, eos = dictionary.pad(), dictionary.eos()
         self.special = (pad, eos)
         self.models = models
-        self.source = net_input["src_tokens"]
-        self.target = data_utils.collate_tokens(list(hypotheses), pad, eos)
+        self.source = net_input["src_tokens"].cpu()
+        self.target = data_utils.collate_tokens(list(hypotheses), pad, eos).cpu()
         self.input = {k: v for k, v in net_input.items() if k != "prev_output_tokens"}
         self.input["prev_output_tokens"] = data_utils.collate_tokens(
             list(hypotheses), pad, eos, move_eos_to_beginning=True
@@ -77,6 +80,7 @@ class Forced:
         for layer, distances in sorted(measured.items()):
             mean = self.mean(distances)
             assert mean is not None
+            mean = mean.cpu()
             if key == "tgt_distances":  # state t + 1 reads what state t predicted
                 mean = mean.roll(-1, 1)
             found[layer] = [row[there].tolist() for row, there in zip(mean, inside, strict=True)]
@@ -95,7 +99,7 @@ class Forced:
             rows: the tokens that attend, ``(B, R)``.
             columns: the tokens attended to, ``(B, C)``.
         """
-        masks = zip(attention, self.inside(rows), self.inside(columns), strict=True)
+        masks = zip(attention.cpu(), self.inside(rows), self.inside(columns), strict=True)
         return [matrix[attending][:, attended] for matrix, attending, attended in masks]
 
     def most_attended(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[list[int]]:
@@ -111,7 +115,9 @@ class Forced:
         """
         outside = ~self.inside(columns)
         position = (~outside).cumsum(1) - 1
-        best = position.gather(1, attention.masked_fill(outside.unsqueeze(1), -1.0).argmax(-1))
+        best = position.gather(
+            1, attention.cpu().masked_fill(outside.unsqueeze(1), -1.0).argmax(-1)
+        )
         return [row[inside].tolist() for row, inside in zip(best, self.inside(rows), strict=True)]
 
     @torch.no_grad()
