@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
-from .common import OF_MODEL, add_user_dir, command, new_parser
+from .common import OF_MODEL, add_user_dir, command, new_parser, positive
 from .files import Parser
 
 
@@ -29,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.quantization,
         args.subwords,
         args.user_dir,
+        args.shortlist,
         read_scores(*args.scores) if args.scores else None,
     )
     print(f"{args.output}: {said}; its README.md says how to use it")
@@ -67,6 +68,14 @@ def _parser() -> Parser:
         metavar="FILE",
         help="the subword model, of sentencepiece or subword-nmt, to copy as well; two if source "
         "and target have their own",
+    )
+    parser.add_argument(
+        "--shortlist",
+        type=positive,
+        default=0,
+        metavar="N",
+        help="ctranslate2: translate with the N target subwords that most probably translate each "
+        "source subword, as the training text has it; faster, but some translations change",
     )
     parser.add_argument(
         "--scores",

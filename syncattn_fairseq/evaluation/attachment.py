@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -47,15 +47,40 @@ def score_attachment(
     """
     if len(predicted) != len(gold):
         raise DataError(f"heads of {len(predicted)} sentences, gold heads of {len(gold)}")
-    correct = counted = total = 0
-    for number, (guess, truth) in enumerate(zip(predicted, gold, strict=True), start=1):
+    classes = [[""] * len(heads or ()) for heads in gold]
+    return score_classes(predicted, gold, classes, left_only).get("", AttachmentScore(0, 0, 0))
+
+
+def score_classes(
+    predicted: Sequence[Heads],
+    gold: Sequence[Heads | None],
+    classes: Iterable[Sequence[str]],
+    left_only: bool,
+) -> dict[str, AttachmentScore]:
+    """Compare heads as `score_attachment` does, for each class of words.
+
+    Args:
+        predicted: heads of each sentence.
+        gold: gold heads of each sentence; None (or empty) without a parse.
+        classes: the class of each word of each sentence; only used if there are gold heads.
+        left_only: as for `score_attachment`.
+
+    Raises:
+        DataError: the numbers of words differ.
+    """
+    counts: dict[str, list[int]] = {}
+    for number, (guess, truth, names) in enumerate(zip(predicted, gold, classes, strict=True), 1):
         if not truth:
             continue
-        if len(guess) != len(truth):
-            raise DataError(f"sentence {number}: {len(guess)} heads, {len(truth)} gold heads")
-        total += len(truth)
-        for position, (a, b) in enumerate(zip(guess, truth, strict=True), start=1):
+        if not len(guess) == len(truth) == len(names):
+            labels = f", {len(names)} labels" if len(names) != len(truth) else ""
+            raise DataError(
+                f"sentence {number}: {len(guess)} heads, {len(truth)} gold heads{labels}"
+            )
+        for position, (a, b, name) in enumerate(zip(guess, truth, names, strict=True), 1):
+            count = counts.setdefault(name, [0, 0, 0])
+            count[2] += 1
             if not left_only or b <= position:
-                counted += 1
-                correct += a == b
-    return AttachmentScore(correct, counted, total)
+                count[0] += a == b
+                count[1] += 1
+    return {name: AttachmentScore(*count) for name, count in counts.items()}

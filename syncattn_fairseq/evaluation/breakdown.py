@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..base.errors import DataError
-from .attachment import AttachmentScore, Heads
+from .attachment import AttachmentScore, Heads, score_classes
 
 DISTANCES = ("root", "1", "2", "3-4", "5-9", "10+")
 """Distance in words from a word to its gold head, on either side."""
@@ -17,7 +17,7 @@ def attachment_by_distance(
 ) -> dict[str, AttachmentScore]:
     """Compare heads as `score_attachment` does, for each of the `DISTANCES` that has words."""
     classes = [[_distance(i, head) for i, head in enumerate(heads or (), 1)] for heads in gold]
-    found = _attachment_by(predicted, gold, classes, left_only)
+    found = score_classes(predicted, gold, classes, left_only)
     return {distance: found[distance] for distance in DISTANCES if distance in found}
 
 
@@ -40,7 +40,7 @@ def attachment_by_label(
     """
     if len(labels) != len(gold):
         raise DataError(f"labels of {len(labels)} sentences, gold heads of {len(gold)}")
-    found = _attachment_by(predicted, gold, [row or () for row in labels], left_only)
+    found = score_classes(predicted, gold, [row or () for row in labels], left_only)
     return dict(sorted(found.items(), key=lambda item: (-item[1].total, item[0])))
 
 
@@ -48,27 +48,3 @@ def _distance(position: int, head: int) -> str:
     if head == 0:
         return DISTANCES[0]
     return DISTANCES[sum(abs(position - head) >= first for first in _FIRST)]
-
-
-def _attachment_by(
-    predicted: Sequence[Heads],
-    gold: Sequence[Heads | None],
-    classes: Iterable[Sequence[str]],
-    left_only: bool,
-) -> dict[str, AttachmentScore]:
-    counts: dict[str, list[int]] = {}
-    for number, (guess, truth, names) in enumerate(zip(predicted, gold, classes, strict=True), 1):
-        if not truth:
-            continue
-        if not len(guess) == len(truth) == len(names):
-            raise DataError(
-                f"sentence {number}: {len(guess)} heads, {len(truth)} gold heads, "
-                f"{len(names)} labels"
-            )
-        for position, (a, b, name) in enumerate(zip(guess, truth, names, strict=True), 1):
-            count = counts.setdefault(name, [0, 0, 0])
-            count[2] += 1
-            if not left_only or b <= position:
-                count[0] += a == b
-                count[1] += 1
-    return {name: AttachmentScore(*count) for name, count in counts.items()}

@@ -25,6 +25,7 @@ _POSITIONS = ("rotary", "bias")
 class CTranslate2Format(Format):
     """The files of a CTranslate2 model, built with its own model specifications."""
 
+    has_shortlists = True
     quantizations = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16",
                      "bfloat16")  # fmt: skip
 

@@ -19,6 +19,7 @@ from .ctranslate2_format import CTranslate2Format
 from .fairseq_format import FairseqFormat
 from .format import Format
 from .plain import Plain, load_plain
+from .shortlist import write_shortlist
 from .transformers_format import TransformersFormat
 
 FORMATS: dict[str, type[Format]] = {
@@ -36,6 +37,7 @@ def export(
     quantization: str | None = None,
     subwords: Sequence[str | Path] | None = None,
     user_dir: str | Path | None = None,
+    shortlist: int = 0,
     scores_of: Mapping[str, Any] | None = None,
 ) -> str:
     """Write a model for another program, and check that it gives sentences the same scores.
@@ -48,6 +50,7 @@ def export(
         quantization: type of the stored weights; None: float32.
         subwords: the subword model, which is copied too; two if source and target have their own.
         user_dir: the folder of your own plugin, if the model was trained with one.
+        shortlist: how many target subwords to allow for each source subword; 0: all of them.
         scores_of: what `.card.read_scores` has read of the model, for its README.md.
 
     Returns:
@@ -64,8 +67,12 @@ def export(
     if quantization is not None and quantization not in kind.quantizations:
         known = ", ".join(kind.quantizations) or "none"
         raise DataError(f"--quantization {quantization}: --format {format} has {known}")
+    if shortlist and not kind.has_shortlists:
+        raise DataError(f"--shortlist {shortlist}: only --format ctranslate2 has it")
     plain = load_plain(path, data, subwords, user_dir)
     kind.refuse(plain)
+    if shortlist and plain.labels is not None:
+        plain.reject("--shortlist does not go with dependency labels in the source")
     sample = load_sample(plain.task, plain.model.max_positions())
     check_subwords(plain, sample)
     with making(output) as folder:
@@ -73,9 +80,11 @@ def export(
         expected = scores(plain.original, sample.net_input, sample.target)
         found = kind.scores(folder, plain, sample)
         said = compare(expected, found, sample.tokens, quantization is None, plain.name)
+        if shortlist:
+            write_shortlist(plain, folder, shortlist)
         if kind.loads_here:
             _add_subwords(plain, folder)
-            _describe(plain, format).write(folder)
+            _describe(plain, format, shortlist).write(folder)
         languages, usage = (plain.source, plain.target), kind.usage(plain, output)
         facts = Facts(languages, format, plain.name, said, usage, quantization, scores_of)
         (folder / "README.md").write_text(make_card(facts), encoding="utf-8")
@@ -92,7 +101,7 @@ def _add_subwords(plain: Plain, folder: Path) -> None:
         shutil.copyfile(path, folder / languages_file(language))
 
 
-def _describe(plain: Plain, format: str) -> About:
+def _describe(plain: Plain, format: str, shortlist: int) -> About:
     return About(
         format=format,
         source=plain.source,
@@ -101,4 +110,5 @@ def _describe(plain: Plain, format: str) -> About:
         alignment_layer=plain.alignment_layer,
         longest_source=plain.model.max_positions()[0] - 1,
         positions=plain.positions,
+        shortlist=shortlist,
     )

@@ -15,6 +15,8 @@ class Format(ABC):
 
     #: Types that weights can be stored as, besides float32.
     quantizations: Sequence[str] = ()
+    #: Whether it can restrict the target's vocabulary by the source.
+    has_shortlists = False
     #: Whether :func:`..inference.load` accepts the folder.
     loads_here = True
 

@@ -43,6 +43,7 @@ class About:
         alignment_layer: decoder layer, from 1, whose attention aligns.
         longest_source: the most subwords that a source may have.
         positions: as ``--positions`` has it.
+        shortlist: how many target subwords each source subword allows; 0: all of them.
         files: the SHA-256 of each file; empty in exports of earlier versions.
     """
 
@@ -53,6 +54,7 @@ class About:
     alignment_layer: int
     longest_source: int
     positions: str = "absolute"
+    shortlist: int = 0
     files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
@@ -94,6 +96,7 @@ class About:
             and all(map(is_plain_name, names))
             and type(self.labels) is bool
             and all(type(number) is int and number > 0 for number in numbers)
+            and type(self.shortlist) is int
             and isinstance(self.files, dict)
             and all(map(is_plain_name, self.files))
         )
@@ -207,6 +210,7 @@ class CTranslate2Model(Model):
             max_input_length=0,
             max_decoding_length=_LONGEST_TARGET,
             return_scores=True,
+            use_vmap=self.about.shortlist > 0,
         )
         scheme = self.target_cutter.scheme
         return [

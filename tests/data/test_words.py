@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.words import count_subwords, join_subwords
+from syncattn_fairseq.data.words import count_subwords, find_schemes, join_subwords
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,9 @@ def test_join_agrees_with_fairseq() -> None:
 def test_unknown_scheme() -> None:
     with pytest.raises(ValueError, match="unknown scheme 'wordpiece'; choose one of subword_nmt"):
         count_subwords(["a"], "wordpiece")
+
+
+def test_schemes_are_found_in_the_order_of_their_marks() -> None:
+    texts = ["no marks, a▁b and a@@b", "a@@ b ▁c", "▁a b@@", "▁a"]
+    both = ["subword_nmt", "sentencepiece"]
+    assert list(find_schemes(texts)) == [*both, *reversed(both), "sentencepiece"]

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import syncattn_fairseq
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.export import export
+from syncattn_fairseq.export.shortlist import make_shortlists
+from tests.checkpoints import Corpus, make_checkpoint
+
+pytest.importorskip("ctranslate2")
+
+
+def test_words_that_translate_each_other_come_first() -> None:
+    """Word s is translated by s + 10 and is always next to 9, whose translation is 19."""
+    draw = np.random.default_rng(1)
+    pairs = []
+    for _ in range(2500):  # more than a block
+        source = np.unique([*draw.integers(4, 9, 2), 9])
+        pairs.append((source, source + 10))
+    frequent, shortlists = make_shortlists(pairs, (12, 22), 2)
+    assert frequent.tolist()[0] == 19 and len(frequent) == 2
+    assert [int(shortlists[s][0]) for s in range(4, 10)] == [14, 15, 16, 17, 18, 19]
+    assert {len(shortlists[s]) for s in range(4, 10)} == {2}
+    assert not len(shortlists[11])  # never seen
+
+
+def test_the_probabilities_are_those_of_the_model() -> None:
+    """After many passes over these pairs, each word has one translation."""
+    pairs = [([4, 5], [4, 5]), ([4], [4])]
+    arrays = [(np.array(s), np.array(t)) for s, t in pairs]
+    _, shortlists = make_shortlists(arrays, (6, 6), 1)
+    assert [s.tolist() for s in shortlists[4:]] == [[4], [5]]
+
+
+def test_a_translation_has_only_what_its_source_allows(
+    small_corpus: Corpus, tmp_path: Path
+) -> None:
+    options = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+    path = tmp_path / "trained.pt"
+    make_checkpoint(small_corpus, path, "transformer_dbsa", updates=80, **options)
+    pieces = {}
+    for number in (0, 3):
+        folder, subwords = tmp_path / str(number), [small_corpus.subwords]
+        export(path, small_corpus.data, "ctranslate2", folder, None, subwords, None, number)
+        assert (folder / "vmap.txt").exists() == (number > 0)
+        model = syncattn_fairseq.load(folder, device="cpu")
+        pieces[number] = [model.translate([s])[0].sentence.pieces for s in small_corpus.learned()]
+    allowed = {}
+    for line in (tmp_path / "3" / "vmap.txt").read_text(encoding="utf-8").splitlines():
+        word, _, targets = line.partition("\t")
+        allowed[word] = targets.split(" ")
+    assert {len(targets) for targets in allowed.values()} == {3}
+    sources = model.source_cutter(small_corpus.learned())
+    kept = [
+        all(piece in {t for s in ["", *source] for t in allowed.get(s, [])} for piece in found)
+        for source, found in zip(sources, pieces[3], strict=True)
+    ]
+    assert all(kept) and pieces[0] != pieces[3]
+
+
+def test_what_cannot_have_a_shortlist_is_refused(small_corpus: Corpus, tmp_path: Path) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "a.pt", "transformer_sh")
+    with pytest.raises(DataError, match="only --format ctranslate2"):
+        export(path, small_corpus.data, "fairseq", tmp_path / "out", shortlist=3)
+    with pytest.raises(DataError, match="dependency labels"):
+        export(path, small_corpus.data, "ctranslate2", tmp_path / "out", shortlist=3)
+    plain = make_checkpoint(small_corpus, tmp_path / "b.pt", "syntax_transformer")
+    data = tmp_path / "data"
+    shutil.copytree(small_corpus.data, data)
+    for file in data.glob("train.*"):
+        file.unlink()
+    with pytest.raises(DataError, match="no training text, which --shortlist reads"):
+        export(plain, data, "ctranslate2", tmp_path / "out", shortlist=3)
+    assert not (tmp_path / "out").exists()
