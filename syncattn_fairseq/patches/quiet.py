@@ -1,8 +1,9 @@
 """Leave out what fairseq's commands say that looks like a failure, and is none.
 
 Fault: all versions call hydra in ways that hydra 1.1 and later warn of, in 20 lines, and show its
-debugging; the commands that translate print all options of all commands, in a line of 9,000
-characters. ``fairseq-train`` keeps its line, by which a log shows how a model was trained.
+debugging; PyTorch warns of what fairseq passes to it; the commands that translate print all options
+of all commands, in a line of 9,000 characters. ``fairseq-train`` keeps its line,
+by which a log shows how a model was trained.
 Test: ``test_quiet.py``.
 """
 
@@ -18,7 +19,10 @@ _HYDRA = (
     r"\n(The version_base parameter|'config' is validated against|The strict flag)|"
     r"In 'config': Usage of deprecated keyword|hydra\.experimental\.\w+\(\) is no longer"
 )
-_NO_GPU = "'pin_memory' argument is set as true but no accelerator"
+_TORCH = (
+    "'pin_memory' argument is set as true but no accelerator|"
+    r"`torch\.cuda\.amp\.autocast|Support for mismatched key_padding_mask"
+)
 _TRANSLATING = ("fairseq_cli.generate", "fairseq_cli.interactive", "fairseq_cli.validate")
 
 
@@ -26,8 +30,9 @@ def quieten_commands() -> None:
     """Hide these warnings and lines, unless Python was told to show warnings (``-W``)."""
     if not is_fairseq_command() or sys.warnoptions:
         return
-    for message in (_HYDRA, _NO_GPU):
-        warnings.filterwarnings("ignore", message, UserWarning)
+    for message in (_HYDRA, _TORCH):
+        for category in (UserWarning, FutureWarning):
+            warnings.filterwarnings("ignore", message, category)
     logging.getLogger("hydra").setLevel(logging.INFO)
     for name in _TRANSLATING:
         logging.getLogger(name).addFilter(_is_no_config)

@@ -18,6 +18,8 @@ _BELOW = 6
 _FAR = 3
 """How many times as far as the median a system may be without being left outside."""
 _LONGEST_NAME = 44
+#: For fonts that are wider than the one with which the size was computed.
+_PADDING = {"left": 40, "right": 24, "top": 5, "bottom": 5}
 _KEY = alt.TitleParams(
     [
         "Line: 95 % interval of the mean over seeds (Welch), not corrected for several systems.",
@@ -58,8 +60,8 @@ def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[st
         data |= _rows(number, measure, lines, domain)
         panels.append(_panel(number, measure, height, domain, labelled=number == 0))
     data["names"] = [{"text": _shorten(line.name), "y": y} for y, line in lines]
-    whole: Any = alt.hconcat(*panels, spacing=30)
-    return charts.fill(charts.dress(whole.properties(title=_KEY)), data)
+    whole: Any = alt.hconcat(*panels, spacing=36)
+    return charts.fill(charts.dress(whole.properties(title=_KEY, padding=_PADDING)), data)
 
 
 def _rows(
@@ -111,7 +113,7 @@ def _panel(
     number: int, measure: Measure, height: int, domain: tuple[float, float], labelled: bool
 ) -> Any:
     better = "higher" if measure.higher_is_better else "lower"
-    axis = alt.Axis(title=f"{measure.title}, difference ({better} is better)", tickCount=7)
+    axis = alt.Axis(title=f"{measure.title}, difference ({better} is better)", tickCount=5)
 
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=domain, nice=False))

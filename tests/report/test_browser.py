@@ -243,7 +243,7 @@ def test_long_sentences_and_missing_parses(reader: Reader) -> None:
 
 
 def test_nothing_was_fetched_and_nothing_went_wrong(reader: Reader) -> None:
-    """The last one: it looks back at all that the others did."""
+    """It looks back at all that the others did with the page."""
     reader.driver.execute_script("return 1")  # would fail if an alert were open
     assert reader.driver.get_log("browser") == []
     messages = [json.loads(e["message"])["message"] for e in reader.driver.get_log("performance")]
@@ -254,3 +254,29 @@ def test_nothing_was_fetched_and_nothing_went_wrong(reader: Reader) -> None:
     ]
     assert asked, "the page itself"
     assert {Path(url).name for url in asked if not url.startswith(("data:", "blob:"))} == {"r.html"}
+
+
+def test_two_parsers_are_under_one_row_of_words(driver: Any, tmp_path: Path) -> None:
+    named = write_corpus(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        forced = Path("parser.forced").read_text(encoding="utf-8")
+        other = forced.replace("X-0\tsource\tword\t0 0 0", "X-0\tsource\tword\t0 1 0")
+        Path("other.forced").write_text(other, encoding="utf-8")
+        second = ["--system", "Other", "parser.beam", "other.forced"]
+        assert report.main([*named, *second, "--output", "two.html"]) == 0
+    driver.get((tmp_path / "two.html").as_uri())
+    page = Reader(driver)
+    page.wait(lambda: page.find("html[data-ready]"))
+    page.open(1)
+    text = page.text("#sentence .key").split("\n")
+    assert text[0].endswith(f"P {SCRIPT} 33 %, Other 67 %. Dashed: wrong.")
+    assert text[1].endswith(" Dashed: wrong. Words whose head is to the right do not count.")
+    script = """
+        const figure = document.querySelector("#sentence figure");
+        const marks = (kind) => figure.querySelectorAll(`.mark-${kind} path, .mark-${kind} line`);
+        return [...marks("line"), ...marks("rule")].map((mark) => mark.getAttribute("stroke"));"""
+    colours = set(driver.execute_script(script))
+    # Two arcs are the same, and of the second word's, one is another system's.
+    assert {"#adb5bd", "#9c36b5", "#a61e4d"} <= colours
+    assert "#1c5fb8" not in colours, "blue says that something is right"

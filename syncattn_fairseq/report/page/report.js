@@ -221,7 +221,8 @@
       ["Below, grey: as all of them have it; in colour: where they differ. "],
       ...given.flatMap((i) => [[systems[i], report.colours[i]], [`${share(i)}, `]]).slice(0, -1),
       [share(given.at(-1))],
-      ...(gold.heads ? [[". Dashed: wrong."]] : [[". There is no gold parse."]]));
+      ...(gold.heads ? [[". Dashed: wrong."]] : [[". There is no gold parse."]]),
+      ...(gold.heads && causal ? [[" Words whose head is to the right do not count."]] : []));
     return section(title, legend, [figure("compare", "", "", compareData(gold, given, heads, causal))]);
   };
 
