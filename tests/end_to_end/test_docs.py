@@ -46,7 +46,7 @@ NOT_RUN = {
     "source venv/bin/activate": "the same",
     "python -m venv": "installs",
     "pip install": "installs",
-    "bash scripts/build.sh && pip install": "the same; tests/test_packaging.py makes the wheel",
+    "bash scripts/build.sh": "the same; tests/test_packaging.py makes the wheel",
     "bash scripts/quickstart.sh": "takes minutes",
     "bash scripts/install.sh": "installs",
     "python -c 'import stanza; stanza.download": "downloads",
