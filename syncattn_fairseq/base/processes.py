@@ -57,7 +57,8 @@ def map_in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> It
                 "a worker process was killed; if memory ran out, use fewer --workers"
             ) from None
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Waits: a process that ends before its pool may wait for workers that nobody ends.
+            pool.shutdown(cancel_futures=True)
 
 
 def end_with_parent() -> None:
