@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..base.errors import BadParse
 from .parser import Parse, Parser, ParserSource, Sentences
 
@@ -68,6 +66,8 @@ class _RandomParser(Parser):
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """See `Parser`."""
+        import numpy as np
+
         from ..data.controls import draw_tree  # imports PyTorch
 
         for index, words in enumerate(sentences):

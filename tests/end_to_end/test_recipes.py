@@ -323,7 +323,7 @@ def test_another_file_than_expected_stops_the_recipe(
         assert recipe.run(server, "--to=collect").returncode == 0
 
 
-def test_a_malicious_archive_stops_the_recipe(
+def test_nothing_is_written_outside_whatever_an_archive_holds(
     tmp_path: Path, forked_programs: Path, parsers: Path
 ) -> None:
     recipe = Recipe("europarl_de_en_align", tmp_path, forked_programs, parsers)
@@ -333,7 +333,7 @@ def test_a_malicious_archive_stops_the_recipe(
     with serve(recipe.published) as server:
         stopped = recipe.run(server, "--to=collect")
     assert stopped.returncode == 1
-    assert "would be unpacked outside its folder (DeEn/../../../outside)" in stopped.stderr
+    assert "download/DeEnGoldAlignment.tar.gz" in stopped.stderr  # it lacks the texts
     assert not list(tmp_path.rglob("outside*"))
 
 
