@@ -20,7 +20,6 @@ from __future__ import annotations
 import copy
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterable
-from difflib import get_close_matches
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +30,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from torch import Tensor
 
 from . import plugin  # noqa: F401  (registers the models)
-from .base.errors import DataError
+from .base.errors import DataError, suggest
 from .data.controls import draw_heads
 from .data.dataset import SyntaxPairDataset
 from .data.subwords import CONTINUATION
@@ -89,9 +88,7 @@ def _check_names(arch: str, options: Iterable[str]) -> None:
     known = {action.dest for action in parser._actions}
     for name in options:
         if name not in known:
-            close = get_close_matches(name, sorted(known), n=1)
-            meant = f"; did you mean {close[0]}?" if close else ""
-            raise DataError(f"{name}: {arch} has no such option{meant}")
+            raise DataError(f"{name}: {arch} has no such option{suggest(name, known)}")
 
 
 def make_batch(model: Any, sentences: list[int], left_pad: bool = True) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -39,6 +40,12 @@ def shorten(text: object, longest: int = 400) -> str:
     """
     line = " ".join(str(text).splitlines())
     return line if len(line) <= longest else f"{line[:longest]}..."
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean NAME?`` for a name that is like one of the known; else nothing."""
+    found = get_close_matches(name, sorted(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 @contextmanager

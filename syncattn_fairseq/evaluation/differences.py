@@ -8,7 +8,7 @@ from statistics import mean
 
 from ..base.errors import DataError
 from .intervals import welch_interval
-from .results_tables import Number, Row, score_of, values
+from .results_tables import Number, Row, compute_p, pair_values, score_of
 
 
 @dataclass(frozen=True)
@@ -116,29 +116,14 @@ def group_rows(
 
 def compare_rows(rows: Sequence[Row]) -> list[Comparison]:
     """Compare the BLEU of all rows that have a baseline, over seeds, corrected by Holm's method."""
-    from .significance import holm, welch
-
+    bleu = score_of("BLEU")
     compared = [row for row in rows if row.baseline]
-    found = [_difference(row, score_of("BLEU")) for row in compared]
-    p = [
-        welch(values(row.cells, score_of("BLEU")), values(row.baseline.cells, score_of("BLEU")))
-        if row.baseline
-        else None
-        for row in compared
-    ]
-    corrected = iter(holm([value for value in p if value is not None]))
     return [
-        Comparison(
-            row.name,
-            row.baseline.name,
-            difference.mean,
-            None if value is None else next(corrected),
-        )
-        for row, difference, value in zip(compared, found, p, strict=True)
-        if row.baseline and difference
+        Comparison(row.name, row.baseline.name, difference.mean, corrected)
+        for row, (_, corrected) in zip(compared, compute_p(compared, bleu), strict=True)
+        if row.baseline and (difference := _difference(row, bleu))
     ]
 
 
 def _difference(row: Row, number: Number) -> Difference | None:
-    assert row.baseline is not None
-    return Difference.of(values(row.cells, number), values(row.baseline.cells, number))
+    return Difference.of(*pair_values(row, number))

@@ -212,24 +212,35 @@ def _over_sentences(row: Row) -> str:
 
 def _compare(rows: Sequence[Row], number: Number, digits: int) -> list[list[str]]:
     """Return each row's difference to its baseline, its p by Welch's test, and its Holm's p."""
-    from .significance import holm, welch
-
-    pairs = [
-        (values(row.cells, number), values(row.baseline.cells, number))
-        for row in rows
-        if row.baseline
-    ]
-    p = [welch(*pair) for pair in pairs]
-    tested = [value for value in p if value is not None]
-    corrected = iter(holm(tested))
+    tests = compute_p(rows, number)
+    several = sum(p is not None for p, _ in tests) > 1
     return [
         [
-            show_difference(*pair, digits),
-            "–" if value is None else format_p(value),
-            "–" if value is None or len(tested) == 1 else format_p(next(corrected)),
+            show_difference(*pair_values(row, number), digits),
+            "–" if p is None else format_p(p),
+            "–" if corrected is None or not several else format_p(corrected),
         ]
-        for pair, value in zip(pairs, p, strict=True)
+        for row, (p, corrected) in zip(rows, tests, strict=True)
     ]
+
+
+def pair_values(row: Row, number: Number) -> tuple[list[float], list[float]]:
+    """Return the numbers of a row and of its baseline."""
+    return values(row.cells, number), values(row.baseline.cells if row.baseline else (), number)
+
+
+def compute_p(rows: Sequence[Row], number: Number) -> list[tuple[float | None, float | None]]:
+    """Test rows against their baselines.
+
+    Returns:
+        For each row its p, by Welch's test over seeds, and that corrected by Holm's method for all
+        rows; None if it cannot be tested.
+    """
+    from .significance import holm, welch
+
+    found = [welch(*pair_values(row, number)) for row in rows]
+    corrected = iter(holm([p for p in found if p is not None]))
+    return [(p, None if p is None else next(corrected)) for p in found]
 
 
 def show_difference(values: Sequence[float], baseline: Sequence[float], digits: int) -> str:

@@ -50,8 +50,7 @@ class SyntaxTransformerModel(TransformerModel):
         for options in config.list_options():
             if taken := fairseqs & {option.name for option in fields(options)} - {"_name"}:
                 raise DataError(f"{options.__name__}: fairseq has an option {min(taken)} already")
-        # Architectures set the defaults, so the parser must not.
-        for options in config.list_options():
+            # Architectures set the defaults, so the parser must not.
             gen_parser_from_dataclass(parser, options(), delete_default=True)
 
     @classmethod

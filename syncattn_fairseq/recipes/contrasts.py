@@ -64,7 +64,7 @@ def nats_per_word(cell: Mapping[str, Any]) -> float | None:
     return None if per_subword is None or subwords is None else per_subword * subwords
 
 
-class Comparison:
+class MeasuredPlan:
     """All contrasts of a plan in one measure.
 
     Args:
@@ -151,8 +151,8 @@ def make_contrast_tables(
         table: formats rows as a table.
         bullet: what each note begins with.
     """
-    likelihood = Comparison(plan, cells, nats, nats_per_word)
-    scores = {name: Comparison(plan, cells, score_of(name)) for name in ("chrF", "BLEU")}
+    likelihood = MeasuredPlan(plan, cells, nats, nats_per_word)
+    scores = {name: MeasuredPlan(plan, cells, score_of(name)) for name in ("chrF", "BLEU")}
     begun = [contrast for contrast in plan.contrasts if all(likelihood.samples(contrast))]
     notes = _notes(plan, likelihood, scores, cells)
     if left := [contrast.name for contrast in plan.contrasts if contrast not in begun]:
@@ -173,10 +173,10 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
         DataError: no contrast has results of both systems.
     """
     compared = {
-        Measure("NLL in nats", higher_is_better=False): Comparison(
+        Measure("NLL in nats", higher_is_better=False): MeasuredPlan(
             plan, cells, nats, nats_per_word
         ),
-        Measure("chrF"): Comparison(plan, cells, score_of("chrF")),
+        Measure("chrF"): MeasuredPlan(plan, cells, score_of("chrF")),
     }
     groups: dict[str, list[Line]] = {}
     for contrast in plan.contrasts:
@@ -188,7 +188,7 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
     return [*compared], [Group(*item) for item in groups.items()]
 
 
-def _likelihood_table(contrasts: Iterable[Contrast], found: Comparison) -> list[list[str]]:
+def _likelihood_table(contrasts: Iterable[Contrast], found: MeasuredPlan) -> list[list[str]]:
     header = ["contrast", "seeds", "NLL", "p", "p Holm", "p same", "p same, Holm", "verdict"]
     return [
         header,
@@ -207,7 +207,7 @@ def _likelihood_table(contrasts: Iterable[Contrast], found: Comparison) -> list[
 
 
 def _score_table(
-    contrasts: Iterable[Contrast], scores: Mapping[str, Comparison], cells: Cells
+    contrasts: Iterable[Contrast], scores: Mapping[str, MeasuredPlan], cells: Cells
 ) -> list[list[str]]:
     header = ["contrast"]
     for name in scores:
@@ -221,7 +221,7 @@ def _score_table(
     return made
 
 
-def judge(found: Comparison, contrast: Contrast) -> str:
+def judge(found: MeasuredPlan, contrast: Contrast) -> str:
     """Return what a contrast's NLL says: better, worse, the same, not known, or an estimate."""
     if not contrast.tested:
         return "estimate"
@@ -248,7 +248,7 @@ def _bootstrap(contrast: Contrast, cells: Cells) -> Interval | None:
     return bootstrap_seeds(ours, theirs)[0] if min(len(ours), len(theirs)) > 1 else None
 
 
-def _count(found: Comparison, contrast: Contrast) -> str:
+def _count(found: MeasuredPlan, contrast: Contrast) -> str:
     ours, theirs = map(len, found.samples(contrast))
     counted = str(ours) if ours == theirs else f"{ours}, {theirs}"
     return counted if found.is_complete(contrast) else f"{counted} of {len(contrast.seeds)}"
@@ -263,7 +263,7 @@ def _show(interval: Interval | None, digits: int) -> str:
 
 
 def _notes(
-    plan: Plan, likelihood: Comparison, scores: Mapping[str, Comparison], cells: Cells
+    plan: Plan, likelihood: MeasuredPlan, scores: Mapping[str, MeasuredPlan], cells: Cells
 ) -> list[str]:
     family = sum(contrast.tested for contrast in plan.contrasts)
     same = sum(contrast.same for contrast in plan.contrasts)
@@ -297,7 +297,7 @@ def _notes(
 
 
 def _disagreements(
-    plan: Plan, likelihood: Comparison, scores: Mapping[str, Comparison]
+    plan: Plan, likelihood: MeasuredPlan, scores: Mapping[str, MeasuredPlan]
 ) -> list[str]:
     """List the contrasts of which a score says something else than NLL."""
     said = []

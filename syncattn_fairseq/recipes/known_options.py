@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,12 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ..base.errors import DataError, naming
+from ..base.errors import DataError, naming, suggest
 from ..base.user_dir import import_user_dir
 from .stages import options
 from .systems import IGNORED
 
+_SEE = "; see docs/options.md"
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
 DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
 
@@ -44,7 +44,7 @@ def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
         name = str(values.get("_name") or "")
         known = _choices(section)
         if name and known and name not in known:
-            like = _like(name, known)
+            like = suggest(name, known) or _SEE
             raise DataError(f"{path}: {section}._name={name}: there is no such {section}{like}")
         _check(section, values.keys() - {"_name"}, _options(section, name), path)
         _check_types(section, name, values, path)
@@ -69,7 +69,8 @@ def _import_plugin(folder: Path, path: Path) -> None:
 
 def _check(section: str, names: Iterable[Any], known: Iterable[str], path: Path) -> None:
     for name in sorted(set(map(str, names)) - set(known)):
-        raise DataError(f"{path}: {section}.{name}: there is no such option{_like(name, known)}")
+        like = suggest(name, known) or _SEE
+        raise DataError(f"{path}: {section}.{name}: there is no such option{like}")
 
 
 def _check_types(section: str, name: str, values: Mapping[str, Any], path: Path) -> None:
@@ -96,11 +97,6 @@ def _parse(
     except argparse.ArgumentError as error:
         option = str(error.argument_name).lstrip("-").replace("-", "_")
         raise DataError(f"{path}: {section}.{option}: {error.message}") from None
-
-
-def _like(name: str, known: Iterable[str]) -> str:
-    found = get_close_matches(name, sorted(known), n=1)
-    return f"; did you mean {found[0]}?" if found else "; see docs/options.md"
 
 
 def _registry(section: str) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ one's.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,8 @@ def load_plan(folder: Path) -> Plan:
     path = folder / "_plan.yaml"
     facts: Any = OmegaConf.to_container(read_config(path))
     per_word = facts.pop("per_word", [])
+    if not isinstance(per_word, list):
+        raise DataError(f"{path}: per_word: give a list of headings of contrasts")
     contrasts: list[Contrast] = []
     for part, tested in (("family", True), ("estimates", False)):
         found = facts.pop(part, {})
@@ -116,7 +118,7 @@ def load_plan(folder: Path) -> Plan:
         if not isinstance(groups, dict) or not all(isinstance(g, list) for g in groups.values()):
             raise DataError(f"{path}: {part}: contrasts: give headings, each with a list")
         contrasts += [
-            replace(_read(path, str(group), text, tuple(seeds), tested), per_word=group in per_word)
+            _read(path, str(group), text, tuple(seeds), tested, group in per_word)
             for group, texts in groups.items()
             for text in texts
         ]
@@ -125,14 +127,16 @@ def load_plan(folder: Path) -> Plan:
         wrong = next(iter(facts), "margin")
         raise DataError(f"{path}: {wrong}: give margin (a number), family and estimates")
     groups = [contrast.group for contrast in contrasts]
-    if not isinstance(per_word, list) or any(group not in groups for group in per_word):
+    if any(group not in groups for group in per_word):
         raise DataError(f"{path}: per_word: give a list of headings of contrasts")
     if any(contrast.same for contrast in contrasts) and not margin:
         raise DataError(f"{path}: (=) needs a margin above 0")
     return Plan(contrasts, margin)
 
 
-def _read(path: Path, group: str, text: Any, seeds: tuple[int, ...], tested: bool) -> Contrast:
+def _read(
+    path: Path, group: str, text: Any, seeds: tuple[int, ...], tested: bool, per_word: bool
+) -> Contrast:
     found = _CONTRAST.fullmatch(str(text))
     if found is None:
         raise DataError(
@@ -140,4 +144,4 @@ def _read(path: Path, group: str, text: Any, seeds: tuple[int, ...], tested: boo
         )
     if found[3] and not tested:
         raise DataError(f"{path}: {text}: only contrasts of the family are tested")
-    return Contrast(group, found[1], found[2], seeds, tested, found[3] is not None)
+    return Contrast(group, found[1], found[2], seeds, tested, found[3] is not None, per_word)

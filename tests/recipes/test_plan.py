@@ -19,7 +19,7 @@ from syncattn_fairseq.evaluation.significance import count_ngrams, holm
 from syncattn_fairseq.evaluation.table import format_table
 from syncattn_fairseq.recipes.cells import count_subwords
 from syncattn_fairseq.recipes.contrasts import (
-    Comparison,
+    MeasuredPlan,
     group_contrasts,
     index_cells,
     judge,
@@ -85,7 +85,7 @@ def test_what_a_plan_trains(tmp_path: Path) -> None:
 
 def test_p_is_corrected_for_the_whole_family(tmp_path: Path) -> None:
     plan = load(tmp_path)
-    found = Comparison(plan, index_cells(results(NLL), {}), nats)
+    found = MeasuredPlan(plan, index_cells(results(NLL), {}), nats)
     first, second, third, fourth, _ = plan.contrasts
     p = [float(ttest_ind(NLL[x], NLL["base"], equal_var=False).pvalue) for x in ("a", "b")]
     expected = holm([*p, 1.0])
@@ -96,15 +96,15 @@ def test_p_is_corrected_for_the_whole_family(tmp_path: Path) -> None:
     assert [judge(found, contrast) for contrast in plan.contrasts[:4]] == [
         *("better", "the same", "not complete", "estimate"),
     ]
-    worse = Comparison(plan, index_cells(results({**NLL, "a": [4.0, 4.1, 4.0, 4.0]}), {}), nats)
+    worse = MeasuredPlan(plan, index_cells(results({**NLL, "a": [4.0, 4.1, 4.0, 4.0]}), {}), nats)
     assert judge(worse, first) == "worse"
-    wide = Comparison(plan, index_cells(results({**NLL, "b": [2.9, 3.1, 3.0, 3.05]}), {}), nats)
+    wide = MeasuredPlan(plan, index_cells(results({**NLL, "b": [2.9, 3.1, 3.0, 3.05]}), {}), nats)
     assert judge(wide, second) == "not known"
 
 
 def test_a_missing_seed_makes_a_contrast_incomplete(tmp_path: Path) -> None:
     plan = load(tmp_path)
-    found = Comparison(plan, index_cells(results({**NLL, "a": NLL["a"][:3]}), {}), nats)
+    found = MeasuredPlan(plan, index_cells(results({**NLL, "a": NLL["a"][:3]}), {}), nats)
     assert judge(found, plan.contrasts[0]) == "not complete"
     assert plan.contrasts[0] not in found.p
     assert found.interval(plan.contrasts[0]) is not None
@@ -140,7 +140,7 @@ def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -
     found = results({"a": [2.0] * 4, "base": [3.0] * 4, "c": [2.5] * 4})
     for one in found["cells"]:
         one["subwords_per_word"] = 2.0 if one["system"] == "a" else 1.5
-    compared = Comparison(plan, index_cells(found, {}), nats, nats_per_word)
+    compared = MeasuredPlan(plan, index_cells(found, {}), nats, nats_per_word)
     first, _, third, *_ = plan.contrasts
     assert compared.samples(first)[0] == pytest.approx([4.0] * 4)
     assert compared.samples(first)[1] == pytest.approx([4.5] * 4)
@@ -173,6 +173,7 @@ def test_only_what_was_planned_counts() -> None:
         ("family: {seeds: [1], contrasts: {A: [a - b (=)]}}", r"\(=\) needs a margin above 0"),
         ("margin: x", "margin: give margin"),
         ("per_word: [A]", "per_word: give a list of headings"),
+        (f"{PLAN}per_word: 3", "per_word: give a list of headings"),
         ("margin: 1\nfamilies: {}", "families: give margin"),
         (
             "margin: 1\nestimates: {seeds: [1], contrasts: {A: [a - b (=)]}}",
