@@ -47,6 +47,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
         loss_fields: what the losses need besides parents; without heads, only what needs none.
         schemes: how the subwords of source and target are marked (:mod:`.words`), for words without
             heads; None if this must be seen from the dictionary.
+        lengths_on_cpu: also pass the encoder a list of the sentences' lengths, which stays where it
+            is when fairseq moves the batch to a GPU.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         gold: bool = False,
         loss_fields: Iterable[LossField] = (),
         schemes: tuple[str | None, str | None] = (None, None),
+        lengths_on_cpu: bool = False,
     ) -> None:
         super().__init__(pairs)
         self.heads = {"source": src_heads, "target": tgt_heads}
@@ -76,6 +79,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
             if (side, "words") in self.controls
         }
         self.gold = gold
+        self.lengths_on_cpu = lengths_on_cpu
 
     @property
     def src(self) -> Any:
@@ -135,6 +139,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
             return batch
         order = _find_positions(batch["id"], torch.tensor([sample["id"] for sample in samples]))
         net_input = batch["net_input"]
+        if self.lengths_on_cpu:
+            net_input["lengths_on_cpu"] = net_input["src_lengths"].tolist()
 
         def padded(field: str, tokens: Tensor, left: bool) -> Tensor:
             return pad_marks([samples[i][field] for i in order], tokens.size(1), left)

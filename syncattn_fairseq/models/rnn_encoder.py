@@ -47,6 +47,7 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         src_tokens: Tensor,
         src_lengths: Tensor | None = None,
         src_tree_distances: Tensor | None = None,
+        lengths_on_cpu: list[int] | None = None,
         **unused: Tensor,
     ) -> dict[str, list[Tensor]]:
         """Encode.
@@ -55,6 +56,8 @@ class BidirectionalGRUEncoder(FairseqEncoder):
             src_tokens: ``(B, S)``, padded on either side.
             src_lengths: not used; fairseq passes it.
             src_tree_distances: ``(B, S, S)``, edges between the words of any two tokens.
+            lengths_on_cpu: of the sentences, end of sentence included. Without them, a GPU has to
+                be waited for, since PyTorch packs sequences by lengths that the CPU knows.
             unused: fields for other models.
 
         Returns:
@@ -73,19 +76,25 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         # PyTorch's GRU requires padding on the right; nothing else here does.
         columns = torch.arange(src_tokens.size(1), device=src_tokens.device)
         shift = padding_mask.long().argmin(dim=1, keepdim=True)
+        lengths = (~padding_mask).sum(dim=1)
+        if lengths_on_cpu is None:
+            lengths_on_cpu = lengths.tolist()
+        # PyTorch could sort the sentences by length itself, but would wait for the device, too.
+        order = lengths.argsort(descending=True, stable=True)
+        back = order.argsort()
         packed = nn.utils.rnn.pack_padded_sequence(
-            _columns(embedded, (columns + shift) % len(columns)),
-            (~padding_mask).sum(dim=1).cpu(),
+            _columns(embedded, (columns + shift) % len(columns)).index_select(0, order),
+            sorted(lengths_on_cpu, reverse=True),
             batch_first=True,
-            enforce_sorted=False,
         )
         states, last = self.gru(packed)
         states, _ = nn.utils.rnn.pad_packed_sequence(
             states, batch_first=True, total_length=len(columns)
         )
+        states = states.index_select(0, back)
         return {
             "annotations": [_columns(states, (columns - shift) % len(columns))],
-            "summary": [last[1]],
+            "summary": [last[1].index_select(0, back)],
             "padding_mask": [padding_mask],
             "tree_distances": trees,
         }

@@ -28,6 +28,9 @@ from .rnn_encoder import BidirectionalGRUEncoder
 class SyntaxRNNModel(FairseqEncoderDecoderModel):
     """A recurrent encoder-decoder (SDAtt): bidirectional GRU, conditional GRU."""
 
+    #: The encoder takes ``lengths_on_cpu``, which spare a GPU's user a wait in each update.
+    takes_lengths_on_cpu = True
+
     @classmethod
     def add_args(cls, parser: Any) -> None:
         """Add the options."""
@@ -90,7 +93,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         src_lengths: Tensor,
         prev_output_tokens: Tensor,
         features_only: bool = False,
-        **encoder_input: Tensor,
+        **encoder_input: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
         """Run encoder and decoder with teacher forcing.
 

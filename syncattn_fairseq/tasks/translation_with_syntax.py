@@ -122,6 +122,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             )
         self.fields = NOTHING
         self.loss_fields: frozenset[LossField] = frozenset()
+        self.models_take_lengths: list[bool] = []
         self.nbest = 1
         self.parse_file_begun = False
         self.input_texts: list[str] = []
@@ -171,6 +172,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         """Build a model, and note what it reads, since data is loaded later."""
         model = super().build_model(cfg, *args, **kwargs)
         self.fields |= getattr(model, "source_fields", NOTHING)
+        self.models_take_lengths.append(getattr(model, "takes_lengths_on_cpu", False))
         if self.cfg.gold_source_heads and len(self.fields.rules) > 1:
             raise DataError(
                 "--gold-source-heads: the ensemble's dependency heads are of different kinds; "
@@ -184,6 +186,11 @@ class TranslationWithSyntaxTask(TranslationTask):
         """Move the parameters."""
         if not (self.cfg.fast_cpu and take_step(optimizer)):
             super().optimizer_step(optimizer, model, update_num)
+
+    @property
+    def gives_lengths(self) -> bool:
+        """Whether batches have ``lengths_on_cpu``: all models take them."""
+        return bool(self.models_take_lengths) and all(self.models_take_lengths)
 
     def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a criterion, and note what its losses read, since data is loaded later."""
@@ -236,6 +243,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             gold=self.cfg.gold_source_heads,
             loss_fields=self.loss_fields,
             schemes=self.schemes,
+            lengths_on_cpu=self.gives_lengths,
         )
 
     def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fairseq import utils
 from fairseq.data import LanguagePairDataset
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from fairseq.trainer import Trainer
@@ -91,6 +92,15 @@ def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad
         found = parents[row, first : first + len(own)] - first
         torch.testing.assert_close(found, own.double(), equal_nan=True)
         assert parents[row].isnan().sum() == parents.size(1) - (~own.isnan()).sum()
+
+
+def test_lengths_for_the_cpu_are_those_of_the_batch_and_stay_there() -> None:
+    for asked in (True, False):
+        dataset = SyntaxPairDataset(pairs(True, False), MARKS, lengths_on_cpu=asked)
+        batch = dataset.collater([dataset[i] for i in range(4)])
+        moved = utils.move_to_cuda(batch, device=torch.device("meta"))["net_input"]
+        assert moved["src_tokens"].is_meta
+        assert moved.get("lengths_on_cpu") == ([6, 5, 4, 2] if asked else None)
 
 
 def test_bfloat16_training_does_not_move_parents() -> None:

@@ -42,6 +42,25 @@ def test_gold_heads_need_dependency_heads(small_corpus: Corpus) -> None:
             task.build_generator([model], Namespace())
 
 
+@pytest.mark.parametrize(
+    ("models", "given"),
+    [
+        (["rnn_global"], True),
+        (["rnn_global", "rnn_local"], True),
+        (["rnn_global", "syntax_transformer_tiny"], False),
+    ],
+)
+def test_lengths_are_for_encoders_that_take_them(
+    small_corpus: Corpus, models: list[str], given: bool
+) -> None:
+    task = make_task(small_corpus.data)
+    for arch in models:
+        task.build_model(model_options(arch))
+    task.load_dataset("valid")
+    batch = task.datasets["valid"].collater([task.datasets["valid"][0]])
+    assert ("lengths_on_cpu" in batch["net_input"]) == given
+
+
 def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus: Corpus, tmp_path: Path) -> None:
     other = tmp_path / "bin"
     other.mkdir()
