@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.files import read_lines
-from ..printed.analysis_lines import Link
+from ..printed.analysis_lines import Link, make_link
 
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 
@@ -129,7 +129,7 @@ def read_alignments(
                 raise DataError(
                     f"{path}:{number}: {token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
                 )
-            link = (int(match[1]) - one_based, int(match[3]) - one_based)
+            link = make_link(int(match[1]) - one_based, int(match[3]) - one_based)
             if min(link) < 0:
                 raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
             (sure if match[2] == "-" else possible)[-1].add(link)

@@ -19,7 +19,7 @@ from ..data.moses import check_language, load_sacremoses
 from ..data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, score_sentence
 
-_BLOCK = 10_000
+_BLOCK = 1_000
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..base.numbers import read_decimal, read_whole
@@ -125,6 +126,12 @@ def read_line(line: str) -> AnalysisLine | None:
     return AnalysisLine(sentence, DistancesOf(side, int(match["gated"])), distances)
 
 
+@lru_cache(maxsize=2**16)
+def make_link(source: int, target: int) -> Link:
+    """Return a link. A large text has each of the usual ones millions of times; it is one object."""
+    return source, target
+
+
 def read_links(text: str) -> list[Link]:
     """Read links as fairseq prints them: ``0-0 1-0``, source and target, from 0.
 
@@ -133,7 +140,7 @@ def read_links(text: str) -> list[Link]:
     """
     try:
         pairs = (token.split("-") for token in _tokens(text))
-        return [(read_whole(source), read_whole(target)) for source, target in pairs]
+        return [make_link(read_whole(source), read_whole(target)) for source, target in pairs]
     except ValueError:
         raise ValueError(f"expected links like 3-4, got {text[:60]!r}") from None
 

@@ -15,7 +15,7 @@ from .analysis_lines import DistancesOf, HeadsOf, Link, LinksOf, Topic, read_lin
 _LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DecodedSentence:
     """One sentence of a decoder's output; None for lines that were not printed."""
 
@@ -69,13 +69,14 @@ def read_decoded(path: str | Path) -> list[DecodedSentence]:
         latest[kind] = sentence
     if "H" not in latest:
         return [DecodedSentence(hypothesis=line, translation=line) for line in lines]
+    del lines  # a million sentences need memory
     for sentence in range(max(fields) + 1):
         if "H" not in fields.get(sentence, {}):
             raise DataError(
                 f"{path}: sentence {sentence} has no H- line; decode with "
                 "--required-batch-size-multiple 1, or fairseq drops part of the last batch"
             )
-    return [_make_sentence(fields[sentence]) for sentence in range(len(fields))]
+    return [_make_sentence(fields.pop(sentence)) for sentence in range(len(fields))]
 
 
 def _make_sentence(known: Mapping[str | Topic, Any]) -> DecodedSentence:
