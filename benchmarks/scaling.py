@@ -15,6 +15,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -40,20 +41,22 @@ def write_outputs(folder: Path) -> None:
     names = ("en", "de", "heads.en", "heads.de", "align")
     columns = zip(*(read(folder / f"train.{name}") for name in names), strict=True)
     rng = random.Random(1)
-    with (folder / "beam").open("w") as beam, (folder / "forced").open("w") as forced:
-        with (folder / "plain").open("w") as plain:
-            for n, (source, target, src_heads, tgt_heads, links) in enumerate(columns):
-                for file in (beam, plain):
-                    words = " ".join(disturb(target.split(), rng))
-                    if file is beam:
-                        words = f"S-{n}\t{source}\nT-{n}\t{target}\nH-{n}\t-0.5\t{words}"
-                        words += f"\nD-{n}\t-0.5\t{words}\nP-{n}\t-0.5 -0.5"
-                    file.write(f"{words}\n")
-                forced.write(
-                    f"X-{n}\tsource\tword\t{' '.join(disturb(src_heads.split(), rng))}\n"
-                    f"X-{n}\thypothesis\tword\t{' '.join(disturb(tgt_heads.split(), rng))}\n"
-                    f"S-{n}\t{source}\nT-{n}\t{target}\nH-{n}\t-0.5\t{target}\nA-{n}\t{links.replace('?', '-')}\n"
-                )
+    with ExitStack() as stack:
+        beam, plain, forced = (
+            stack.enter_context((folder / name).open("w")) for name in ("beam", "plain", "forced")
+        )
+        for n, (source, target, src_heads, tgt_heads, links) in enumerate(columns):
+            plain.write(f"{' '.join(disturb(target.split(), rng))}\n")
+            words = " ".join(disturb(target.split(), rng))
+            lines = [f"S-{n}\t{source}", f"T-{n}\t{target}", f"H-{n}\t-0.5\t{words}"]
+            beam.write("\n".join([*lines, f"D-{n}\t-0.5\t{words}", f"P-{n}\t-0.5 -0.5", ""]))
+            found = {
+                f"X-{n}\tsource\tword": " ".join(disturb(src_heads.split(), rng)),
+                f"X-{n}\thypothesis\tword": " ".join(disturb(tgt_heads.split(), rng)),
+                f"A-{n}": links.replace("?", "-"),
+            }
+            lines[2] = f"H-{n}\t-0.5\t{target}"
+            forced.write("\n".join([*lines, *(f"{k}\t{v}" for k, v in found.items()), ""]))
 
 
 def commands(folder: Path) -> dict[str, list[str]]:

@@ -128,7 +128,7 @@ def read_line(line: str) -> AnalysisLine | None:
 
 @lru_cache(maxsize=2**16)
 def make_link(source: int, target: int) -> Link:
-    """Return a link. A large text has each of the usual ones millions of times; it is one object."""
+    """Return a link; the same object each time, since a large text has few different ones."""
     return source, target
 
 
