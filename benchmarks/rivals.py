@@ -6,8 +6,8 @@ Every program trains a Transformer of the same size on the same batches, one at 
 of its own, since the allocator is one for a process. They take turns; the table has the median and
 the range of each round's speed relative to fairseq's own model, in CPU time, and the memory.
 fairseq's own loss must be equal to ours in all digits, except with ``--fast-cpu``.
-Hugging Face's Marian needs ``transformers``, Joey NMT ``joeynmt``; ``--python`` names their
-interpreter.
+Hugging Face's Marian needs ``transformers``, Joey NMT ``joeynmt``, Eole ``eole``; ``--python``
+names an interpreter that has them beside this package. A row says so if one is missing.
 """
 
 from __future__ import annotations
@@ -201,6 +201,60 @@ def make_joey(size: str) -> Update:
     return _with_adamw(model, loss, make_batches(size, task))
 
 
+def make_eole(size: str) -> Update:
+    """Train Eole's Transformer; its layers also drop out inside the feed-forward network."""
+    from eole.config.models import TransformerModelConfig
+    from eole.config.training import TrainingConfig
+    from eole.models.model import EncoderDecoderModel
+
+    from benchmarks import common
+
+    layers, width, inner, vocabulary, _ = SIZES[size]
+    task = common.make_task(vocabulary)
+    pad = task.target_dictionary.pad()
+
+    class Vocabulary:
+        def __len__(self) -> int:
+            return vocabulary
+
+        def __getitem__(self, token: str) -> int:  # it is only asked for padding
+            return int(pad)
+
+    torch.manual_seed(1)
+    model = EncoderDecoderModel.for_training(
+        TransformerModelConfig(
+            layers=layers,
+            hidden_size=width,
+            heads=HEADS,
+            transformer_ff=inner,
+            word_vec_size=width,
+            share_embeddings=True,
+            share_decoder_embeddings=True,
+            add_qkvbias=True,
+            add_ffnbias=True,
+            embeddings={"position_encoding_type": "SinusoidalInterleaved", "word_vec_size": width},
+        ),
+        {"src": Vocabulary(), "tgt": Vocabulary(), "specials": {}},
+        TrainingConfig(dropout=[DROPOUT], attention_dropout=[0.0]),
+        device_id=-1,
+    ).train()
+
+    def loss(batch: dict[str, Any]) -> Tensor:
+        net, target = batch["net_input"], batch["target"]
+        words = net["src_tokens"].flip(1)  # padding has to be on the right
+        # It leaves out the last column itself.
+        given = torch.cat([net["prev_output_tokens"], target[:, -1:]], 1)
+        out = model(words, given, words.ne(pad).sum(1))
+        return torch.nn.functional.cross_entropy(
+            model.generator(out.dec_out).flatten(0, 1),
+            target.flatten(),
+            ignore_index=pad,
+            label_smoothing=SMOOTHING,
+        )
+
+    return _with_adamw(model, loss, make_batches(size, task))
+
+
 def _with_adamw(
     model: Any, loss: Callable[[dict[str, Any]], Tensor], batches: list[dict[str, Any]]
 ) -> Update:
@@ -227,8 +281,9 @@ ARMS: dict[str, Callable[[str], Update]] = {
     "plugin, --fast-cpu": lambda size: make_fairseq(size, ours=True, fast=True),
     "Hugging Face's Marian": make_marian,
     "Joey NMT": make_joey,
+    "Eole": make_eole,
 }
-OTHERS = ("Hugging Face's Marian", "Joey NMT")
+OTHERS = ("Hugging Face's Marian", "Joey NMT", "Eole")
 
 
 def serve(arm: str, size: str) -> None:
