@@ -65,6 +65,16 @@ def test_rooms_work_where_fairseq_is_not_installed() -> None:
     assert error.startswith("'stanza' does not name a parser")
 
 
+def test_exported_models_load_where_torch_is_not_installed(tmp_path: Path) -> None:
+    blocked = "import sys\nsys.modules.update(torch=None, fairseq=None)\n"
+    program = blocked + (
+        "from syncattn_fairseq.inference import load\n"
+        "try:\n    load(sys.argv[1])\nexcept ValueError as error:\n    print(error)"
+    )
+    (tmp_path / "syncattn.json").write_text("{}")
+    assert run(program, tmp_path).startswith(str(tmp_path))  # it was read, and lacks everything
+
+
 ORDERS = {
     "the equations first": "import syncattn_fairseq.functional, syncattn_fairseq.plugin",
     "fairseq first": "import fairseq, syncattn_fairseq",

@@ -15,12 +15,10 @@ rule       parent of a subword of w                        if w is the root     
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 
 import torch
 from torch import Tensor
 
-from ..base.errors import DataError
 from .words import check_choice
 
 CONTINUATION = -1
@@ -135,28 +133,3 @@ def subword_parents(
         0
     ].tolist()
     return parents
-
-
-def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Find the heads of words from the parents of subwords, undoing the rule ``chain``.
-
-    Under that rule only a word's last subword points out of the word: it points into the head, or,
-    if the word is the root, into the word itself.
-
-    Args:
-        parents: 0-based position of the parent of each subword.
-        lengths: number of subwords of each word, at least 1.
-
-    Returns:
-        One 1-based head per word, 0 for the root.
-
-    Raises:
-        DataError: the two differ in length, or a parent lies outside the sentence.
-    """
-    word_of = [word for word, length in enumerate(lengths) for _ in range(length)]
-    if len(parents) != len(word_of):
-        raise DataError(f"{len(parents)} parents for {len(word_of)} subwords")
-    if any(not 0 <= parent < len(word_of) for parent in parents):
-        raise DataError(f"a parent lies outside the {len(word_of)} subwords")
-    heads = [word_of[parents[end - 1]] for end in accumulate(lengths)]
-    return [0 if head == word else head + 1 for word, head in enumerate(heads)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress, count, pairwise
+from itertools import accumulate, compress, count, pairwise
+
+from ..base.errors import DataError
 
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
 #: Begins the first piece of a word in sentencepiece, so no word may contain it.
@@ -78,3 +80,28 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raise ``ValueError`` if the value is not one of the choices."""
     if value not in choices:
         raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")
+
+
+def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    """Find the heads of words from the parents of subwords, undoing `.subwords`'s ``chain``.
+
+    Under that rule only a word's last subword points out of the word: it points into the head, or,
+    if the word is the root, into the word itself.
+
+    Args:
+        parents: 0-based position of the parent of each subword.
+        lengths: number of subwords of each word, at least 1.
+
+    Returns:
+        One 1-based head per word, 0 for the root.
+
+    Raises:
+        DataError: the two differ in length, or a parent lies outside the sentence.
+    """
+    word_of = [word for word, length in enumerate(lengths) for _ in range(length)]
+    if len(parents) != len(word_of):
+        raise DataError(f"{len(parents)} parents for {len(word_of)} subwords")
+    if any(not 0 <= parent < len(word_of) for parent in parents):
+        raise DataError(f"a parent lies outside the {len(word_of)} subwords")
+    heads = [word_of[parents[end - 1]] for end in accumulate(lengths)]
+    return [0 if head == word else head + 1 for word, head in enumerate(heads)]

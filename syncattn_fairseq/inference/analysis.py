@@ -11,8 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..base.errors import DataError
-from ..data.subwords import find_word_heads
-from ..data.words import count_subwords, find_word_starts, join_subwords
+from ..data.words import count_subwords, find_word_heads, find_word_starts, join_subwords
 from ..evaluation.alignment import link_words
 from ..printed.analysis_lines import Link
 from ..trees.binary import split_by_distances

@@ -9,8 +9,7 @@ from typing import Any, TextIO, TypeAlias
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..data.subwords import find_word_heads
-from ..data.words import count_subwords, detect_scheme
+from ..data.words import count_subwords, detect_scheme, find_word_heads
 from ..printed.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
 from .forced import Forced
 

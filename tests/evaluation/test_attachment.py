@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.subwords import find_word_heads, subword_parents
+from syncattn_fairseq.data.subwords import subword_parents
+from syncattn_fairseq.data.words import find_word_heads
 from syncattn_fairseq.evaluation.attachment import AttachmentScore, score_attachment
 
 
