@@ -14,6 +14,7 @@ from fairseq.modules.transformer_layer import (
 )
 from torch import Tensor, nn
 
+from ..base.errors import DataError
 from ..modules import BatchView
 from ..modules.heads import Heads, Place
 from ..modules.heads.placement import name_of, place_heads
@@ -125,11 +126,19 @@ def build_syntax_attention(
 
     Returns:
         None if all heads are ordinary, and positions are in the tokens or nowhere.
+
+    Raises:
+        DataError: heads or positions of a decoder would also have to look into the source.
     """
     counts = place_heads(cfg, side, number)
     positions = POSITIONS[cfg.positions]
     if set(counts) == {Heads} and positions.is_plain():
         return None
+    if side == "decoder" and getattr(cfg, "cross_self_attention", False):
+        raise DataError(
+            f"--cross-self-attention: decoder layer {number} has heads or --positions that only "
+            "look at the target; leave the option out"
+        )
     total: int = getattr(cfg, side).attention_heads
     head_dim, causal = embed_dim // total, side == "decoder"
     heads, first = {}, 0

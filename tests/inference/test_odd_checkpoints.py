@@ -41,7 +41,7 @@ MODEL = [
     ({"encoder_ffn_embed_dim": 8}, r"another model: .*fc1.weight is \[16, 16\] there, and \[8, 16"),
     ({"encoder_attention_heads": 0}, "encoder layer 1 has 0 heads"),
     ({"decoder_attention_heads": 3}, "embed_dim must be divisible by num_heads"),
-    ({"cross_self_attention": True}, "do not go together here .RuntimeError"),
+    ({"cross_self_attention": True}, "--cross-self-attention: decoder layer"),
     ({"encoder": 7}, "must be a mapping, not int"),
     ({"pascal_layers": "x\n" * 400}, "--pascal-layers x x "),
 ]

@@ -483,6 +483,11 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ),
         ({"relative_depth_limit": 0}, "--relative-depth-limit 0: must be 1 or more"),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
+        ({"cross_self_attention": True, "positions": "rotary"}, "^--cross-self-attention: decoder"),
+        (
+            {"cross_self_attention": True, "distance_layers": "1"},
+            "^--cross-self-attention: decoder",
+        ),
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
