@@ -96,7 +96,7 @@ class Cell:
         """All settings, except those that depend on the seed and the direction."""
         config = self.base.load(self.changes)
         check_system(config, self.base.path)
-        check_options(config, self.base.path, self._plugin(config))
+        check_options(config, self.base.path, self._plugin(config), self.changes.keys())
         return config
 
     @cached_property

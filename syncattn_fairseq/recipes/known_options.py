@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -25,19 +25,34 @@ _SEE = "; see docs/options.md"
 DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
 
 
-def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
+class _Origin(NamedTuple):
+    """Where options come from, for messages: a file, and the command line for those changed."""
+
+    path: Path
+    changed: Collection[str]
+
+    def of(self, option: str) -> str:
+        """Begin a message about ``SECTION.OPTION``."""
+        return f"{'command line' if option in self.changed else self.path}: {option}"
+
+
+def check_options(
+    config: Mapping[str, Any], path: Path, plugin: Path, changed: Collection[str] = ()
+) -> None:
     """Check that all options that a system sets exist, and have values of their types.
 
     Args:
         config: from `.systems.System.load`, and checked by `.systems.check_system`.
         path: its file.
         plugin: the folder that fairseq loads.
+        changed: the options, ``SECTION.OPTION``, that the command line gave.
 
     Raises:
         DataError: an option or the ``_name`` of a section is unknown, and the message names a
             similar one; a value is of the wrong type; or the plugin cannot be imported.
     """
     _import_plugin(plugin, path)
+    origin = _Origin(path, changed)
     for section, values in config.items():
         if section in (*IGNORED, "generation"):
             continue
@@ -45,14 +60,16 @@ def check_options(config: Mapping[str, Any], path: Path, plugin: Path) -> None:
         known = _choices(section)
         if name and known and name not in known:
             like = suggest(name, known) or _SEE
-            raise DataError(f"{path}: {section}._name={name}: there is no such {section}{like}")
-        _check(section, values.keys() - {"_name"}, _options(section, name), path)
-        _check_types(section, name, values, path)
+            raise DataError(
+                f"{origin.of(f'{section}._name')}={name}: there is no such {section}{like}"
+            )
+        _check(section, values.keys() - {"_name"}, _options(section, name), origin)
+        _check_types(section, name, values, origin)
     task = _options("task", config["task"]["_name"])
     decoding = frozenset().union(task, *(_options(section, "") for section in DECODING))
     given = config.get("generation", {})
-    _check("generation", given, decoding | _aliases(), path)
-    _parse("generation", _decoding_parser(), given, path)
+    _check("generation", given, decoding | _aliases(), origin)
+    _parse("generation", _decoding_parser(), given, origin)
 
 
 def _import_plugin(folder: Path, path: Path) -> None:
@@ -67,17 +84,17 @@ def _import_plugin(folder: Path, path: Path) -> None:
     _parser.cache_clear()
 
 
-def _check(section: str, names: Iterable[Any], known: Iterable[str], path: Path) -> None:
+def _check(section: str, names: Iterable[Any], known: Iterable[str], origin: _Origin) -> None:
     for name in sorted(set(map(str, names)) - set(known)):
         like = suggest(name, known) or _SEE
-        raise DataError(f"{path}: {section}.{name}: there is no such option{like}")
+        raise DataError(f"{origin.of(f'{section}.{name}')}: there is no such option{like}")
 
 
-def _check_types(section: str, name: str, values: Mapping[str, Any], path: Path) -> None:
+def _check_types(section: str, name: str, values: Mapping[str, Any], origin: _Origin) -> None:
     schema = _schema(section, name)
     if schema is None:
         given = {option: value for option, value in values.items() if option != "_name"}
-        _parse(section, _parser(section, name), given, path)
+        _parse(section, _parser(section, name), given, origin)
         return
     try:
         OmegaConf.merge(
@@ -85,18 +102,18 @@ def _check_types(section: str, name: str, values: Mapping[str, Any], path: Path)
         )
     except OmegaConfBaseException as error:
         reason = str(error).partition("\n")[0]
-        raise DataError(f"{path}: {section}.{error.full_key}: {reason}") from None
+        raise DataError(f"{origin.of(f'{section}.{error.full_key}')}: {reason}") from None
 
 
 def _parse(
-    section: str, parser: argparse.ArgumentParser, values: Mapping[str, Any], path: Path
+    section: str, parser: argparse.ArgumentParser, values: Mapping[str, Any], origin: _Origin
 ) -> None:
     """Check values by parsing them as they are given on a command line."""
     try:
         parser.parse_known_args([*options(values)])
     except argparse.ArgumentError as error:
         option = str(error.argument_name).lstrip("-").replace("-", "_")
-        raise DataError(f"{path}: {section}.{option}: {error.message}") from None
+        raise DataError(f"{origin.of(f'{section}.{option}')}: {error.message}") from None
 
 
 def _registry(section: str) -> Mapping[str, Any]:

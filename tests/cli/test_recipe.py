@@ -458,14 +458,17 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
         (["transformer:model.dropout"], "model.dropout: write settings as"),
         (["common.user_dir=nowhere"], "transformer.yaml: --user-dir "),
-        (["model.dropuot=0.1"], "model.dropuot: there is no such option; did you mean dropout?"),
+        (
+            ["model.dropuot=0.1"],
+            "error: command line: model.dropuot: there is no such option; did you ",
+        ),
         (["transformer:optimizer.adam_beta=1"], "optimizer.adam_beta: there is no such option"),
         (["criterion.sync_wieght=1"], "no such option; did you mean sync_weight?"),
         (["task.xyz=1"], "task.xyz: there is no such option; see docs/options.md"),
         (["model.lr=[1]"], "model.lr: there is no such option"),  # of another section
         (
             ["optimization.max_update=abc"],
-            "optimization.max_update: Value 'abc' of type 'str' could",
+            "command line: optimization.max_update: Value 'abc' of type 'str' could",
         ),
         (["optimization.max_update=null"], "optimization.max_update: "),
         (["optimization.max_epoch=1.5"], "optimization.max_epoch: Value '1.5' of type 'float'"),
@@ -482,6 +485,8 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["generation.print_alignment=foo"], "generation.print_alignment: invalid choice: 'foo'"),
         (["generation.help=true"], "generation.help: there is no such option"),
         (["generation.beem=5"], "no such option; did you mean beam?"),
+        (["generation.beam=x"], "command line: generation.beam: invalid int value"),
+        (["model._name=x"], "command line: model._name=x: there is no such model"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=x"], "criterion._name=x: there is no such criterion"),
         (["nothing"], "multi30k_en_de: no system 'nothing'; choose from alibi, "),
