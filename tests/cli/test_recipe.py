@@ -476,7 +476,7 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["optimization.lr=[x]"], "optimization.lr[0]: Value 'x' of type 'str' could not"),
         (["checkpoint.patience=[3]"], "checkpoint.patience: "),
         (["transformer:lr_scheduler.warmup_updates=x"], "lr_scheduler.warmup_updates: Value 'x'"),
-        (["model.dropout=abc"], "transformer.yaml: model.dropout: invalid float value: 'abc'"),
+        (["model.dropout=abc"], "command line: model.dropout: invalid float value: 'abc'"),
         (["model.encoder_layers=[1,2]"], "model.encoder_layers: invalid int value: '1,2'"),
         (["model.dropout=null"], "model.dropout: invalid float value: 'None'"),
         (["model.pascal_parents=x"], "model.pascal_parents: invalid choice: 'x'"),
