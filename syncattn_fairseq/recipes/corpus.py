@@ -73,8 +73,14 @@ class Here:
 
     @property
     def folder(self) -> Path | None:
-        """The folder; None if the user has none, so that the text is downloaded."""
+        """The folder; None if the user has none, so that the text is downloaded.
+
+        Raises:
+            DataError: it is not there.
+        """
         place = os.environ.get(self.variable)
+        if place and not Path(place).is_dir():
+            raise DataError(f"{self.variable}={place}: no such folder")
         return Path(place).absolute() if place else None
 
 

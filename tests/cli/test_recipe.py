@@ -322,6 +322,9 @@ def test_trees_of_a_treebank_are_not_parsed(
     _, commands = dry(capsys, "atis_tr_en", *systems, "--to=parse")
     assert not any("conllu" in c or "syncattn-parse" in c for c in commands)
     assert sum("plain=train.labels.{language}.gz" in c for c in commands) == 1
+    monkeypatch.setenv("ATIS", str(tmp_path / "none"))
+    error = fails(capsys, "atis_tr_en", *systems, "--dry-run")
+    assert error == f"error: ATIS={tmp_path / 'none'}: no such folder\n"
 
 
 def test_another_parser_of_a_language(
