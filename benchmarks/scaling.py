@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,8 +21,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.preparation import run  # noqa: E402
 from syncattn_fairseq.evaluation.table import markdown_table  # noqa: E402
+
+
+def run(words: list[str]) -> tuple[float, float]:
+    """Run a command; return its CPU seconds and its peak memory in MB."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            sys.exit(f"{words[0]}: {errors.read().decode(errors='replace')[-2000:]}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def read(path: Path) -> Iterator[str]:
