@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 
+from ..evaluation.length import FEWEST
 from ..evaluation.scoring import SystemScore
 from .charts import INK, dress
 
@@ -16,7 +17,8 @@ COLOURS = ("#0b7285", "#9c36b5", "#74901c", "#a61e4d", "#8d6e3f", "#4c3fb5", "#2
 """Of systems: neither the blue of what is right nor the orange of what is wrong."""
 
 
-_FLAT = alt.Axis(labelAngle=0)
+#: ``11-20 (30)`` is on two lines, since a phone has no room for it on one.
+_FLAT = alt.Axis(labelAngle=0, labelExpr="split(datum.label, ' ')")
 _LEFT_ONLY = " Only heads to the left count: the decoder sees no future."
 
 
@@ -101,7 +103,7 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
             for words, b in (score.bleu_by_length or {}).items()
         )
         return _points("BLEU by length", "", x, "BLEU", points, names)
-    points = (
+    found = [
         _Point(
             name,
             f"{words} ({bucket.sentences})",
@@ -112,9 +114,12 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
         for name, score in scores.items()
         if name != baseline
         for words, bucket in (score.bleu_by_length or {}).items()
-    )
+    ]
+    sure = [point for point in found if point.interval]
     note = f"Difference to {baseline}, with 95 % intervals by bootstrap over the sentences."
-    return _points("BLEU by length", note, x, "BLEU, difference", points, names, zero=True)
+    if sure and len(sure) < len(found):
+        note += f" Lengths of fewer than {FEWEST} sentences are left out."
+    return _points("BLEU by length", note, x, "BLEU, difference", sure or found, names, zero=True)
 
 
 @dataclass(frozen=True)
