@@ -49,6 +49,33 @@ def test_blocks_stay_in_the_heap_unless_the_user_has_chosen(chosen: dict[str, st
     assert done.stdout.split() == (["False", "1", "1", "False"] if chosen else kept), done.stderr
 
 
+HUGE = """
+import resource, sys
+from syncattn_fairseq.patches import returned_memory
+if sys.argv[1] == "limited":
+    resource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))
+set_ = returned_memory.set_allocator()
+heaps = open("/proc/self/smaps").read().split("[heap]")[1:]
+flags = [heap.partition("VmFlags:")[2].partition("\\n")[0].split() for heap in heaps]
+used = sum(int(heap.partition("Rss:")[2].split()[0]) for heap in heaps)
+print(set_, any("hg" in each for each in flags), used < 2**18)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators do this anyway")
+@pytest.mark.parametrize("limits", ["free", "limited"])
+def test_the_heap_asks_for_huge_pages_unless_addresses_are_limited(limits: str) -> None:
+    asks = limits == "free" and Path("/sys/kernel/mm/transparent_hugepage").exists()
+    done = subprocess.run(
+        [sys.executable, "-c", HUGE, limits],
+        cwd=Path(syncattn_fairseq.__file__).parents[1],
+        env={name: value for name, value in os.environ.items() if "MALLOC" not in name},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["True", str(asks), "True"], done.stderr
+
+
 @pytest.mark.parametrize("cuda", [False, True])
 def test_only_trainings_on_a_cpu_keep_memory(cuda: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     set_for: list[Any] = []
