@@ -7,8 +7,9 @@ recipe ``wmt14_en_de`` runs, stage by stage, from the download to the binarised 
 and checksums of the archives are changed in its ``_data.yaml``. ``SYNCATTN_MIRROR`` serves the
 archives, and ``--parser random`` stands in for a parser that is as fast as reading.
 
-Each stage prints wall and CPU seconds, the peak memory of all its processes together and of the
-largest one, and the bytes that it wrote. A second run continues where the first one stopped.
+Each stage prints wall and CPU seconds (without those of ``syncattn-parse``'s workers), the peak
+memory of all its processes together and of the largest one, and the bytes that it wrote. A second
+run continues where the first one stopped.
 Usage: ``nice -n 19 python benchmarks/full_size.py FOLDER --pairs 4520620``; it needs 12 GB of disk.
 """
 
