@@ -43,7 +43,8 @@ def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPa
     assert load_script("results_page").fill_in(page) == page
     assert page.count("\n<!-- syncattn-recipe ") == page.count("\n<!-- end -->\n")
     shown = re.findall(r"^<!-- syncattn-recipe .* docs/results/(\S+) -->$", page, re.MULTILINE)
-    made = {path.name for path in (DOCS / "results").glob("*.json")}
+    results = DOCS / "results"
+    made = {path.relative_to(results).as_posix() for path in results.rglob("*.json")}
     assert {*shown} <= made and (shown or name != "results.md")
 
 
