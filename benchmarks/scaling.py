@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,19 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.start import megabytes, run  # noqa: E402
 from syncattn_fairseq.evaluation.table import markdown_table  # noqa: E402
-
-
-def run(words: list[str]) -> tuple[float, float]:
-    """Run a command; return its CPU seconds and its peak memory in MB."""
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=errors)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            errors.seek(0)
-            sys.exit(f"{words[0]}: {errors.read().decode(errors='replace')[-2000:]}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def read(path: Path) -> Iterator[str]:
@@ -105,10 +93,10 @@ def main() -> None:
             for command, words in commands(folder).items():
                 if args.only and command not in args.only:
                     continue
-                start, _ = run([words[0], "--help"])
-                seconds, memory = run(words)
-                each = 1e6 * (seconds - start) / pairs
-                rows.append([command, f"{pairs:,}", f"{each:,.0f}", f"{memory:,.0f}"])
+                start, used = run([words[0], "--help"]), run(words)
+                seconds = used.ru_utime + used.ru_stime - start.ru_utime - start.ru_stime
+                each = f"{1e6 * seconds / pairs:,.0f}"
+                rows.append([command, f"{pairs:,}", each, f"{megabytes(used):,.0f}"])
                 print(*rows[-1], flush=True)
     print(f"\n{markdown_table(rows)}")
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -24,21 +26,28 @@ COMMANDS = dict(
 )
 
 
+def run(words: list[str]) -> resource.struct_rusage:
+    """Run a command; return what it used, or end with its last words."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            sys.exit(f"{' '.join(words)}: {errors.read().decode(errors='replace')[-2000:]}")
+    return used
+
+
+def megabytes(used: resource.struct_rusage) -> float:
+    """Return the peak memory of its largest process."""
+    return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
 def start(*arguments: str) -> tuple[float, float]:
     """Run Python; return seconds and MB."""
     began = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"{' '.join(arguments)}: status {status}")
-    process.returncode = 0
-    size = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return time.monotonic() - began, size / 1e6
+    used = run([sys.executable, *arguments])
+    return time.monotonic() - began, megabytes(used)
 
 
 def main() -> None:

@@ -134,7 +134,7 @@ def build_syntax_attention(
     positions = POSITIONS[cfg.positions]
     if set(counts) == {Heads} and positions.is_plain():
         return None
-    if side == "decoder" and getattr(cfg, "cross_self_attention", False):
+    if side == "decoder" and cfg.cross_self_attention:
         raise DataError(
             f"--cross-self-attention: decoder layer {number} has heads or --positions that only "
             "look at the target; leave the option out"

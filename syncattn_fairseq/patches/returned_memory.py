@@ -52,8 +52,8 @@ def set_allocator() -> bool:
     return True
 
 
-def ask_for_huge_pages() -> bool:
-    """Ask for huge pages where the heap will grow; return whether the system agreed.
+def ask_for_huge_pages() -> None:
+    """Ask for huge pages where the heap will grow; a system that has none stays as it is.
 
     Nothing is done where addresses are limited. :data:`KEPT` must be set already: otherwise the
     heap would not be where the block was.
@@ -62,16 +62,15 @@ def ask_for_huge_pages() -> bool:
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY or (
         strict.exists() and strict.read_text().strip() == "2"
     ):
-        return False
+        return
     libc = ctypes.CDLL(None)
     libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
     libc.free.argtypes, libc.free.restype = [ctypes.c_void_p], None
     libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     block = libc.malloc(RESERVED)
     if not block:
-        return False
+        return
     begin = -(-block // _HUGE) * _HUGE
     size = (block + RESERVED - begin) // _HUGE * _HUGE
-    agreed: bool = libc.madvise(begin, size, _MADV_HUGEPAGE) == 0
+    libc.madvise(begin, size, _MADV_HUGEPAGE)
     libc.free(block)
-    return agreed

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,14 @@ from tests.end_to_end.commands import hypotheses, logged, run, train
 from tests.end_to_end.conftest import VALID
 
 pytestmark = pytest.mark.usefixtures("forked")
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules.update(torch=None, fairseq=None)
+from syncattn_fairseq.cli.translate import main
+sys.exit(main())
+"""
 
 
 def test_an_export_translates_as_its_checkpoint(
@@ -28,6 +38,13 @@ def test_an_export_translates_as_its_checkpoint(
     # Trained for a moment only, it may not know where a sentence ends.
     for one, other in zip(wanted.splitlines(), found.splitlines(), strict=True):
         assert one.split("\t")[0][:30] == other.split("\t")[0][:30]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, f"--path={folder}", "--alignments"],
+        input=source,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == found, done.stderr
 
     said = run("syncattn-export", *options, "--format=fairseq", f"--output={folder}", fails=True)
     assert said.splitlines()[-1].startswith(f"error: {folder}: already exists")

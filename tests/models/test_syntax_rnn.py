@@ -48,7 +48,9 @@ def same(actual: torch.Tensor, expected: torch.Tensor) -> None:
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_a_sentence_is_the_same_alone_and_in_a_batch(model: Any, left_pad: bool) -> None:
     source, target = build.sentences([5, 2, 7]), build.sentences([3, 6, 4], seed=1)
-    scores, extra = model(**build.net_input(source, target, left_pad))
+    batch = build.net_input(source, target, left_pad)
+    scores, extra = model(**batch)
+    same(model(**batch, lengths_on_cpu=[len(sentence) for sentence in source])[0], scores)
     for b in range(3):
         S, T = len(source[b]), len(target[b])
         alone, alone_extra = model(**build.net_input(source[b : b + 1], target[b : b + 1]))

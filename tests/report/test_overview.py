@@ -5,22 +5,11 @@ from dataclasses import replace
 import pytest
 
 from syncattn_fairseq.evaluation.length import BucketScore
-from syncattn_fairseq.evaluation.scoring import SystemScore
 from syncattn_fairseq.evaluation.significance import Significance
-from syncattn_fairseq.evaluation.translation import BleuScore, TranslationScore
 from syncattn_fairseq.report.overview import measured_charts
+from tests.evaluation.test_table import OLD
 
-SCORE = SystemScore(
-    sentences=500,
-    bleu=BleuScore(20.0, "", 100.0),
-    chrf=TranslationScore(40.0, ""),
-    ribes=TranslationScore(70.0, ""),
-    source_attachment=None,
-    target_attachment=None,
-    alignment=None,
-    left_out=0,
-    significance=Significance("old", 0.0, 1.0, None, ""),
-)
+SCORE = replace(OLD, significance=Significance("old", 0.0, 1.0, None, ""))
 
 
 @pytest.mark.parametrize(
