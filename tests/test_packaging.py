@@ -182,6 +182,23 @@ def test_slim_refuses_a_text_it_does_not_know(lost: str) -> None:
         slim(SETUP.replace(lost, "something else"))
 
 
+def test_slim_imports_late() -> None:
+    import_late = import_file(ROOT / "scripts" / "slim_fairseq.py").import_late
+    text = "import torch\nfrom sklearn import f1\n\ndef score(x):\n    y = f1(x)\n    return y\n"
+    assert import_late(text, "from sklearn import f1\n", "    y = f1(") == (
+        "import torch\n\ndef score(x):\n    from sklearn import f1\n    y = f1(x)\n    return y\n"
+    )
+    for lost in ("from sklearn import f1\n", "    y = f1("):
+        with pytest.raises(ValueError, match=re.escape(repr(lost))):
+            import_late(text.replace(lost, ""), "from sklearn import f1\n", "    y = f1(")
+
+
+def test_fairseq_starts_without_scikit_learn() -> None:
+    code = "import sys, fairseq_cli.train; print({'sklearn', 'scipy.stats'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
 # ---- install.sh, with an interpreter that installs nothing
 
 FAKE_PYTHON = f"""\
