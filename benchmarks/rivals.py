@@ -59,7 +59,6 @@ def make_fairseq(size: str, ours: bool = False, fast: bool = False) -> Update:
     """Train fairseq's Transformer, or ours without syntax, with fairseq's Adam."""
     from benchmarks import common, train_step
     from syncattn_fairseq.patches.returned_memory import set_allocator
-    from syncattn_fairseq.tasks import fast_cpu
 
     layers, width, inner, vocabulary, _ = SIZES[size]
     options: dict[str, Any] = {"dropout": DROPOUT, "attention_dropout": 0, "activation_dropout": 0}
@@ -77,8 +76,7 @@ def make_fairseq(size: str, ours: bool = False, fast: bool = False) -> Update:
         arguments,
         task,
         make_batches(size, task),
-        prepare=fast_cpu.replace_dropout if fast else lambda model: None,
-        step=fast_cpu.take_step if fast else lambda optimizer: False,
+        fast=fast,
     )
 
 

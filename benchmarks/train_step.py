@@ -31,6 +31,7 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
     make_config,
 )
 from syncattn_fairseq.patches.returned_memory import set_allocator  # noqa: E402
+from syncattn_fairseq.tasks.fast_cpu import replace_dropout, take_step  # noqa: E402
 
 
 def make_criterion(model: Any, task: Any, **options: Any) -> Any:
@@ -66,8 +67,7 @@ def make_update(
     args: argparse.Namespace,
     task: Any,
     batches: list[dict[str, Any]],
-    prepare: Callable[[Any], None] = lambda model: None,
-    step: Callable[[Any], bool] = lambda optimizer: False,
+    fast: bool = False,
 ) -> Callable[[], Tensor | None]:
     """Return a function that makes one update on the next batch, and returns the loss per token.
 
@@ -75,16 +75,17 @@ def make_update(
 
     Args:
         arch, options, args, task, batches: what to train, and on what.
-        prepare: changes the model.
-        step: takes the optimizer's step, or returns False.
+        fast: as with ``--fast-cpu``.
     """
     device = torch.device(args.device)
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
     options = {**dropout, **options}
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **options).to(dtype).train()
-    prepare(model)
     criterion = make_criterion(model, task, sync_mse_weight=0.01, sync_rank_weight=0.01)
+    if fast:
+        replace_dropout(model)
+        criterion.fast = True
     optimizer = make_optimizer(model, args.precision)
     state = {"n": 0}
 
@@ -100,7 +101,8 @@ def make_update(
         except OverflowError:  # of the scaled loss; the scale is lower from now on
             optimizer.zero_grad()
             return None
-        step(optimizer) or optimizer.step()
+        if not (fast and take_step(optimizer)):
+            optimizer.step()
         optimizer.zero_grad()
         return loss.detach() / sample_size
 

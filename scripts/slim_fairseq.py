@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 # file: (an import at its top, the statement that uses it)
@@ -75,7 +76,7 @@ def main(archive: str, folder: str) -> None:
     edit(setup, slim)
     for name, imports in LATE_IMPORTS.items():
         for line, use in imports:
-            edit(setup.parent / name, lambda text, line=line, use=use: import_late(text, line, use))
+            edit(setup.parent / name, partial(import_late, line=line, use=use))
     print(setup.parent)
 
 

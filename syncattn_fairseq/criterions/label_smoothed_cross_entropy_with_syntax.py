@@ -15,11 +15,14 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterionConfig,
 )
 from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel, FairseqDecoder
+from fairseq.models.transformer import TransformerModelBase
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
 from ..base.options import as_fairseq
 from ..data.fields import LossField
+from .label_smoothing import sum_smoothed_loss, sum_smoothed_loss_of_scores
 from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
 from .terms.term import OBSERVERS, log_ratio, log_sums
@@ -52,7 +55,12 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     Args:
         task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy: fairseq's.
         terms: the syntactic losses.
+
+    Attributes:
+        fast: also let the loss and its gradient differ from fairseq's by rounding (``--fast-cpu``).
     """
+
+    fast = False
 
     def __init__(
         self,
@@ -131,6 +139,20 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         log["total_loss"] = objective.detach()
         return objective, sample_size, log
 
+    def compute_loss(
+        self, model: Any, net_output: Any, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """Return the label-smoothed cross-entropy and the NLL, fairseq's, but cheaper if summed."""
+        if not reduce:
+            return super().compute_loss(model, net_output, sample, reduce)
+        scores = net_output[0]
+        if self.fast and self.ignore_prefix_size == 0 and has_plain_scores(model, scores):
+            target = model.get_targets(sample, net_output).flatten()
+            scores = scores.flatten(0, -2)
+            return sum_smoothed_loss_of_scores(scores, target, self.eps, self.padding_idx)
+        log_probs, target = self.get_lprobs_and_target(model, net_output, sample)
+        return sum_smoothed_loss(log_probs, target, self.eps, self.padding_idx)
+
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Log fairseq's metrics, and those of each syntactic loss that was computed."""
@@ -140,6 +162,20 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         for term in TERMS.values():
             term.log_metrics(logging_outputs)
         reduce_positions(logging_outputs)
+
+
+def has_plain_scores(model: Any, scores: Any) -> bool:
+    """Tell whether fairseq's softmax, in float32 on a CPU, gives the probabilities of a model."""
+    decoder: Any = getattr(model, "decoder", None)
+    kinds = (BaseFairseqModel, TransformerModelBase)
+    return (
+        getattr(model.get_normalized_probs, "__func__", None)
+        in [kind.get_normalized_probs for kind in kinds]
+        and type(decoder).get_normalized_probs is FairseqDecoder.get_normalized_probs
+        and getattr(decoder, "adaptive_softmax", None) is None
+        and scores.dtype == torch.float32
+        and scores.device.type == "cpu"
+    )
 
 
 def has_own_weight(term: Term) -> bool:
