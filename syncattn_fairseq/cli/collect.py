@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from math import inf
 from pathlib import Path
 
 from tqdm import tqdm
 
+from ..base.errors import DataError
+from ..base.files import replacing
 from ..recipes.archives import SEPARATOR
-from ..recipes.collect import collect, name_sides
+from ..recipes.collect import collect, collect_lines, name_sides
 from ..recipes.formats import PAIRS, TEXTS
 from ..recipes.parallel import sides, write_pairs
 from .common import command, new_parser, positive
@@ -25,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     languages = tuple(args.languages)
     counts: list[tuple[int, str]] = []
     left = args.first or inf
-    with write_pairs([args.output], languages) as (writer,):
+    with ExitStack() as stack:
+        (writer,) = stack.enter_context(write_pairs([args.output], languages))
         for format_name, place in args.texts:
             count = 0
             pairs = collect(args.archives, format_name, place, languages, args.keep_empty)
@@ -38,6 +42,15 @@ def main(argv: Sequence[str] | None = None) -> None:
                 if not left:
                     break
             counts.append((count, place))
+        if args.alignments:
+            made = stack.enter_context(replacing(alignments_of(args.output)))
+            links = collect_lines(args.archives, args.alignments)
+            if len(links) != (pairs_in_all := sum(count for count, _ in counts)):
+                raise DataError(
+                    f"{args.alignments}: {len(links)} lines, but {pairs_in_all} pairs of text; "
+                    "is it the file that belongs to them?"
+                )
+            made.write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
     for count, place in counts:
         print(f"{count} pairs from {place}")
 
@@ -52,9 +65,21 @@ def _text(value: str) -> tuple[str, str]:
 
 
 def _archives(args: argparse.Namespace) -> Iterator[Path]:
+    places = [args.alignments] if args.alignments else []
     for _, place in args.texts:
-        for name in name_sides(place, tuple(args.languages)):
-            yield args.archives / name.partition(SEPARATOR)[0]
+        places += name_sides(place, tuple(args.languages))
+    for place in places:
+        yield args.archives / place.partition(SEPARATOR)[0]
+
+
+def alignments_of(prefix: Path) -> Path:
+    """Return the file of the pairs' alignments."""
+    return prefix.with_name(f"{prefix.name}.align")
+
+
+def _outputs(args: argparse.Namespace) -> list[Path]:
+    links = [alignments_of(args.output)] if args.alignments else []
+    return [*sides(args.output, args.languages), *links]
 
 
 def _parser() -> Parser:
@@ -94,7 +119,12 @@ def _parser() -> Parser:
         action="store_true",
         help="also write pairs with two empty sides: in files of heads, sentences without parses",
     )
-    parser.name_files(inputs=[_archives], outputs=[lambda args: sides(args.output, args.languages)])
+    parser.add_argument(
+        "--alignments",
+        metavar="PLACE",
+        help="also write PREFIX.align from this file: a line for each pair, blank lines aside",
+    )
+    parser.name_files(inputs=[_archives], outputs=[_outputs])
     return parser
 
 

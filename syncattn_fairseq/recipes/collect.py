@@ -50,6 +50,12 @@ def collect(
         )
 
 
+def collect_lines(archives: Path, place: str) -> list[str]:
+    """Return the lines of a file, which may be in an archive (`open_member`), but no blank ones."""
+    with open_member(archives, place) as file:
+        return [line for line in TEXTS["plain"](file, place) if line]
+
+
 def name_sides(place: str, languages: tuple[str, str]) -> list[str]:
     """Return the place of each side."""
     return [

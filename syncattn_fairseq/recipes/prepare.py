@@ -182,16 +182,14 @@ def _download(corpus: Corpus) -> list[Step]:
 
 
 def _collect(corpus: Corpus) -> list[Step]:
-    archives, raw = folder(corpus, DOWNLOAD), folder(corpus, RAW)
+    raw = folder(corpus, RAW)
     commands = [new_step("mkdir", "-p", raw)]
     for split in SPLITS:
         if getattr(corpus, split):
-            commands.append(_collected(corpus, raw / split, split, *corpus.places(split)))
-    if corpus.gold_alignments:
-        archive, member = corpus.gold_alignments.split("!")
-        links = ("tar", "-xOzf", str(archives / archive), member)
-        pairs = ("sed", r"/^\s*$/d")  # blank lines are not pairs
-        commands.append(Step((links, pairs), output=gold_alignments(corpus)))
+            links = split == "test" and corpus.gold_alignments
+            aligned = ("--alignments", links) if links else ()
+            places = corpus.places(split)
+            commands.append(_collected(corpus, raw / split, split, *aligned, *places))
     return commands
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,30 @@ def test_bad_arguments_are_named(
         collect(archives, text)
     error = capsys.readouterr().err
     assert f"{text!r} is not FORMAT=PLACE with a FORMAT of plain, latin1, sgm" in error
+
+
+def test_alignments_come_with_their_pairs(
+    archives: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, right in (("1-1\n\n2p1 1-2\n\n", True), ("1-1\n", False), ("1-1\n1-1\n1-1", False)):
+        (archives / "x.links").write_text(text)
+        folder = archives.parent / "new"
+        assert collect(archives, PLAIN, "--alignments=x.links") == (0 if right else 1)
+        if right:
+            assert (folder / "train.align").read_text() == "1-1\n2p1 1-2\n"
+        else:
+            number = len(text.split())
+            assert f"x.links: {number} lines, but 2 pairs of text" in capsys.readouterr().err
+            assert not list(folder.iterdir())
+        for path in folder.iterdir():
+            path.unlink()
+
+
+def test_alignments_are_unpacked_with_a_limit(
+    archives: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with gzip.open(archives / "x.links.gz", "wb", compresslevel=1) as file:
+        for _ in range(130):
+            file.write(bytes(1 << 20))
+    assert collect(archives, PLAIN, "--alignments=x.links.gz") == 1
+    assert "x.links.gz: unpacks to more than" in capsys.readouterr().err
