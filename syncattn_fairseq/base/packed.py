@@ -33,7 +33,7 @@ class Packed(Sequence[Item]):
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self._blocks: list[bytes] = []
         self._rest: list[Item] = []
-        self._number, self._opened = -1, self._rest  # the block that was read last
+        self._opened: tuple[int, list[Item]] = -1, []  # the block that was read last
         for item in items:
             self.append(item)
 
@@ -67,6 +67,6 @@ class Packed(Sequence[Item]):
     def _open(self, number: int) -> list[Item]:
         if number == len(self._blocks):
             return self._rest
-        if number != self._number:
-            self._number, self._opened = number, unpack(self._blocks[number])
-        return self._opened
+        if number != self._opened[0]:
+            self._opened = number, unpack(self._blocks[number])
+        return self._opened[1]

@@ -107,7 +107,7 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         source_heads=read(_gold_heads, args.source_heads),
         target_heads=read(_gold_heads, args.target_heads),
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
-        source=read(read_references, args.source),
+        source=read_references(args.source) if args.source else None,
         source_labels=read(read_labels, args.source_labels),
         target_labels=read(read_labels, args.target_labels),
         source_trees=list(read_trees(args.source_trees)) if args.source_trees else None,

@@ -17,7 +17,7 @@ from .analysis_lines import DistancesOf, HeadsOf, Link, LinksOf, Topic, read_lin
 
 _LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")
 #: How many sentences are read before they are compressed.
-_AT_ONCE = 20 * BLOCK
+_AT_ONCE = 10 * BLOCK
 
 
 @dataclass(frozen=True)
