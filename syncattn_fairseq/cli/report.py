@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     by_length = gold.source is not None or any(
         sentence.source
         for output in outputs.values()
-        for sentence in (*output.beam, *(output.forced or ()))
+        for sentence in chain(output.beam, output.forced or ())
     )
     scores = score_systems(outputs, gold, by_length=by_length, **asked)
     shown = min(args.sentences, len(gold.references))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +14,7 @@ from unicodedata import category
 
 from ..base.errors import DataError
 from ..base.files import replacing
+from ..base.packed import Packed
 from ..data.parses import read_heads, read_labels
 from ..evaluation.alignment import read_alignments
 from ..evaluation.table import format_scores
@@ -98,19 +99,19 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
 
     check_tokenizer(args.tokenize)
 
-    def read(reader: Callable[[str], Iterable[Any]], path: str | None) -> list[Any] | None:
-        return list(reader(path)) if path else None
+    def read(reader: Callable[[str], Iterable[Any]], path: str | None) -> Sequence[Any] | None:
+        return Packed(reader(path)) if path else None
 
     gold = Gold(
         references=read_references(args.references),
         source_heads=read(_gold_heads, args.source_heads),
         target_heads=read(_gold_heads, args.target_heads),
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
-        source=read(read_references, args.source),
+        source=read_references(args.source) if args.source else None,
         source_labels=read(read_labels, args.source_labels),
         target_labels=read(read_labels, args.target_labels),
-        source_trees=read(read_trees, args.source_trees),
-        target_trees=read(read_trees, args.target_trees),
+        source_trees=list(read_trees(args.source_trees)) if args.source_trees else None,
+        target_trees=list(read_trees(args.target_trees)) if args.target_trees else None,
     )
     outputs: dict[str, Output] = {}
     for name, *files in args.system:
@@ -145,16 +146,15 @@ def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Outp
             file.write(text + "\n")
 
 
-def _gold_heads(path: str) -> list[list[int] | None]:
-    """Read heads, which need not form trees."""
-    found = list(read_heads(path))
-    for number, heads in enumerate(found, 1):
+def _gold_heads(path: str) -> Iterator[list[int] | None]:
+    """Yield heads, which need not form trees."""
+    for number, heads in enumerate(read_heads(path), 1):
         if heads and not 0 <= min(heads) <= max(heads) <= len(heads):
             raise DataError(
                 f"{path}:{number}: a head is out of range; 0 is the root, k the k-th of the "
                 f"{len(heads)} words"
             )
-    return found
+        yield heads
 
 
 def _moses_language(value: str) -> str | None:

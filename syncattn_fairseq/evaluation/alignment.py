@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.files import read_lines
+from ..base.packed import Packed
 from ..printed.analysis_lines import Link, make_link
 
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
@@ -52,16 +53,25 @@ def alignment_error_rate(
             f"alignments of {len(sure)} (sure), {len(possible)} (possible) and "
             f"{len(hypothesis)} (hypothesis) sentences cannot be compared"
         )
-    each = [
-        (len(a & s), len(a & (s | p)), len(a), len(s))
-        for a, s, p in zip(hypothesis, sure, possible, strict=True)
-    ]
+    return score_counts(Packed(map(count_links, sure, possible, hypothesis)))
+
+
+def count_links(
+    sure: AbstractSet[Link], possible: AbstractSet[Link], hypothesis: AbstractSet[Link]
+) -> tuple[int, int, int, int]:
+    """Return |A & S|, |A & P|, |A| and |S| of one sentence; see `alignment_error_rate`."""
+    right = hypothesis & (sure | possible)
+    return len(hypothesis & sure), len(right), len(hypothesis), len(sure)
+
+
+def score_counts(each: Sequence[tuple[int, int, int, int]]) -> AlignmentScore:
+    """Compute what `alignment_error_rate` does from the numbers of `count_links`."""
     found, right, predicted, wanted = (sum(row[k] for row in each) for k in range(4))
     return AlignmentScore(
         aer=1 - (found + right) / (predicted + wanted) if predicted + wanted else 0.0,
         precision=right / predicted if predicted else 1.0,
         recall=found / wanted if wanted else 1.0,
-        margin=_margin([(f + r, p + w) for f, r, p, w in each]),
+        margin=_margin(Packed((f + r, p + w) for f, r, p, w in each)),
     )
 
 
@@ -100,7 +110,7 @@ def link_words(
 
 def read_alignments(
     path: str | Path, one_based: bool = False
-) -> tuple[list[set[Link]], list[set[Link]]]:
+) -> tuple[Sequence[set[Link]], Sequence[set[Link]]]:
     """Read sure and possible links from a file in the Pharaoh or the talp format.
 
     A line holds the links of one sentence, source-target: ``i-j`` is sure. A link that is only
@@ -118,11 +128,10 @@ def read_alignments(
     Raises:
         DataError: something is not a link.
     """
-    sure: list[set[Link]] = []
-    possible: list[set[Link]] = []
+    sure: Packed[set[Link]] = Packed()
+    possible: Packed[set[Link]] = Packed()
     for number, line in enumerate(read_lines(path), start=1):
-        sure.append(set())
-        possible.append(set())
+        links: dict[bool, set[Link]] = {True: set(), False: set()}  # by whether they are sure
         for token in line.split():
             match = _LINK.fullmatch(token)
             if not match:
@@ -132,7 +141,9 @@ def read_alignments(
             link = make_link(int(match[1]) - one_based, int(match[3]) - one_based)
             if min(link) < 0:
                 raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
-            (sure if match[2] == "-" else possible)[-1].add(link)
+            links[match[2] == "-"].add(link)
+        sure.append(links[True])
+        possible.append(links[False])
     return sure, possible
 
 

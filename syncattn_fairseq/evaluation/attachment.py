@@ -47,7 +47,7 @@ def score_attachment(
     """
     if len(predicted) != len(gold):
         raise DataError(f"heads of {len(predicted)} sentences, gold heads of {len(gold)}")
-    classes = [[""] * len(heads or ()) for heads in gold]
+    classes = ([""] * len(heads or ()) for heads in gold)
     return score_classes(predicted, gold, classes, left_only).get("", AttachmentScore(0, 0, 0))
 
 

@@ -165,7 +165,7 @@ def _deviations(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compute_bleu(totals: np.ndarray) -> float:
-    """Return BLEU of the summed counts of `.significance.count_ngrams`."""
+    """Return BLEU of the summed counts of `.translation.count_ngrams`."""
     metric: Any = BLEU(force=True)
     return float(metric._compute_score_from_stats(totals.tolist()).score)
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sacrebleu.metrics.bleu import BLEU
 
 from ..base.errors import DataError
+from ..base.packed import Packed
 from ..data.words import detect_scheme
 from ..printed.decoded import DecodedSentence
 from .significance import bootstrap_interval
-from .translation import undo_subwords
+from .translation import sum_bleu, undo_subwords
 
 BUCKETS = ("1-10", "11-20", "21-30", "31-40", "41-50", "51+")
 """Words of the source; an empty sentence counts as the shortest."""
@@ -31,46 +31,32 @@ class BucketScore:
     baseline, or with fewer than `FEWEST` sentences."""
 
 
-def score_by_length(
-    translations: Sequence[str],
-    references: Sequence[str],
-    lengths: Sequence[int],
-    tokenize: str = "13a",
-) -> dict[str, BucketScore]:
+def score_by_length(counts: np.ndarray, lengths: Sequence[int]) -> dict[str, BucketScore]:
     """Compute corpus BLEU of each of the `BUCKETS` that has sentences, from short to long.
 
     Args:
-        translations: detokenised text.
-        references: the same number of lines.
+        counts: of `count_ngrams`.
         lengths: number of words of each source sentence.
-        tokenize: sacreBLEU's tokenizer.
 
     Raises:
         DataError: the numbers of sentences differ.
     """
-    if not len(translations) == len(references) == len(lengths):
+    if len(counts) != len(lengths):
         raise DataError(
-            f"{len(translations)} translations, {len(references)} references and {len(lengths)} "
-            "source sentences; all need one line per sentence"
+            f"{len(counts)} translations and {len(lengths)} source sentences; both need one line "
+            "per sentence"
         )
-    metric = BLEU(tokenize=tokenize, force=True)  # so that it does not repeat its warnings
     return {
-        bucket: BucketScore(
-            len(indices),
-            metric.corpus_score(
-                [translations[i] for i in indices], [[references[i] for i in indices]]
-            ).score,
-        )
+        bucket: BucketScore(len(indices), sum_bleu(counts[indices]).score)
         for bucket, indices in _buckets(lengths).items()
     }
 
 
-def _buckets(lengths: Sequence[int]) -> dict[str, list[int]]:
+def _buckets(lengths: Sequence[int]) -> dict[str, np.ndarray]:
     """Return the sentences of each bucket that has any."""
-    members: list[list[int]] = [[] for _ in BUCKETS]
-    for index, length in enumerate(lengths):
-        members[min(max(length - 1, 0) // 10, len(BUCKETS) - 1)].append(index)
-    return {name: found for name, found in zip(BUCKETS, members, strict=True) if found}
+    bucket = ((np.asarray(lengths) - 1) // 10).clip(0, len(BUCKETS) - 1)
+    members = {name: np.flatnonzero(bucket == number) for number, name in enumerate(BUCKETS)}
+    return {name: found for name, found in members.items() if len(found)}
 
 
 def intervals_by_length(
@@ -100,7 +86,7 @@ def count_source_words(
         DataError: no output has S- lines.
     """
     for output in outputs:
-        sources = [sentence.source for sentence in output]
+        sources = Packed(sentence.source for sentence in output)
         if any(sources):
             words = undo_subwords(sources, scheme or detect_scheme(sources))
             return [len(text.split()) for text in words]

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ..base.errors import DataError, naming
+from ..base.packed import Packed
 from ..data.words import detect_scheme
 from ..printed.analysis_lines import Link
 from ..printed.decoded import DecodedSentence
 from ..trees.tree import Tree
-from .alignment import AlignmentScore, alignment_error_rate
+from .alignment import AlignmentScore, count_links, score_counts
 from .attachment import AttachmentScore, Heads, score_attachment
 from .bracketing import BracketingScore, score_trees
 from .breakdown import attachment_by_distance, attachment_by_label
 from .induction import induce_tree
 from .length import BucketScore, count_source_words, intervals_by_length, score_by_length
-from .significance import Significance, compare_with_baseline, count_ngrams
+from .significance import Significance, compare_with_baseline
 from .translation import (
     BleuScore,
     TranslationScore,
     bleu_by_part,
+    count_ngrams,
     detokenize_moses,
     looks_tokenised,
-    score_bleu,
     score_chrf,
     score_compound_split_bleu,
     score_ribes,
+    sum_bleu,
     undo_subwords,
     words_by,
 )
@@ -168,21 +172,21 @@ def score_systems(
     _check_numbers(outputs, gold)
     lengths = _count_source_words(outputs, gold, scheme) if by_length else None
     if words is not None:
-        gold = replace(gold, references=words_by(words, gold.references))
+        gold = replace(gold, references=Packed(words_by(words, gold.references)))
     tokenised = looks_tokenised(gold.references)
-    texts: dict[str, list[str]] = {}
+    counts: dict[str, np.ndarray] = {}
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
         with naming(f"system {name}"):
-            texts[name] = plain_text(output.beam, scheme, moses_language)
+            texts = plain_text(output.beam, scheme, moses_language)
             if words is not None:
-                texts[name] = words_by(words, texts[name])
-            if tokenised and looks_tokenised(texts[name]) is False:
+                texts = Packed(words_by(words, texts))
+            if tokenised and looks_tokenised(texts) is False:
                 warn(
                     f"system {name}: its text is not tokenised, but the references look as if they "
                     "were, which costs BLEU; give the references without tokenisation"
                 )
-            scores[name] = _score_system(output, texts[name], gold, scheme, tokenize)
+            scores[name], counts[name] = _score_system(output, texts, gold, scheme, tokenize)
             bleu = scores[name].bleu.score
             if bleu < _UNRELATED_BLEU and scores[name].chrf.score < _UNRELATED_CHRF:
                 warn(
@@ -190,20 +194,19 @@ def score_systems(
                     "another text; check that they are in the same order and language"
                 )
             if lengths is not None:
-                buckets = score_by_length(texts[name], gold.references, lengths, tokenize)
+                buckets = score_by_length(counts[name], lengths)
                 scores[name] = replace(scores[name], bleu_by_length=buckets)
             if parts:
-                found = bleu_by_part(texts[name], gold.references, parts, tokenize)
+                found = bleu_by_part(counts[name], parts)
                 scores[name] = replace(scores[name], bleu_by_part=found)
             if compound_split:
-                split = score_compound_split_bleu(texts[name], gold.references, compound_split)
+                split = score_compound_split_bleu(texts, gold.references, compound_split)
                 scores[name] = replace(scores[name], compound_split_bleu=split)
     if baseline is not None:
-        compared = compare_with_baseline(texts, baseline, gold.references, tokenize)
+        compared = compare_with_baseline(counts, baseline, tokenize)
         for name, significance in compared.items():
             scores[name] = replace(scores[name], significance=significance)
         if lengths is not None:
-            counts = {n: count_ngrams(text, gold.references, tokenize) for n, text in texts.items()}
             for name in counts.keys() - {baseline}:
                 intervals = intervals_by_length(counts[name], counts[baseline], lengths)
                 compared_buckets = {
@@ -243,23 +246,24 @@ def _count_source_words(outputs: Mapping[str, Output], gold: Gold, scheme: str |
 
 def plain_text(
     decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
-) -> list[str]:
+) -> Sequence[str]:
     """Return the translations with subwords joined and the Moses tokenizer undone."""
-    texts = [sentence.translation for sentence in decoded]
-    texts = undo_subwords(texts, scheme or detect_scheme(texts))
+    printed = Packed(sentence.translation for sentence in decoded)
+    texts = undo_subwords(printed, scheme or detect_scheme(printed))
     return detokenize_moses(texts, moses_language) if moses_language else texts
 
 
 def _score_system(
     output: Output, texts: Sequence[str], gold: Gold, scheme: str | None, tokenize: str
-) -> SystemScore:
+) -> tuple[SystemScore, np.ndarray]:
+    """Return the score, and what `count_ngrams` does."""
     forced = output.forced
     analysed = output.beam if forced is None else forced
     scheme = scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis))
     left_out: set[int] = set()
     with naming("source"):
         source_parses = _comparable(
-            [(s.source, s.source_heads) for s in analysed], gold.source_heads, scheme, left_out
+            ((s.source, s.source_heads) for s in analysed), gold.source_heads, scheme, left_out
         )
         source = source_parses and score_attachment(*source_parses)
         source_detail = source_parses and _detail(*source_parses, gold.source_labels)
@@ -270,7 +274,7 @@ def _score_system(
     if forced is not None:
         with naming("target"):
             target_parses = _comparable(
-                [(s.hypothesis, s.hypothesis_heads) for s in forced],
+                ((s.hypothesis, s.hypothesis_heads) for s in forced),
                 gold.target_heads,
                 scheme,
                 left_out,
@@ -283,13 +287,14 @@ def _score_system(
             target_brackets = _brackets(forced, "hypothesis", gold.target_trees, scheme, left_out)
         alignment = _score_alignment(forced, gold, scheme, left_out)
         for layer in sorted({layer for sentence in forced for layer in sentence.layer_links}):
-            of_layer = [replace(s, links=s.layer_links.get(layer)) for s in forced]
-            score = _score_alignment(of_layer, gold, scheme, left_out)
-            if score:
-                layer_alignment[str(layer)] = score
-    return SystemScore(
+            of_layer = (replace(s, links=s.layer_links.get(layer)) for s in forced)
+            of_links = _score_alignment(of_layer, gold, scheme, left_out)
+            if of_links:
+                layer_alignment[str(layer)] = of_links
+    counts = count_ngrams(texts, gold.references, tokenize, warn=True)
+    score = SystemScore(
         sentences=len(texts),
-        bleu=score_bleu(texts, gold.references, tokenize),
+        bleu=sum_bleu(counts, tokenize),
         chrf=score_chrf(texts, gold.references),
         ribes=score_ribes(texts, gold.references, tokenize),
         source_attachment=source,
@@ -302,13 +307,14 @@ def _score_system(
         source_brackets=source_brackets,
         target_brackets=target_brackets,
     )
+    return score, counts
 
 
-_Parses: TypeAlias = tuple[list[Heads], list[Heads | None]]
+_Parses: TypeAlias = tuple[Sequence[Heads], Sequence[Heads | None]]
 
 
 def _comparable(
-    decoded: Sequence[tuple[str, Heads | None]],
+    decoded: Iterable[tuple[str, Heads | None]],
     gold: Sequence[Heads | None] | None,
     scheme: str,
     left_out: set[int],
@@ -316,8 +322,8 @@ def _comparable(
     """Pair predicted with gold heads, None if the words are hidden; None if there are none."""
     if gold is None:
         return None
-    predicted: list[Heads] = []
-    usable: list[Heads | None] = []
+    predicted: Packed[Heads] = Packed()
+    usable: Packed[Heads | None] = Packed()
     for index, ((text, heads), truth) in enumerate(zip(decoded, gold, strict=True)):
         if heads is None:
             return None
@@ -348,9 +354,9 @@ def _brackets(
     scheme: str,
     left_out: set[int],
 ) -> dict[int, BracketingScore]:
-    layers = sorted({layer for s in decoded for layer in getattr(s, f"{side}_distances")})
-    if gold is None or not layers:
+    if gold is None:
         return {}
+    layers = sorted({layer for s in decoded for layer in getattr(s, f"{side}_distances")})
     scores = {}
     for layer in layers:
         trees = []
@@ -368,12 +374,12 @@ def _brackets(
 
 
 def _score_alignment(
-    decoded: Sequence[DecodedSentence], gold: Gold, scheme: str, left_out: set[int]
+    decoded: Iterable[DecodedSentence], gold: Gold, scheme: str, left_out: set[int]
 ) -> AlignmentScore | None:
     if gold.alignments is None:
         return None
-    no_parses = [None] * len(decoded)
-    kept: list[tuple[set[Link], set[Link], set[Link]]] = []
+    no_parses = [None] * len(gold.references)
+    kept: Packed[tuple[int, int, int, int]] = Packed()
     for index, (sentence, sure, possible, source_heads, target_heads) in enumerate(
         zip(
             decoded,
@@ -392,5 +398,5 @@ def _score_alignment(
                 left_out.add(index)
                 continue
             words.check_gold(sure | possible)
-            kept.append((sure, possible, words.links))
-    return alignment_error_rate(*map(list, zip(*kept, strict=True))) if kept else None
+            kept.append(count_links(sure, possible, words.links))
+    return score_counts(kept) if kept else None

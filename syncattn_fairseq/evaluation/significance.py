@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from ..base.errors import DataError
-from .translation import count_matches
 
 #: sacreBLEU's defaults: samples of randomisation (ar) and bootstrap (bs), and the seed of both.
 _EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
@@ -52,44 +51,33 @@ class Significance:
 
 
 def compare_with_baseline(
-    translations: Mapping[str, Sequence[str]],
-    baseline: str,
-    references: Sequence[str],
-    tokenize: str = "13a",
+    counts: Mapping[str, np.ndarray], baseline: str, tokenize: str = "13a"
 ) -> dict[str, Significance]:
     """Test each system's BLEU against the baseline's.
 
     The same translations always give the same result.
 
     Args:
-        translations: detokenised text of each system, including the baseline.
+        counts: of `count_ngrams`, for each system, including the baseline.
         baseline: the baseline's name.
-        references: as many as each system has translations.
-        tokenize: sacreBLEU's tokenizer.
+        tokenize: the tokenizer that they were counted with.
 
     Raises:
         DataError: no system has the baseline's name.
     """
-    if baseline not in translations:
-        raise DataError(f"no system is named {baseline}; choose one of {', '.join(translations)}")
-    counts = {
-        name: count_ngrams(texts, references, tokenize) for name, texts in translations.items()
-    }
+    if baseline not in counts:
+        raise DataError(f"no system is named {baseline}; choose one of {', '.join(counts)}")
     metric = BLEU(tokenize=tokenize, force=True)
     metric.num_refs = 1  # it would learn that from the texts
     signature = metric.get_signature()
     for name, value in (("seed", _SEED), ("bs", _SAMPLES), ("ar", _EXCHANGES)):
         signature.update(name, value)
     found = {}
-    for name in translations:
-        difference, p = randomisation([counts[name]], [counts[baseline]])
-        found[name] = Significance(
-            baseline,
-            difference,
-            _confidence(counts[name]),
-            None if name == baseline else p,
-            str(signature),
-        )
+    for name, ours in counts.items():
+        difference, p = 0.0, None
+        if name != baseline:
+            difference, p = randomisation([ours], [counts[baseline]])
+        found[name] = Significance(baseline, difference, _confidence(ours), p, str(signature))
     return found
 
 
@@ -123,29 +111,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def count_ngrams(
-    translations: Sequence[str], references: Sequence[str], tokenize: str = "13a"
-) -> np.ndarray:
-    """Return what BLEU counts in each sentence: all that `randomisation` needs of an output.
-
-    Args:
-        translations: detokenised sentences.
-        references: as many.
-        tokenize: sacreBLEU's tokenizer.
-
-    Returns:
-        Integers of shape ``(sentences, 10)``, the sums of which are sacreBLEU's statistics: the
-        lengths of translation and reference, the matching 1- to 4-grams, and all 1- to 4-grams.
-
-    Raises:
-        DataError: the numbers of translations and references differ.
-    """
-    if len(translations) != len(references):
-        raise DataError(f"{len(translations)} translations, but {len(references)} references")
-    metric: Any = BLEU(tokenize=tokenize, force=True)
-    return np.asarray(count_matches(metric, translations, references))
-
-
 def randomisation(
     system: Sequence[np.ndarray], baseline: Sequence[np.ndarray]
 ) -> tuple[float, float]:
@@ -172,14 +137,17 @@ def randomisation(
     ours, theirs = (np.asarray(counts).mean(axis=0) for counts in (system, baseline))
     totals = ours.sum(0), theirs.sum(0)
     difference = float(_bleu(totals[0]) - _bleu(totals[1]))
+    theirs -= ours
+    del ours
     generator = np.random.default_rng(_SEED)
-    bytes_each = -(-len(ours) // 8)
+    size = len(theirs)
+    bytes_each = -(-size // 8)
     as_large, left = 0, _EXCHANGES
     while left:
         rows = min(left, max(1, _AT_ONCE // (8 * bytes_each)))
         drawn = np.frombuffer(generator.bytes(rows * bytes_each), np.uint8)
-        exchanged = np.unpackbits(drawn.reshape(rows, bytes_each), axis=1, count=len(ours))
-        moved = exchanged.astype(float) @ (theirs - ours)
+        exchanged = np.unpackbits(drawn.reshape(rows, bytes_each), axis=1, count=size)
+        moved = exchanged.astype(float) @ theirs
         chance = np.abs(_bleu(totals[0] + moved) - _bleu(totals[1] - moved))
         as_large += int((chance >= abs(difference) - _ROUNDING).sum())
         left -= rows
@@ -206,6 +174,7 @@ def _resample(counts: np.ndarray) -> np.ndarray:
     """Return BLEU of many random samples of the sentences, the same for each output of a text."""
     generator = np.random.default_rng(_SEED)
     size = len(counts)
+    counts = counts.astype(float)  # exact, and the fastest to multiply
     drawn = (generator.integers(size, size=size) for _ in range(_SAMPLES))
     return _bleu(np.array([np.bincount(sample, minlength=size) @ counts for sample in drawn]))
 

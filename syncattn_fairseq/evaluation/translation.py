@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from ..base.errors import DataError
 from ..base.files import read_lines
+from ..base.packed import BLOCK, Packed
 from ..data.moses import check_language, load_sacremoses
 from ..data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, score_sentence
-
-_BLOCK = 1_000
 
 
 @dataclass(frozen=True)
@@ -45,29 +45,56 @@ def score_bleu(
 ) -> BleuScore:
     """Compute BLEU (Papineni et al. 2002) of detokenised text, with a tokenizer of sacreBLEU."""
     _check_numbers(hypotheses, references)
-    # With "none", text is meant to have tokenised full stops: no need to warn about them.
-    metric = BLEU(tokenize=tokenize, force=tokenize == "none")
-    found = _score(metric, hypotheses, references)
+    return sum_bleu(count_ngrams(hypotheses, references, tokenize, warn=True), tokenize)
+
+
+def count_ngrams(
+    translations: Sequence[str],
+    references: Sequence[str],
+    tokenize: str = "13a",
+    warn: bool = False,
+) -> np.ndarray:
+    """Return what BLEU counts in each sentence: all that scores and tests need of an output.
+
+    Args:
+        translations: detokenised sentences.
+        references: as many.
+        tokenize: sacreBLEU's tokenizer.
+        warn: let sacreBLEU warn of text that is tokenised, except with the tokenizer ``none``.
+
+    Returns:
+        Integers of shape ``(sentences, 10)``, the sums of which are sacreBLEU's statistics: the
+        lengths of translation and reference, the matching 1- to 4-grams, and all 1- to 4-grams.
+
+    Raises:
+        DataError: the numbers of translations and references differ.
+    """
+    if len(translations) != len(references):
+        raise DataError(f"{len(translations)} translations, but {len(references)} references")
+    metric = BLEU(tokenize=tokenize, force=not warn or tokenize == "none")
+    blocks = [np.array(block, np.int32) for block in _count(metric, translations, references)]
+    return np.concatenate([np.empty((0, 10), np.int32), *blocks])
+
+
+def sum_bleu(counts: np.ndarray, tokenize: str = "13a") -> BleuScore:
+    """Compute BLEU from the numbers of `count_ngrams`, got with the same tokenizer."""
+    metric: Any = BLEU(tokenize=tokenize)
+    metric.num_refs = 1  # it would learn that from the texts
+    found = metric._compute_score_from_stats(counts.sum(axis=0).tolist())
     length = 100 * found.sys_len / max(1, found.ref_len)
     return BleuScore(found.score, str(metric.get_signature()), length)
 
 
-def count_matches(
+def _count(
     metric: Any, hypotheses: Sequence[str], references: Sequence[str]
-) -> list[list[int]]:
-    """Return what a metric of sacreBLEU counts in each sentence.
+) -> Iterator[list[list[int]]]:
+    """Yield what a metric of sacreBLEU counts in each sentence of some.
 
     It keeps all n-grams of all references that it is given: 4 GB for 100,000, if not in blocks.
     """
-    counts = []
-    for start in range(0, len(references), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        counts += metric._extract_corpus_statistics(hypotheses[block], [references[block]])
-    return counts
-
-
-def _score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> Any:
-    return metric._aggregate_and_compute(count_matches(metric, hypotheses, references))
+    for start in range(0, len(references), BLOCK):
+        block = slice(start, start + BLOCK)
+        yield metric._extract_corpus_statistics(hypotheses[block], [references[block]])
 
 
 def check_tokenizer(tokenize: str) -> None:
@@ -101,9 +128,9 @@ def score_compound_split_bleu(
     check_language(language)
     tokenizer = load_sacremoses().MosesTokenizer(language)
 
-    def split(texts: Sequence[str]) -> list[str]:
+    def split(texts: Sequence[str]) -> Sequence[str]:
         words = (tokenizer.tokenize(text, return_str=True, escape=False) for text in texts)
-        return [re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words]
+        return Packed(re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words)
 
     found = score_bleu(split(hypotheses), split(references), "none")
     return replace(
@@ -115,8 +142,9 @@ def score_compound_split_bleu(
 def score_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
     """Compute the character n-gram F-score chrF2 (Popovic 2015) of detokenised text."""
     _check_numbers(hypotheses, references)
-    metric = CHRF()
-    score = _score(metric, hypotheses, references).score
+    metric: Any = CHRF()
+    totals = sum(np.array(block).sum(axis=0) for block in _count(metric, hypotheses, references))
+    score = metric._compute_score_from_stats(totals.tolist()).score
     return TranslationScore(score, str(metric.get_signature()))
 
 
@@ -136,14 +164,14 @@ def score_ribes(
     )
 
 
-def undo_subwords(texts: Sequence[str], scheme: str) -> list[str]:
+def undo_subwords(texts: Sequence[str], scheme: str) -> Sequence[str]:
     """Join subwords into words. Text without any subword mark does not change."""
     if "none" in (scheme, detect_scheme(texts)):
-        return list(texts)
-    return [" ".join(join_subwords(text.split(), scheme)) for text in texts]
+        return texts
+    return Packed(" ".join(join_subwords(text.split(), scheme)) for text in texts)
 
 
-def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
+def detokenize_moses(texts: Sequence[str], language: str) -> Sequence[str]:
     """Undo the Moses tokenizer.
 
     Raises:
@@ -151,7 +179,7 @@ def detokenize_moses(texts: Sequence[str], language: str) -> list[str]:
     """
     check_language(language)
     detokenizer = load_sacremoses().MosesDetokenizer(language)
-    return [detokenizer.detokenize(text.split()) for text in texts]
+    return Packed(detokenizer.detokenize(text.split()) for text in texts)
 
 
 def words_by(command: str, texts: Sequence[str]) -> list[str]:
@@ -187,29 +215,22 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
     return lines
 
 
-def bleu_by_part(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    parts: Mapping[str, int],
-    tokenize: str = "13a",
-) -> dict[str, float]:
+def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, float]:
     """Compute BLEU of each of several consecutive test sets, and its ``mean``.
 
     Args:
-        hypotheses, references: of all sets.
+        counts: of `count_ngrams`, of all sets.
         parts: the number of sentences of each set, by its name.
-        tokenize: sacreBLEU's tokenizer.
 
     Raises:
         DataError: the parts do not add up to the number of sentences.
     """
-    if sum(parts.values()) != len(references):
-        raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(references)} are here")
+    if sum(parts.values()) != len(counts):
+        raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(counts)} are here")
     scores = {}
     begin = 0
     for name, count in parts.items():
-        part = slice(begin, begin + count)
-        scores[name] = score_bleu(hypotheses[part], references[part], tokenize).score
+        scores[name] = sum_bleu(counts[begin : begin + count]).score
         begin += count
     return scores | {"mean": sum(scores.values()) / len(scores)}
 
@@ -229,9 +250,9 @@ def looks_tokenised(texts: Iterable[str]) -> bool | None:
     return None if alone == attached else alone > attached
 
 
-def read_references(path: str | Path) -> list[str]:
+def read_references(path: str | Path) -> Sequence[str]:
     """Read the lines of a text."""
-    return list(read_lines(path))
+    return Packed(read_lines(path))
 
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[str]) -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import read_lines
+from ..base.inputs import keeping_pipes
+from ..base.packed import BLOCK, Packed, pack, unpack
 from .analysis_lines import DistancesOf, HeadsOf, Link, LinksOf, Topic, read_line, read_links
 
 _LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")
+#: How many sentences are read before they are compressed.
+_AT_ONCE = 10 * BLOCK
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DecodedSentence:
     """One sentence of a decoder's output; None for lines that were not printed."""
 
@@ -37,7 +42,11 @@ class DecodedSentence:
     hypothesis_distances: dict[int, list[float]] = field(default_factory=dict)
 
 
-def read_decoded(path: str | Path) -> list[DecodedSentence]:
+_Fields: TypeAlias = dict[str | Topic, Any]
+"""What was read of a sentence, by the kind of line."""
+
+
+def read_decoded(path: str | Path) -> Sequence[DecodedSentence]:
     """Read a decoder's output; from an n-best list, the first hypothesis of each sentence.
 
     A file without any H- line is taken as plain text, one translation per line.
@@ -46,37 +55,63 @@ def read_decoded(path: str | Path) -> list[DecodedSentence]:
         DataError: the file is empty, a sentence is missing or appears twice, or a line cannot be
             read.
     """
-    lines = list(read_lines(path))
-    if not lines:
-        raise DataError(f"{path}: the file is empty; give what fairseq-generate printed")
-    fields: dict[int, dict[str | Topic, Any]] = {}
+    number, last = 0, -1
+    fields: dict[int, _Fields] = {}
+    packed: dict[int, list[bytes]] = defaultdict(list)  # more fields, by the block of the sentence
+    seen: dict[tuple[str | Topic, int], bytearray] = defaultdict(lambda: bytearray(BLOCK))
     latest: dict[str | Topic, int] = {}  # the sentence of the latest line of each kind
-    for number, line in enumerate(lines, 1):
-        try:
-            found = _read_line(line)
-        except ValueError as error:
-            raise DataError(f"{path}:{number}: {error}") from None
-        if found is None:
-            continue
-        sentence, kind, value = found
-        known = fields.setdefault(sentence, {})
-        if kind not in known:
-            known[kind] = value
-        elif kind == "S" or latest[kind] != sentence:
-            raise DataError(
-                f"{path}:{number}: sentence {sentence} appears twice; the file must hold one output"
+    with keeping_pipes():
+        for number, line in enumerate(read_lines(path), 1):
+            try:
+                found = _read_line(line)
+            except ValueError as error:
+                raise DataError(f"{path}:{number}: {error}") from None
+            if found is None:
+                continue
+            sentence, kind, value = found
+            block, place = divmod(sentence, BLOCK)
+            if not seen[kind, block][place]:
+                seen[kind, block][place] = True
+                fields.setdefault(sentence, {})[kind] = value
+            elif kind == "S" or latest[kind] != sentence:
+                raise DataError(
+                    f"{path}:{number}: sentence {sentence} appears twice; the file must hold one "
+                    "output"
+                )
+            latest[kind], last = sentence, max(last, sentence)
+            if len(fields) == _AT_ONCE:
+                _pack_fields(fields, packed)
+        if not number:
+            raise DataError(f"{path}: the file is empty; give what fairseq-generate printed")
+        if "H" not in latest:
+            return Packed(
+                DecodedSentence(hypothesis=line, translation=line) for line in read_lines(path)
             )
-        latest[kind] = sentence
-    if "H" not in latest:
-        return [DecodedSentence(hypothesis=line, translation=line) for line in lines]
-    del lines  # a million sentences need memory
-    for sentence in range(max(fields) + 1):
-        if "H" not in fields.get(sentence, {}):
-            raise DataError(
-                f"{path}: sentence {sentence} has no H- line; decode with "
-                "--required-batch-size-multiple 1, or fairseq drops part of the last batch"
-            )
-    return [_make_sentence(fields.pop(sentence)) for sentence in range(len(fields))]
+    _pack_fields(fields, packed)
+    decoded: Packed[DecodedSentence] = Packed()
+    for block in range(last // BLOCK + 1):
+        known: dict[int, _Fields] = defaultdict(dict)
+        for part in packed.pop(block, ()):
+            for sentence, some in unpack(part).items():
+                known[sentence] |= some
+        for sentence in range(block * BLOCK, min((block + 1) * BLOCK, last + 1)):
+            if "H" not in known[sentence]:
+                raise DataError(
+                    f"{path}: sentence {sentence} has no H- line; decode with "
+                    "--required-batch-size-multiple 1, or fairseq drops part of the last batch"
+                )
+            decoded.append(_make_sentence(known[sentence]))
+    return decoded
+
+
+def _pack_fields(fields: dict[int, _Fields], packed: dict[int, list[bytes]]) -> None:
+    """Move fields of sentences to others of the same blocks, which may come in any order."""
+    blocks: dict[int, dict[int, _Fields]] = defaultdict(dict)
+    for sentence, known in fields.items():
+        blocks[sentence // BLOCK][sentence] = known
+    for block, part in blocks.items():
+        packed[block].append(pack(part))
+    fields.clear()
 
 
 def _make_sentence(known: Mapping[str | Topic, Any]) -> DecodedSentence:

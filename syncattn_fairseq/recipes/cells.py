@@ -136,8 +136,7 @@ def count_subwords(work: Path, corpus: Corpus) -> float:
 
 def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
     """Count what BLEU counts in each sentence of a cell's output."""
-    from ..evaluation.significance import count_ngrams
-    from ..evaluation.translation import read_references, words_by
+    from ..evaluation.translation import count_ngrams, read_references, words_by
 
     score = cell.experiment.corpus.score
 

@@ -93,7 +93,7 @@ def describe(
 class _System:
     """One system's output."""
 
-    texts: list[str]
+    texts: Sequence[str]
     beam: Sequence[DecodedSentence]
     forced: Sequence[DecodedSentence] | None
     scheme: str

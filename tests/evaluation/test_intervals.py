@@ -19,7 +19,8 @@ from syncattn_fairseq.evaluation.intervals import (
     smallest_detectable,
     welch_interval,
 )
-from syncattn_fairseq.evaluation.significance import count_ngrams, welch
+from syncattn_fairseq.evaluation.significance import welch
+from syncattn_fairseq.evaluation.translation import count_ngrams
 
 LPSI = [20.7, 22.2, 21.7, 22.6, 22.4]
 BASELINE = [19.1, 18.8, 19.3, 18.7, 20.1]

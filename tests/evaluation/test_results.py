@@ -21,12 +21,12 @@ from syncattn_fairseq.evaluation.results import (
 from syncattn_fairseq.evaluation.results_tables import make_rows, make_tables, spread
 from syncattn_fairseq.evaluation.significance import (
     compare_with_baseline,
-    count_ngrams,
     holm,
     randomisation,
     welch,
 )
 from syncattn_fairseq.evaluation.table import format_table, markdown_table
+from syncattn_fairseq.evaluation.translation import count_ngrams
 
 
 def cell(system: str, seed: int, bleu: float, **more: Any) -> dict[str, Any]:
@@ -225,8 +225,8 @@ def texts(count: int, wrong: float, seed: int) -> list[str]:
 
 def test_with_one_seed_it_is_the_test_of_two_outputs() -> None:
     references, ours, theirs = texts(40, 0, 1), texts(40, 0.2, 2), texts(40, 0.25, 3)
-    expected = compare_with_baseline({"a": theirs, "b": ours}, "a", references, "none")["b"]
     counts = [count_ngrams(text, references, "none") for text in (ours, theirs)]
+    expected = compare_with_baseline({"a": counts[1], "b": counts[0]}, "a", "none")["b"]
     difference, p = randomisation(counts[:1], counts[1:])
     assert (difference, p) == (expected.difference, expected.p) and difference > 0
     assert randomisation(counts[1:], counts[:1]) == pytest.approx((-difference, p))

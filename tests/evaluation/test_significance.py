@@ -13,10 +13,9 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.significance import (
     Significance,
     compare_with_baseline,
-    count_ngrams,
     randomisation,
 )
-from syncattn_fairseq.evaluation.translation import score_bleu
+from syncattn_fairseq.evaluation.translation import count_ngrams, score_bleu
 
 REFERENCES = [f"man {n} saw a dog and it saw him" + " too" * (n % 3) for n in range(20)]
 
@@ -38,19 +37,26 @@ SYSTEMS = {
 }
 
 
+def compare(
+    texts: dict[str, list[str]], baseline: str, references: list[str] = REFERENCES
+) -> dict[str, Significance]:
+    counts = {name: count_ngrams(text, references) for name, text in texts.items()}
+    return compare_with_baseline(counts, baseline)
+
+
 @pytest.fixture(scope="module")
 def compared() -> dict[str, Significance]:
-    return compare_with_baseline(SYSTEMS, "base", REFERENCES)
+    return compare(SYSTEMS, "base")
 
 
 def test_a_difference_beyond_chance(compared: dict[str, Significance]) -> None:
     """Which system is better is said by the p that is shown, and by no other."""
-    worse = compare_with_baseline(SYSTEMS, "good", REFERENCES)["base"]
+    worse = compare(SYSTEMS, "good")["base"]
     # Five sentences differ: with fewer, more than one exchange in twenty makes such a difference.
     assert compared["good"].p == pytest.approx(2 / 2**5, abs=0.01) and not compared["good"].verdict
-    many = compare_with_baseline({"a": damaged(), "b": damaged(*range(8))}, "b", REFERENCES)
+    many = compare({"a": damaged(), "b": damaged(*range(8))}, "b")
     assert many["a"].p == pytest.approx(2 / 2**8, abs=0.004) and many["a"].verdict == "better"
-    back = compare_with_baseline({"a": damaged(), "b": damaged(*range(8))}, "a", REFERENCES)
+    back = compare({"a": damaged(), "b": damaged(*range(8))}, "a")
     assert back["b"].verdict == "worse" and back["b"].p == many["a"].p
     assert back["b"].difference == -many["a"].difference < 0
     assert worse.verdict is None and many["b"].verdict is None
@@ -59,7 +65,7 @@ def test_a_difference_beyond_chance(compared: dict[str, Significance]) -> None:
 def test_one_sentence_is_no_evidence() -> None:
     """sacreBLEU gives it the smallest possible p, since no exchange makes a larger difference."""
     two = {"a": damaged(), "b": damaged(3)}
-    assert compare_with_baseline(two, "b", REFERENCES)["a"].p == 1
+    assert compare(two, "b")["a"].p == 1
     [_, theirs] = PairedTest(
         [("b", two["b"]), ("a", two["a"])], {"BLEU": BLEU()}, [REFERENCES], "ar"
     )()[1]["BLEU"]
@@ -73,7 +79,7 @@ def test_otherwise_it_is_sacrebleus_randomisation() -> None:
         [" ".join(w if generator.random() > rate else "x" for w in t.split()) for t in references]
         for rate in (0.2, 0.25)
     )
-    found = compare_with_baseline({"a": ours, "b": theirs}, "b", references)["a"]
+    found = compare({"a": ours, "b": theirs}, "b", references)["a"]
     systems = [("b", theirs), ("a", ours)]
     kinds = [
         PairedTest(systems, {"BLEU": BLEU()}, [references], kind)()[1]["BLEU"][1]
@@ -138,9 +144,9 @@ def test_the_same_translations_give_the_same_result(compared: dict[str, Signific
     two = {name: SYSTEMS[name] for name in ("better", "base")}
     assert "|bs:1000|ar:10000|seed:12345|" in compared["better"].signature
     assert compared["better"].signature.startswith("nrefs:1|")
-    assert compare_with_baseline(two, "base", REFERENCES)["better"] == compared["better"]
+    assert compare(two, "base")["better"] == compared["better"]
 
 
 def test_unknown_baseline() -> None:
     with pytest.raises(DataError, match="no system is named old; choose one of good, better"):
-        compare_with_baseline(SYSTEMS, "old", REFERENCES)
+        compare(SYSTEMS, "old")

@@ -107,7 +107,7 @@ def test_blocks_of_sentences_have_the_same_score(monkeypatch: pytest.MonkeyPatch
     """sacreBLEU keeps all n-grams of the references that it is given at a time."""
     texts = [[f"a b c d e{n % 3} f{n % rate} g h" for n in range(10)] for rate in (2, 5)]
     whole = [score_bleu(*texts), score_chrf(*texts)]
-    monkeypatch.setattr(translation, "_BLOCK", 3)
+    monkeypatch.setattr(translation, "BLOCK", 3)
     seen = []
     for metric in (BLEU, CHRF):
         count = metric._extract_corpus_statistics

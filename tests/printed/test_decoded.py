@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import os
+import random
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.printed import decoded
 from syncattn_fairseq.printed.analysis_lines import LinksOf
 from syncattn_fairseq.printed.decoded import DecodedSentence, read_decoded
 
@@ -64,6 +68,35 @@ def test_distances_and_links_of_layers(tmp_path: Path) -> None:
 def test_plain_text(tmp_path: Path) -> None:
     sentences = read_decoded(write(tmp_path / "out", "a dog\n\nS-1 trains\n"))
     assert [s.translation for s in sentences] == ["a dog", "", "S-1 trains"]
+
+
+def test_lines_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More sentences than are kept uncompressed, and lines of one sentence far from each other."""
+    monkeypatch.setattr(decoded, "BLOCK", 3)
+    monkeypatch.setattr(decoded, "_AT_ONCE", 4)
+    lines = [
+        line
+        for n in range(20)
+        for line in (f"S-{n}\tx y{n}", f"H-{n}\t-1\ta{n}", f"X-{n}\tsource\tword\t0 {n}")
+    ]
+    random.Random(1).shuffle(lines)
+    path = write(tmp_path / "out", "\n".join(lines))
+    expected = [DecodedSentence(f"a{n}", f"a{n}", f"x y{n}", [0, n]) for n in range(20)]
+    assert read_decoded(path) == expected
+    first = next(line for line in lines if line.startswith("S"))
+    with pytest.raises(DataError, match=f"out:61: sentence {first[2:].split()[0]} appears twice"):
+        read_decoded(write(path, "\n".join([*lines, first])))
+    with pytest.raises(DataError, match="sentence 20 has no H- line"):
+        read_decoded(write(path, "\n".join([*lines, "H-30\t-1\ta"])))
+
+
+def test_plain_text_from_a_pipe_is_read_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=write, args=(pipe, "a dog\na man\n"))
+    writer.start()
+    assert [sentence.translation for sentence in read_decoded(pipe)] == ["a dog", "a man"]
+    writer.join()
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.evaluation.results import pack_counts
 from syncattn_fairseq.evaluation.results_tables import nats
-from syncattn_fairseq.evaluation.significance import count_ngrams, holm
+from syncattn_fairseq.evaluation.significance import holm
 from syncattn_fairseq.evaluation.table import format_table
+from syncattn_fairseq.evaluation.translation import count_ngrams
 from syncattn_fairseq.recipes.cells import count_subwords
 from syncattn_fairseq.recipes.contrasts import (
     MeasuredPlan,
