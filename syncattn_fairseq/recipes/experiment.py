@@ -103,15 +103,22 @@ class Cell:
     def model(self) -> Description:
         """What its model reads and shows."""
         config = self.config
-        with naming(self.base.path):
+        with naming(self._source):
             return describe_model(config)
 
     @cached_property
     def needs(self) -> set[str]:
         """What it needs besides the texts."""
         config = self.config
-        with naming(self.base.path):
+        with naming(self._source):
             return needs_of(config)
+
+    @property
+    def _source(self) -> str:
+        """Where the settings of model and losses are from, for messages."""
+        given = {k: v for k, v in self.changes.items() if k.startswith(("model.", "criterion."))}
+        changes = ", ".join(f"{name}={value}" for name, value in given.items())
+        return f"{self.base.path}, with {changes}" if changes else str(self.base.path)
 
     @property
     def seed(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -85,7 +86,8 @@ def test_layers_whose_trees_are_induced() -> None:
 
 
 def test_options_that_do_not_fit_the_model_are_refused_before_training() -> None:
-    with pytest.raises(DataError, match=r"^\S*lpsi\.yaml: --distance-layers 9: "):
+    named = re.escape("lpsi.yaml, with model.distance_layers=9: --distance-layers 9: ")
+    with pytest.raises(DataError, match=rf"^\S*{named}"):
         _ = make_cell("lpsi:model.distance_layers=9").needs
     with pytest.raises(DataError, match="^command line: model.x: there is no such option"):
         _ = make_cell("lpsi:model.x=9").needs
