@@ -39,7 +39,7 @@ def sum_smoothed_loss_of_scores(
 ) -> tuple[Tensor, Tensor]:
     """Compute `sum_smoothed_loss` from scores [N, V] before the softmax, equal but for rounding.
 
-    The gradient is computed at once, row by row, while the scores are in the processor's cache.
+    The gradient is computed at once, block by block, while the scores are in the processor's cache.
     The NLL has no gradient here.
     """
     return _SmoothedLossOfScores.apply(scores, target, smoothing, padding)
@@ -53,20 +53,20 @@ class _SmoothedLoss(Function):
         target = target.unsqueeze(-1)
         pad = target.eq(padding)
         nll = (-log_probs.gather(-1, target)).masked_fill_(pad, 0).sum()
-        all_of_them = (-log_probs.sum(-1, keepdim=True)).masked_fill_(pad, 0).sum()
+        uniform = (-log_probs.sum(-1, keepdim=True)).masked_fill_(pad, 0).sum()
         ctx.save_for_backward(target, pad)
         ctx.shape, ctx.weights = log_probs.shape, _weights(smoothing, log_probs.shape[-1])
         of_right, of_all = ctx.weights
-        return of_right * nll + of_all * all_of_them, nll
+        return of_right * nll + of_all * uniform, nll
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_loss: Tensor, of_nll: Tensor) -> tuple[Tensor | None, ...]:
         target, pad = ctx.saved_tensors
         of_right, of_all = ctx.weights
-        each = _at_tokens(-of_loss * of_all, pad)
+        each = _at_tokens(of_loss * -of_all, pad)
         gradient = each.expand(ctx.shape).contiguous()
-        gradient.scatter_(-1, target, each + _at_tokens(-(of_loss * of_right + of_nll), pad))
+        gradient.scatter_(-1, target, each + _at_tokens(of_loss * -of_right - of_nll, pad))
         return gradient, None, None, None
 
 
