@@ -39,7 +39,9 @@ def test_a_dependency_model_starts_exactly_as_good_as_the_plain_one(
     model = build.model("transformer_dbsa", seed=1, **SIZE, **options)
     with caplog.at_level(logging.INFO, "syncattn_fairseq.models.plain_start"):
         model.load_state_dict(plain.state_dict(), strict=True)
-    torch.testing.assert_close(scores(model), scores(plain), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(
+        scores(model.double()), scores(plain.double()), atol=1e-12, rtol=1e-12
+    )
     assert [record.levelname for record in caplog.records] == ["INFO", "INFO"]
     assert "new: encoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
     assert "new: decoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
