@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-#: The folder, below its own, of a recipe's model in the other direction.
-REVERSED = "reversed"
-_TRAINS_REVERSED = re.compile(rf"checkpoint\.save_dir=\S*/{REVERSED}(?=['\s]|$)")
 _LINE = re.compile(  # of fairseq-train, or of fairseq-hydra-train
     r"(?:\| |\[)(train_inner|train|valid)(?: \| |\]\[INFO\] - )(.*)"
 )
@@ -37,19 +34,6 @@ def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:
             kind, text = match.groups()
             if numbers := dict(_json(kind, text) if text.startswith("{") else _simple(text)):
                 yield Logged(kind, numbers)
-
-
-def of_own_direction(lines: Iterable[str]) -> Iterator[str]:
-    """Leave out the training in the other direction, which follows in the logs of some recipes.
-
-    Recipes log each command after ``$``; other logs are passed on whole.
-    """
-    ours = True
-    for line in lines:
-        if line.startswith("$ "):
-            ours = not _TRAINS_REVERSED.search(line)
-        if ours:
-            yield line
 
 
 def _simple(text: str) -> Iterator[tuple[str, float]]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import naming
 from ..base.user_dir import hash_user_dir
-from ..printed.training_log import REVERSED
 from .corpus import Corpus
 from .fast_align import PROGRAM, WAYS
 from .known_options import check_options
 from .launch import Machines, training
 from .needs import MULTI_TASK, describe_model, needs_of
 from .prepare import RAW, WORDS, folder, gold_alignments, read_by
+from .results import REVERSED
 from .row import DECODING, Row
 from .stages import Stage, Step, new_step, options
 from .systems import IGNORED, System, check_system, generation_options, read_overrides
@@ -170,21 +170,17 @@ class Cell:
 
     def stages(self) -> list[Stage]:
         """Return its stages, from training to scores."""
-        scheduler = self.config.get("lr_scheduler", {}).get("_name", "fixed")
-        training = Stage(
-            "train",
-            self.folder / "train",
-            self._train(),
-            after=read_by(self.experiment.corpus, self.needs),
-            resumes="**/checkpoint*.pt",
-            limits=LIMITS if scheduler in ENDLESS else (),
-            updates=self.config["optimization"].get("max_update") or None,
-        )
-        decoding = Stage("decode", self.output / "decode", self._decode(), after=(training.log,))
+        trainings = [self._training(*direction) for direction in self._directions()]
+        trained = tuple(training.log for training in trainings)
+        decoding = Stage("decode", self.output / "decode", self._decode(), after=trained)
         scoring = Stage("score", self.output / "score", self._score(), after=(decoding.log,))
         return [
-            replace(stage, title=f"{self.name}: {stage.name}", settings=self._settings(stage.name))
-            for stage in (training, decoding, scoring)
+            replace(
+                stage,
+                title=": ".join([self.name, stage.name, *stage.title.split()]),
+                settings=self._settings(stage.name),
+            )
+            for stage in (*trainings, decoding, scoring)
         ]
 
     def _settings(self, stage: str) -> dict[str, Any]:
@@ -206,19 +202,28 @@ class Cell:
             languages = {"task.source_lang": corpus.target, "task.target_lang": corpus.source}
             yield Path(REVERSED), languages
 
-    def _train(self) -> list[Step]:
-        experiment = self.experiment
-        steps = []
-        for below, direction in self._directions():
-            save_dir = self.folder / below
-            settings = {"task.data": self.config["task"]["data"], **self.changes, **direction}
-            settings["common.seed"] = self.seed
-            settings["checkpoint.save_dir"] = str(save_dir)
-            settings |= self._tracking(save_dir)
-            settings = {k: v for k, v in settings.items() if not k.startswith(DECODING)}
-            steps.append(new_step("mkdir", "-p", save_dir))
-            steps.append(training(self.base, self.plugin, experiment.machines, settings))
-        return steps
+    def _training(self, below: Path, direction: Mapping[str, Any]) -> Stage:
+        """Return the training of one direction."""
+        experiment, save_dir = self.experiment, self.folder / below
+        settings = {"task.data": self.config["task"]["data"], **self.changes, **direction}
+        settings["common.seed"] = self.seed
+        settings["checkpoint.save_dir"] = str(save_dir)
+        settings |= self._tracking(save_dir)
+        settings = {k: v for k, v in settings.items() if not k.startswith(DECODING)}
+        scheduler = self.config.get("lr_scheduler", {}).get("_name", "fixed")
+        return Stage(
+            "train",
+            save_dir / "train",
+            [
+                new_step("mkdir", "-p", save_dir),
+                training(self.base, self.plugin, experiment.machines, settings),
+            ],
+            title=below.name,
+            after=read_by(experiment.corpus, self.needs),
+            resumes="checkpoint*.pt",
+            limits=LIMITS if scheduler in ENDLESS else (),
+            updates=self.config["optimization"].get("max_update") or None,
+        )
 
     def _tracking(self, save_dir: Path) -> dict[str, str]:
         """Give each training its own folder for TensorBoard, which would mix them."""

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.results import SIGNED, read_json
-from ..printed.training_log import REVERSED, of_own_direction, read_fairseq_log
+from ..printed.training_log import read_fairseq_log
 
+#: The folder, below its cell's, of a model in the other direction.
+REVERSED = "reversed"
 #: Measures of ``syncattn-score``: the column's name, and where its number is.
 _SCORES: dict[str, Callable[[Any], float]] = {
     "BLEU": lambda scores: scores["bleu"]["score"],
@@ -59,20 +61,14 @@ def read_scores(folder: Path) -> dict[str, Any]:
 
 
 def read_training(log: Path) -> dict[str, Any]:
-    """Return updates, times and the validation with the lowest loss from the log of a training.
-
-    A training in the other direction, which may follow, is left out.
-    """
+    """Return updates, times and the validation with the lowest loss from the log of a training."""
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
     walls: list[float] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
-        """Pass on the lines of the cell's own direction.
-
-        A training that continues a finished one logs 0 as its time until it is done.
-        """
-        for line in of_own_direction(lines):
+        """Pass on the lines; a training that continues a finished one logs no other time."""
+        for line in lines:
             if walls and (done := _DONE.search(line)):
                 walls[-1] = max(walls[-1], float(done[1]))
             yield line

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.files import read_lines
-from ..printed.training_log import of_own_direction, read_fairseq_log
+from ..printed.training_log import read_fairseq_log
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def read_training_log(path: str | Path) -> list[Point]:
     """
     points = [
         Point(name, logged.kind.removesuffix("_inner"), int(logged.numbers["num_updates"]), value)
-        for logged in read_fairseq_log(of_own_direction(read_lines(path)))
+        for logged in read_fairseq_log(read_lines(path))
         if logged.kind in ("train_inner", "valid") and "num_updates" in logged.numbers
         for name, value in logged.numbers.items()
         if name.endswith(("loss", "_uas")) and not name.startswith("best") and math.isfinite(value)

@@ -61,7 +61,8 @@ def test_a_dry_run_of_every_system_says_all_its_commands(
         left_out.add("parse")
     wanted = [stage for stage in expected if stage not in left_out]
     assert list(dict.fromkeys(preparing)) == wanted
-    assert stages[-3:] == [f"{name}, seed 1: {s}" for s in ("train", "decode", "score")]
+    own = ["train", *["train: reversed"] * bool(corpus.gold_alignments), "decode", "score"]
+    assert stages[-len(own) :] == [f"{name}, seed 1: {stage}" for stage in own]
     text = "\n".join(commands)
     syntax = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True)
     assert syntax.returncode == 0, syntax.stderr
@@ -177,7 +178,10 @@ def test_what_is_only_decoded_differently_is_trained_once(
 
 
 def test_alignments_are_scored_of_both_directions(capsys: pytest.CaptureFixture[str]) -> None:
-    _, commands = dry(capsys, "europarl_de_en_align", "lpsi", "--from=train")
+    titles, commands = dry(capsys, "europarl_de_en_align", "lpsi", "--from=train")
+    assert [title.removeprefix("lpsi, seed 1: ") for title in titles] == [
+        *("train", "train: reversed", "decode", "score")
+    ]
     training = [c for c in commands if "fairseq-hydra-train" in c]
     folder = "checkpoints/europarl_de_en_align/lpsi/1"
     assert len(training) == 2

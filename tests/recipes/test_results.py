@@ -34,17 +34,6 @@ def test_a_training_in_its_log(tmp_path: Path) -> None:
     again = "[t][train][INFO] - epoch 003 | num_updates 60 | train_wall 8 | wall 0\n"
     (tmp_path / "log").write_text(LOG + done.format(9.5) + again + done.format(8.5))
     assert read_training(tmp_path / "log")["seconds"] == 19 + 9.5 + 8.5
-    # A folder of that name says nothing about the direction.
-    (tmp_path / "log").write_text(LOG.replace("$ fairseq-hydra-train", "$ train /reversed/x"))
-    assert read_training(tmp_path / "log")["updates"] == 40
-    # A model in the other direction has its own numbers.
-    other = "$ fairseq-hydra-train ++checkpoint.save_dir=x/1/reversed\n"
-    theirs = LOG.partition("\n")[2].replace("loss 5.5", "loss 1.5").replace("wall 15", "wall 99")
-    (tmp_path / "log").write_text(LOG + other + theirs)
-    alone = (tmp_path / "alone").write_text(LOG) and read_training(tmp_path / "alone")
-    assert read_training(tmp_path / "log") == alone
-    (tmp_path / "log").write_text(LOG + other + theirs + LOG)
-    assert read_training(tmp_path / "log")["valid"] == alone["valid"]
     as_json = '[t][train][INFO] - {"epoch": 1, "train_num_updates": "40", "train_train_wall": "8", '
     (tmp_path / "log").write_text(as_json + '"train_wall": "9"}\n')
     found = read_training(tmp_path / "log")
