@@ -85,7 +85,6 @@ def make_update(
     criterion = make_criterion(model, task, sync_mse_weight=0.01, sync_rank_weight=0.01)
     if fast:
         replace_dropout(model)
-        criterion.fast = True
     optimizer = make_optimizer(model, args.precision)
     state = {"n": 0}
 

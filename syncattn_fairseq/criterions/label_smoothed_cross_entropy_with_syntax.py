@@ -55,12 +55,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     Args:
         task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy: fairseq's.
         terms: the syntactic losses.
-
-    Attributes:
-        fast: also let the loss and its gradient differ from fairseq's by rounding (``--fast-cpu``).
     """
-
-    fast = False
 
     def __init__(
         self,
@@ -146,7 +141,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         if not reduce:
             return super().compute_loss(model, net_output, sample, reduce)
         scores = net_output[0]
-        if self.fast and self.ignore_prefix_size == 0 and has_plain_scores(model, scores):
+        if self.ignore_prefix_size == 0 and has_plain_scores(model, scores):
             target = model.get_targets(sample, net_output).flatten()
             scores = scores.flatten(0, -2)
             return sum_smoothed_loss_of_scores(scores, target, self.eps, self.padding_idx)

@@ -1,11 +1,13 @@
 """Label-smoothed cross-entropy with few passes over the scores of the whole vocabulary.
 
 With a vocabulary of V subwords, N predicted tokens have N x V scores, the largest tensor of an
-update, and each pass over them costs. fairseq makes two gradients of that size and adds them.
+update, and each pass over them costs. fairseq makes two gradients of that size and adds them; the
+softmax makes a third. Values and gradients here are fairseq's, bit for bit.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -13,14 +15,14 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-#: Scores that are in a processor's cache together.
+#: Scores of a block: they fit into a processor's cache.
 BLOCK = 2**19
 
 
 def sum_smoothed_loss(
     log_probs: Tensor, target: Tensor, smoothing: float, padding: int
 ) -> tuple[Tensor, Tensor]:
-    """Sum the label-smoothed cross-entropy: fairseq's values and gradients, bit for bit.
+    """Sum the label-smoothed cross-entropy of log-probabilities.
 
     Args:
         log_probs: [N, V], of each subword.
@@ -37,10 +39,10 @@ def sum_smoothed_loss(
 def sum_smoothed_loss_of_scores(
     scores: Tensor, target: Tensor, smoothing: float, padding: int
 ) -> tuple[Tensor, Tensor]:
-    """Compute `sum_smoothed_loss` from scores [N, V] before the softmax, equal but for rounding.
+    """Compute `sum_smoothed_loss` of ``scores.log_softmax(-1)``, cheaper on a CPU.
 
-    The gradient is computed at once, block by block, while the scores are in the processor's cache.
-    The NLL has no gradient here.
+    Each block of scores [N, V] is in the processor's cache from its softmax to its gradient, which
+    is computed at once.
     """
     return _SmoothedLossOfScores.apply(scores, target, smoothing, padding)
 
@@ -75,35 +77,50 @@ class _SmoothedLossOfScores(Function):
     def forward(
         ctx: Any, scores: Tensor, target: Tensor, smoothing: float, padding: int
     ) -> tuple[Tensor, Tensor]:
-        size = scores.shape[-1]
-        of_right, of_all = _weights(smoothing, size)
+        right = target.unsqueeze(-1)
+        pad = right.eq(padding)
+        of_right, of_all = _weights(smoothing, scores.shape[-1])
+        nll, uniform = (scores.new_empty(right.shape) for _ in range(2))
         gradient = torch.empty_like(scores) if ctx.needs_input_grad[0] else None
-        loss = nll = scores.new_zeros(())
-        step = max(1, BLOCK // size)
-        for begin in range(0, len(scores), step):
-            rows = slice(begin, begin + step)
-            x, right = scores[rows], target[rows].unsqueeze(-1)
-            counts = right.ne(padding).to(x)
-            probs = x.softmax(-1)
-            # The largest probability is 1 / sum(exp(score - largest score)).
-            norm = x.amax(-1, keepdim=True) - probs.amax(-1, keepdim=True).log()
-            each_nll = (norm - x.gather(-1, right)) * counts
-            mean = (norm - x.mean(-1, keepdim=True)) * counts
-            nll = nll + each_nll.sum()
-            loss = loss + of_right * each_nll.sum() + of_all * size * mean.sum()
+        each = scores.new_full(pad.shape, -of_all).masked_fill_(pad, 0)
+        at_right = each + scores.new_full(pad.shape, -of_right).masked_fill_(pad, 0)
+        for rows in _blocks(*scores.shape):
+            log_probs = scores[rows].log_softmax(-1)
+            nll[rows] = -log_probs.gather(-1, right[rows])
+            uniform[rows] = -log_probs.sum(-1, keepdim=True)
             if gradient is not None:
-                probs.mul_(counts * (of_right + of_all * size)).sub_(counts * of_all)
-                probs.scatter_add_(-1, right, counts * -of_right)
-                gradient[rows] = probs
-        ctx.save_for_backward(gradient)
-        ctx.mark_non_differentiable(nll)
-        return loss, nll
+                of_log_probs = each[rows].expand(log_probs.shape).contiguous()
+                of_log_probs.scatter_(-1, right[rows], at_right[rows])
+                torch._log_softmax_backward_data(
+                    of_log_probs, log_probs, -1, scores.dtype, out=gradient[rows]
+                )
+        ctx.save_for_backward(scores, target)
+        ctx.gradient, ctx.options = gradient, (smoothing, padding)
+        ctx.set_materialize_grads(False)
+        total = nll.masked_fill_(pad, 0).sum()
+        return of_right * total + of_all * uniform.masked_fill_(pad, 0).sum(), total
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_loss: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        [gradient] = ctx.saved_tensors
-        return gradient if of_loss == 1 else gradient * of_loss, None, None, None
+    def backward(ctx: Any, of_loss: Tensor | None, of_nll: Tensor | None) -> tuple[Any, ...]:
+        if of_nll is None and of_loss is not None and of_loss == 1:
+            return ctx.gradient, None, None, None
+        scores, target = ctx.saved_tensors  # another factor would round differently
+        with torch.enable_grad():
+            scores = scores.detach().requires_grad_()
+            sums = sum_smoothed_loss(scores.log_softmax(-1), target, *ctx.options)
+        factors = [scores.new_zeros(()) if f is None else f for f in (of_loss, of_nll)]
+        return *torch.autograd.grad(sums, scores, factors), None, None, None
+
+
+def _blocks(rows: int, size: int) -> list[slice]:
+    """Divide the rows of a matrix into blocks.
+
+    A block has at least two rows: PyTorch would add up a single one in another order.
+    """
+    count = max(1, rows // max(2, BLOCK // size))
+    bounds = [rows * block // count for block in range(count + 1)]
+    return [slice(*pair) for pair in pairwise(bounds)]
 
 
 def _weights(smoothing: float, size: int) -> tuple[float, float]:

@@ -46,9 +46,9 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     fast_cpu: bool = field(
         default=False,
         metadata={
-            "help": "train faster on a CPU: cheap random numbers for dropout, Adam in one pass, "
-            "the loss in blocks; such a training can be repeated and resumed exactly, but differs "
-            "from one without the option"
+            "help": "train faster on a CPU: cheap random numbers for dropout, Adam in one pass; "
+            "such a training can be repeated and resumed exactly, but differs from one without the "
+            "option"
         },
     )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = field(  # type: ignore[valid-type]
@@ -197,8 +197,6 @@ class TranslationWithSyntaxTask(TranslationTask):
         criterion = super().build_criterion(cfg, *args, **kwargs)
         if hasattr(criterion, "list_fields"):
             self.loss_fields |= criterion.list_fields()
-        if self.cfg.fast_cpu and hasattr(criterion, "fast"):
-            criterion.fast = True
         return criterion
 
     def load_dataset(

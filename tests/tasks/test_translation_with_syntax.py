@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import NAME, make_config
 from syncattn_fairseq.printed.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.tasks.fast_cpu import FastDropout
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
@@ -45,12 +44,10 @@ def test_gold_heads_need_dependency_heads(small_corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_fast_cpu_reaches_model_and_loss(small_corpus: Corpus, fast: bool) -> None:
+def test_fast_cpu_reaches_the_model(small_corpus: Corpus, fast: bool) -> None:
     task = make_task(small_corpus.data, fast_cpu=fast)
     modules = [*task.build_model(model_options("syntax_transformer_tiny")).modules()]
     assert any(isinstance(module, FastDropout) for module in modules) == fast
-    options = {**vars(make_config()()), "criterion": NAME, "sentence_avg": False}
-    assert task.build_criterion(Namespace(**options)).fast == fast
 
 
 @pytest.mark.parametrize(
