@@ -10,6 +10,9 @@ from ..base.errors import DataError
 from .intervals import welch_interval
 from .results_tables import Number, Row, compute_p, pair_values, score_of
 
+#: Below this p, a difference is shown.
+LEVEL = 0.05
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -20,16 +23,27 @@ class Difference:
     mean: float
     interval: tuple[float, float] | None
     """The 95 % interval of the mean (Welch); None if there are too few trainings."""
+    p: float | None = None
+    """Corrected for all contrasts of a plan; None if it is of no plan."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it is unlikely to be chance: by its p if it has one, or else by its interval."""
+        if self.p is not None:
+            return self.p < LEVEL
+        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
 
     @staticmethod
-    def of(values: Sequence[float], baseline: Sequence[float]) -> Difference | None:
+    def of(
+        values: Sequence[float], baseline: Sequence[float], p: float | None = None
+    ) -> Difference | None:
         """Compare the numbers of two systems; None if one has none."""
         if not values or not baseline:
             return None
         other = mean(baseline)
         found = welch_interval(values, baseline)
         interval = (found.low, found.high) if found else None
-        return Difference([value - other for value in values], mean(values) - other, interval)
+        return Difference([value - other for value in values], mean(values) - other, interval, p)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError
-from ..evaluation.differences import Difference, Group, Line, Measure
+from ..evaluation.differences import LEVEL, Difference, Group, Line, Measure
 from ..evaluation.intervals import (
     Interval,
     bootstrap_seeds,
@@ -29,7 +29,6 @@ from ..evaluation.results_tables import (
 from ..evaluation.significance import holm, welch
 from .plan import Contrast, Plan
 
-LEVEL = 0.05
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
 """The results by system and seed."""
 
@@ -167,10 +166,10 @@ def make_contrast_tables(
 
 
 def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group]]:
-    """Return the differences as `..report.forest.draw_forest` wants them.
+    """Return the complete contrasts as `..report.forest.draw_forest` wants them.
 
     Raises:
-        DataError: no contrast has results of both systems.
+        DataError: no contrast is complete.
     """
     compared = {
         Measure("NLL in nats", higher_is_better=False): MeasuredPlan(
@@ -180,11 +179,15 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
     }
     groups: dict[str, list[Line]] = {}
     for contrast in plan.contrasts:
-        differences = [Difference.of(*one.samples(contrast)) for one in compared.values()]
-        if any(differences):
+        differences = [
+            Difference.of(*one.samples(contrast), one.p.get(contrast, (1.0, 1.0))[1])
+            for one in compared.values()
+            if one.is_complete(contrast)
+        ]
+        if len(differences) == len(compared):
             groups.setdefault(contrast.group, []).append(Line(contrast.name, differences))
     if not groups:
-        raise DataError("nothing to draw: no contrast has results of both systems")
+        raise DataError("nothing to draw: no contrast has the results of all its seeds")
     return [*compared], [Group(*item) for item in groups.items()]
 
 

@@ -20,19 +20,18 @@ _FAR = 3
 _LONGEST_NAME = 44
 #: For fonts that are wider than the one with which the size was computed.
 _PADDING = {"left": 40, "right": 24, "top": 5, "bottom": 5}
-_KEY = alt.TitleParams(
-    [
-        "Line: 95 % interval of the mean over seeds (Welch), not corrected for several systems.",
-        "Blue: better; orange: worse; grey: may be chance. Small dots: the seeds.",
-    ],
-    fontSize=11,
-    fontWeight="normal",
-    color=GOLD,
-)
+_KEY = [
+    "Line: 95 % interval of the mean over seeds (Welch), not corrected for several systems.",
+    "Blue: better; orange: worse; grey: may be chance. Small dots: the seeds.",
+]
+_KEY_OF_PLAN = [
+    "Line: 95 % interval of the mean over seeds (Welch). Small dots: the seeds.",
+    "Corrected for all planned contrasts, blue: better; orange: worse; grey: may be chance.",
+]
 
 
 def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[str, Any]:
-    """Draw a panel for each measure, with the same lines; blue: better, orange: worse, grey: open.
+    """Draw a panel for each measure, with the same lines; blue: better, orange: worse.
 
     Args:
         measures: at least one.
@@ -60,8 +59,12 @@ def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[st
         data |= _rows(number, measure, lines, domain)
         panels.append(_panel(number, measure, height, domain, labelled=number == 0))
     data["names"] = [{"text": _shorten(line.name), "y": y} for y, line in lines]
+    planned = any(found and found.p is not None for _, line in lines for found in line.differences)
+    key = alt.TitleParams(
+        _KEY_OF_PLAN if planned else _KEY, fontSize=11, fontWeight="normal", color=GOLD
+    )
     whole: Any = alt.hconcat(*panels, spacing=36)
-    return charts.fill(charts.dress(whole.properties(title=_KEY, padding=_PADDING)), data)
+    return charts.fill(charts.dress(whole.properties(title=key, padding=_PADDING)), data)
 
 
 def _rows(
@@ -81,8 +84,8 @@ def _rows(
             continue
         low, high = found.interval or (found.mean, found.mean)
         verdict = "open"
-        if found.interval and (low > 0 or high < 0):
-            verdict = "better" if (low > 0) == measure.higher_is_better else "worse"
+        if found.is_shown:
+            verdict = "better" if (found.mean > 0) == measure.higher_is_better else "worse"
         row = {"y": y, "mean": found.mean, "verdict": verdict}
         if first <= found.mean <= last:
             means.append({**row, "low": max(low, first), "high": min(high, last)})

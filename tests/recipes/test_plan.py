@@ -129,8 +129,15 @@ def test_the_tables(tmp_path: Path) -> None:
     assert "other than NLL (interval without 0): d − a (chrF" in said
     measures, groups = group_contrasts(plan, cells)
     assert [group.title for group in groups] == ["A"]
-    assert [line.name for line in groups[0].lines][:2] == ["a − base", "b − base"]
+    drawn = {line.name: line.differences for line in groups[0].lines}
+    assert [*drawn] == ["a − base", "b − base", "d − a", "other/a − a"]
+    tested, found = plan.contrasts[0], MeasuredPlan(plan, cells, nats)
+    assert [one and one.p for one in drawn["a − base"]][0] == found.p[tested][1] < 0.05
+    assert [one and one.p for one in drawn["d − a"]] == [1, 1], "an estimate has no verdict"
     assert [measure.higher_is_better for measure in measures] == [False, True]
+    fewer = index_cells(results({**NLL, "a": NLL["a"][:3]}), {})
+    [group] = group_contrasts(plan, fewer)[1]
+    assert [line.name for line in group.lines] == ["b − base", "d − a"], "all seeds are there"
     with pytest.raises(DataError, match="nothing to draw"):
         group_contrasts(plan, index_cells({"cells": []}, {}))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -84,6 +85,15 @@ def test_only_intervals_beside_zero_have_a_colour(tmp_path: Path) -> None:
     assert "validation loss, difference (lower is better)" in texts
     [seeds] = [rows for name, rows in picture["datasets"].items() if name == "seeds 0"]
     assert [row["value"] for row in seeds] == [0.5, 1.5, -1.5, 0.75, 1.0]
+
+
+def test_a_planned_contrast_has_a_colour_by_its_corrected_p(tmp_path: Path) -> None:
+    ahead = Difference([0.5, 1.5], 1.0, (0.5, 1.5), p=0.04)
+    lines = [Line("a", [ahead]), Line("b", [replace(ahead, mean=0.75, p=0.05)])]
+    picture = draw_forest([Measure("NLL", higher_is_better=False)], [Group("A", lines)])
+    _, colours = texts_and_colours(picture, tmp_path / "f.svg")
+    assert {*colours.values()} == {charts.WRONG, charts.GOLD}
+    assert any("Corrected for all planned contrasts" in text for text in picture["title"]["text"])
 
 
 def test_a_recipe_draws_its_results(
