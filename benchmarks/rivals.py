@@ -39,6 +39,8 @@ MAX_TOKENS = 1024
 HEADS = 4
 DROPOUT = 0.1
 SMOOTHING = 0.1
+#: Updates that do not count: all batches twice, so that allocators have the memory of each.
+WARM_UP = 16
 
 Update = Callable[[], Tensor | None]
 
@@ -341,13 +343,13 @@ def main() -> None:
     for name in [name for name, arm in arms.items() if not arm.works]:
         print(f"{name}: not installed, or does not work")
         del arms[name]
-    for number in range(1 + args.rounds):
+    for arm in arms.values():
+        arm.run(WARM_UP)
+    for number in range(args.rounds):
         order = [*arms]
         shift = number % len(order)
         for name in order[shift:] + order[:shift]:
-            taken = arms[name].run(args.updates)
-            if number:  # the first is a warm-up
-                arms[name].rounds.append(taken)
+            arms[name].rounds.append(arms[name].run(args.updates))
     print(f"{args.size}: {args.rounds} rounds of {args.updates} updates, one thread, CPU time")
     print(f"{'':24}{'ms':>8}{'speed':>8}  {'range':15}{'MiB':>6}  last loss")
     base = [taken[0] for taken in arms["fairseq"].rounds]

@@ -83,8 +83,8 @@ def make_update(
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **options).to(dtype).train()
     criterion = make_criterion(model, task, sync_mse_weight=0.01, sync_rank_weight=0.01)
-    if fast:
-        replace_dropout(model)
+    if hasattr(model, "source_fields"):
+        replace_dropout(model, fast)
     optimizer = make_optimizer(model, args.precision)
     state = {"n": 0}
 

@@ -178,8 +178,7 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "--gold-source-heads: the ensemble's dependency heads are of different kinds; "
                 "decode with models of one kind"
             )
-        if self.cfg.fast_cpu:
-            replace_dropout(model)
+        replace_dropout(model, self.cfg.fast_cpu)
         return model
 
     def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fairseq.modules.fairseq_dropout import FairseqDropout
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.printed.analysis_lines import HeadsOf, read_line
-from syncattn_fairseq.tasks.fast_cpu import FastDropout
+from syncattn_fairseq.tasks.fast_cpu import FastDropout, SameDropout
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
 from tests.checkpoints import Corpus, make_task, model_options
 
@@ -47,7 +48,8 @@ def test_gold_heads_need_dependency_heads(small_corpus: Corpus) -> None:
 def test_fast_cpu_reaches_the_model(small_corpus: Corpus, fast: bool) -> None:
     task = make_task(small_corpus.data, fast_cpu=fast)
     modules = [*task.build_model(model_options("syntax_transformer_tiny")).modules()]
-    assert any(isinstance(module, FastDropout) for module in modules) == fast
+    kinds = {type(module) for module in modules if isinstance(module, FairseqDropout)}
+    assert kinds == {FastDropout if fast else SameDropout}
 
 
 @pytest.mark.parametrize(
