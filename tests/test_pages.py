@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import chain
 from pathlib import Path
 from statistics import mean
 from types import ModuleType
@@ -13,7 +14,10 @@ from typing import Any
 import pytest
 
 from syncattn_fairseq.evaluation.intervals import welch_interval
+from syncattn_fairseq.evaluation.results_tables import nats
 from syncattn_fairseq.evaluation.significance import welch
+from syncattn_fairseq.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
+from syncattn_fairseq.recipes.plan import load_plan
 from tests.importing import import_file
 
 ROOT = Path(__file__).parents[1]
@@ -91,22 +95,6 @@ def read_cells(corpus: str) -> dict[str, list[Any]]:
     return cells
 
 
-def test_the_numbers_below_the_figure_of_the_readme_are_those_of_the_results() -> None:
-    page = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    shown = re.findall(r"On 3,625 .*, is ([\d.]+) BLEU ahead .*, are ([\d.]+) ahead", page)
-    cells = read_cells("multi30k_tiny_en_de_3625")
-
-    def ahead(system: str) -> str:
-        ours, theirs = (
-            [cell["scores"]["BLEU"] for cell in cells[name] if cell["seed"] <= 5]
-            for name in (system, "transformer")
-        )
-        assert len(ours) == len(theirs) == 5
-        return f"{mean(ours) - mean(theirs):.1f}"
-
-    assert shown == [(ahead("lpsi"), ahead("local_attention"))]
-
-
 #: Names in the table of verdicts that are not those of configs.
 VERDICTS = {
     "LPSI": "lpsi",
@@ -123,38 +111,58 @@ VERDICTS = {
     "GlobalAtt + SDAtt": "rnn_syntax_directed_double",
     "GlobalAtt": "rnn_global",
 }
+MEASURED: dict[str, tuple[Any, int]] = {
+    "NLL": (lambda cell: cell["valid"]["nll_loss"] * math.log(2), 3),
+    "chrF": (lambda cell: cell["scores"]["chrF"], 1),
+    "BLEU": (lambda cell: cell["scores"]["BLEU"], 1),
+}
+
+
+def check_differences(shown: list[str], ours: list[Any], theirs: list[Any]) -> None:
+    """Check differences and intervals, written ``−.1 [−.2, .0]``, in all measures or in some."""
+    for (number, digits), text in zip(MEASURED.values(), shown, strict=False):
+        found = welch_interval(*([number(cell) for cell in cells] for cells in (ours, theirs)))
+        assert found is not None
+        values = [found.difference, found.low, found.high]
+        read = re.findall(r"[−+]?[\d.]+", text)
+        assert [float(x.replace("−", "-")) for x in read] == pytest.approx(
+            [round(value, digits) for value in values]
+        ), text
 
 
 def test_the_table_of_verdicts_is_that_of_the_results() -> None:
     page = (DOCS / "findings.md").read_text(encoding="utf-8")
     cells = read_cells("multi30k_tiny_en_de_3625")
-    numbers = {
-        "NLL": (lambda cell: cell["valid"]["nll_loss"] * math.log(2), 3),
-        "chrF": (lambda cell: cell["scores"]["chrF"], 1),
-        "BLEU": (lambda cell: cell["scores"]["BLEU"], 1),
-    }
     compared = 0
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = [row[1:-1] for row in read_rows(page, "| what the paper says |")]
-    rows += [
-        [f"{system} − Transformer", *row]
-        for system, *row in read_rows(readme, "| minus the Transformer |")
-    ]
-    for test, *shown in rows:
-        if "–" in shown:
-            continue
-        systems = [cells[VERDICTS[name]] for name in test.split(" − ")]
-        for (number, digits), text in zip(numbers.values(), shown, strict=True):
-            ours, theirs = ([number(cell) for cell in found] for found in systems)
-            found = welch_interval(ours, theirs)
-            assert found is not None
-            values = [found.difference, found.low, found.high]
-            read = re.findall(r"[−+]?[\d.]+", text)
-            assert [float(x.replace("−", "-")) for x in read] == pytest.approx(
-                [round(value, digits) for value in values]
-            ), (test, text)
-        compared += 1
-    assert compared == 16
+    for _, test, *shown, _ in read_rows(page, "| what the paper says |"):
+        if "–" not in shown:
+            assert len(shown) == len(MEASURED)
+            check_differences(shown, *(cells[VERDICTS[name]] for name in test.split(" − ")))
+            compared += 1
+    assert compared == 11
+
+
+def test_the_table_of_the_readme_is_that_of_the_plan() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    plan = load_plan(ROOT / "configs" / "multi30k_tiny_en_de_3625")
+    cells = read_cells("planned/multi30k_tiny_en_de_3625")
+    known = index_cells({"cells": [*chain(*cells.values())]}, {})
+    found = MeasuredPlan(plan, known, nats, nats_per_word)
+    verdicts = {contrast.name: judge(found, contrast) for contrast in plan.contrasts}
+    rows = read_rows(page, "| planned contrast |")
+    for name, *shown, verdict in rows:
+        assert len(shown) == len(MEASURED) and verdicts[name.replace("`", "")] == verdict
+        check_differences(shown, *(cells[x] for x in re.findall("`(.*?)`", name)))
+    decided = [name for name, verdict in verdicts.items() if verdict in ("better", "worse")]
+    assert {*decided} <= {row[0].replace("`", "") for row in rows}, "a verdict is left out"
+    # What was not planned.
+    before = read_cells("multi30k_tiny_en_de_3625")
+    text = " ".join(page.split())
+    said = re.findall(r"(\w+)(?: is)? ([\d.]+(?: nats)? \[[−\d., ]+\])(?: ahead|,| and| \()", text)
+    unplanned = {name: number for name, number in said if name in VERDICTS}
+    assert {*unplanned} == {"SyncAttn", "DBSA", "PASCAL"}
+    for name, number in unplanned.items():
+        check_differences([number], before["transformer"], before[VERDICTS[name]])
 
 
 def test_the_table_of_learning_rates_is_that_of_the_results() -> None:
