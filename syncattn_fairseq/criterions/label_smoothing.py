@@ -82,8 +82,8 @@ class _SmoothedLossOfScores(Function):
         of_right, of_all = _weights(smoothing, scores.shape[-1])
         nll, uniform = (scores.new_empty(right.shape) for _ in range(2))
         gradient = torch.empty_like(scores) if ctx.needs_input_grad[0] else None
-        each = scores.new_full(pad.shape, -of_all).masked_fill_(pad, 0)
-        at_right = each + scores.new_full(pad.shape, -of_right).masked_fill_(pad, 0)
+        each = _at_tokens(scores.new_tensor(-of_all), pad)
+        at_right = each + _at_tokens(scores.new_tensor(-of_right), pad)
         for rows in _blocks(*scores.shape):
             log_probs = scores[rows].log_softmax(-1)
             nll[rows] = -log_probs.gather(-1, right[rows])
