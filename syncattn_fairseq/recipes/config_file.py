@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ _DIGITS = 18
 
 
 def read_config(path: Path) -> Any:
-    """Read a file of settings, with numbers as hydra reads them.
+    """Read a file of settings, with numbers as hydra reads them; do not change what is returned.
 
     Raises:
         DataError: the file is missing, or is not YAML with names and values; or it is larger or
@@ -31,8 +32,7 @@ def read_config(path: Path) -> Any:
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(LARGEST + 1)
-        _check_text(text, path)
-        found = OmegaConf.load(StringIO(text))
+        return _parse(text, path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except UnicodeDecodeError:
@@ -44,6 +44,12 @@ def read_config(path: Path) -> Any:
         raise
     except (YAMLError, OmegaConfBaseException, OSError, ValueError) as error:
         raise DataError(f"{path}: not YAML: {one_line(error)}") from None
+
+
+@lru_cache(maxsize=512)  # the systems of a corpus share most of their files
+def _parse(text: str, path: Path) -> DictConfig:
+    _check_text(text, path)
+    found = OmegaConf.load(StringIO(text))
     if not isinstance(found, DictConfig) or not found:
         raise DataError(f"{path}: not a list of names and values; write NAME: VALUE")
     _check_values(OmegaConf.to_container(found), path)

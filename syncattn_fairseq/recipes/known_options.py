@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ..base.errors import DataError, naming, suggest
@@ -97,12 +97,19 @@ def _check_types(section: str, name: str, values: Mapping[str, Any], origin: _Or
         _parse(section, _parser(section, name), given, origin)
         return
     try:
-        OmegaConf.merge(
-            schema, {option: values[option] for option in values.keys() & _fields(schema)}
+        _typed(schema).merge_with(
+            {option: values[option] for option in values.keys() & _fields(schema)}
         )
     except OmegaConfBaseException as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{origin.of(f'{section}.{error.full_key}')}: {reason}") from None
+
+
+@cache
+def _typed(schema: Any) -> DictConfig:
+    """Return a config that accepts values of these types; what is in it does not matter."""
+    found: DictConfig = OmegaConf.structured(schema)
+    return found
 
 
 def _parse(

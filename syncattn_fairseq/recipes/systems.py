@@ -121,7 +121,7 @@ class System:
         config: Any = OmegaConf.create()
         for path in [*paths[len(paths) - self.own :], *paths]:
             try:
-                config = OmegaConf.merge(config, _read(path))
+                config.merge_with(_read(path))
             except OmegaConfBaseException as error:
                 raise DataError(f"{path}: {one_line(error)}") from None
         for name, value in {**self._folders_of(config), **(overrides or {})}.items():
