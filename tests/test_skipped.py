@@ -25,9 +25,11 @@ def test_of_nothing():
 
 
 def run(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    plugins = ("-p", "xdist.plugin", "-p", "tests.skipped")
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "tests.skipped", *options, "-c", os.devnull, folder],
-        env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "pytest", *plugins, *options, "-c", os.devnull, folder],
+        env={**os.environ, **environment, **alone},
         capture_output=True,
         text=True,
     )
