@@ -16,6 +16,7 @@ from scipy.stats import binomtest
 
 from syncattn_fairseq.cli import report, score
 from tests.checkpoints import Corpus, make_checkpoint
+from tests.cli.refusal import refusal
 from tests.parsing.chain import CONLLU
 from tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
 
@@ -278,9 +279,7 @@ def test_one_line_says_what_is_wrong(
         Path(name).write_text("eins\n")
     Path("empty").touch()
     named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
-    assert report.main([*named, *options]) == 1
-    out, err = capsys.readouterr()
-    assert message in err and err.count("\n") == 1 and not out
+    assert message in refusal(capsys, report.main([*named, *options]))
     assert not Path("r.html").exists()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.cli.trees import main
+from tests.cli.refusal import refusal
 
 FILES = {
     # Words: the man sleeps . / a | || ( c ) / no tree / yes
@@ -130,10 +131,7 @@ def test_one_line_says_what_is_wrong(
 ) -> None:
     for name, text in change.items():
         (files / name).write_text(text, encoding="utf-8")
-    assert main([*arguments, "--json", "scores.json"]) == 1
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    assert err.startswith("error: ") and message in err
+    assert message in refusal(capsys, main([*arguments, "--json", "scores.json"]))
     assert not (files / "scores.json").exists()
 
 
