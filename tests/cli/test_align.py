@@ -11,7 +11,7 @@ import pytest
 
 import syncattn_fairseq
 from syncattn_fairseq.cli.align import main
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 
 # The links between words of the first sentence:
 #
@@ -154,7 +154,7 @@ def test_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_all_files_are_made_or_none(
     files: Path, capsys: pytest.CaptureFixture[str], last: str
 ) -> None:
-    assert "nowhere" in refusal(
+    assert "nowhere" in read_error(
         capsys, main([*BOTH, "--output", "base", "forward", "a", *last.split()])
     )
     assert {path.name for path in files.iterdir()} == {*FILES}
@@ -247,7 +247,9 @@ def test_one_line_says_what_is_wrong(
 ) -> None:
     for name, text in change.items():
         (files / name).write_text(text, encoding="utf-8")
-    assert message in refusal(capsys, main([*arguments, "--output", "base", "forward", "written"]))
+    assert message in read_error(
+        capsys, main([*arguments, "--output", "base", "forward", "written"])
+    )
     assert not (files / "written").exists()
 
 

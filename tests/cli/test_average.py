@@ -10,7 +10,7 @@ import torch
 
 import syncattn_fairseq
 from syncattn_fairseq.cli.average import main
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 
 TRAIN = """
 import sys
@@ -88,7 +88,7 @@ def test_one_line_says_what_is_wrong(
     message: str,
 ) -> None:
     monkeypatch.chdir(trained)
-    assert message in refusal(capsys, main(["--output", "wrong.pt", *arguments]))
+    assert message in read_error(capsys, main(["--output", "wrong.pt", *arguments]))
     assert not (trained / "wrong.pt").exists()
 
 

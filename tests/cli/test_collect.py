@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.cli.collect import main
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 
 PLAIN = "plain=x.{language}"
 ASPEC = "aspec=y.txt"
@@ -100,7 +100,7 @@ def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFix
 def test_outputs_that_are_no_two_files_are_refused(
     archives: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    refusal(capsys, collect(archives, PLAIN, *arguments))
+    read_error(capsys, collect(archives, PLAIN, *arguments))
     assert [path.name for path in archives.parent.iterdir()] == ["archives"]
 
 

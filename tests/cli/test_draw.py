@@ -12,7 +12,7 @@ from syncattn_fairseq.cli import show
 from syncattn_fairseq.cli.draw import main
 from syncattn_fairseq.report.example import read_example
 from tests.checkpoints import Corpus, make_checkpoint
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 
 pytest.importorskip("altair", reason="needs the extra viz")
 
@@ -81,7 +81,7 @@ def test_letters_without_a_font_are_named(gold: Path, capsys: pytest.CaptureFixt
 def test_one_line_says_what_is_wrong(
     gold: Path, capsys: pytest.CaptureFixture[str], arguments: str, message: str
 ) -> None:
-    assert message in refusal(capsys, main(arguments.split()))
+    assert message in read_error(capsys, main(arguments.split()))
     assert not list(Path().glob("x.*"))
 
 

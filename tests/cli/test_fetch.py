@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.cli.fetch import main
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 from tests.recipes.server import Server, serve
 
 CONTENT = b"content\n"
@@ -40,7 +40,7 @@ def test_an_md5_sum_is_compared(
 ) -> None:
     source, path = f"{server.url}/a.txt", tmp_path / "here" / "a.txt"
     arguments = ["--directory", str(tmp_path / "here"), source, "--md5"]
-    assert "MD5" in refusal(capsys, main([*arguments, "0" * 32]))
+    assert "MD5" in read_error(capsys, main([*arguments, "0" * 32]))
     assert not path.exists()
     assert main([*arguments, hashlib.md5(CONTENT).hexdigest().upper()]) == 0
     assert capsys.readouterr().out == f"{path}: 8 bytes, SHA-256 {SHA256}\n"
@@ -50,7 +50,7 @@ def test_an_md5_sum_is_compared(
 def test_one_line_says_what_is_wrong(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert f"{server.url}/b.txt: 404 Not Found" in refusal(
+    assert f"{server.url}/b.txt: 404 Not Found" in read_error(
         capsys, main(["--directory", str(tmp_path / "here"), f"{server.url}/b.txt"])
     )
 

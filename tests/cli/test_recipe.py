@@ -18,7 +18,7 @@ from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.recipes.corpus import Corpus, load_corpus
 from syncattn_fairseq.recipes.launch import Machines
 from syncattn_fairseq.recipes.needs import needs_of
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs"
@@ -44,7 +44,7 @@ def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str],
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Return the one line that a recipe fails with."""
-    return refusal(capsys, main(list(arguments)))
+    return read_error(capsys, main(list(arguments)))
 
 
 @pytest.mark.parametrize(("corpus", "name"), SYSTEMS, ids=lambda of: getattr(of, "name", of))
@@ -804,7 +804,7 @@ def test_a_table_of_what_is_not_there_is_refused(
 ) -> None:
     results = ROOT / "docs" / "results" / "builtin_en_de.json"
     command = ["builtin_en_de", "--table", f"--results={results}", *arguments.split()]
-    assert message in refusal(capsys, main(command))
+    assert message in read_error(capsys, main(command))
 
 
 def test_a_group_may_have_systems_without_results(

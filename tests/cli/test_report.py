@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 from syncattn_fairseq.cli import report, score
 from tests.checkpoints import Corpus, make_checkpoint
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 from tests.parsing.chain import CONLLU
 from tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
 
@@ -279,7 +279,7 @@ def test_one_line_says_what_is_wrong(
         Path(name).write_text("eins\n")
     Path("empty").touch()
     named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
-    assert message in refusal(capsys, report.main([*named, *options]))
+    assert message in read_error(capsys, report.main([*named, *options]))
     assert not Path("r.html").exists()
 
 

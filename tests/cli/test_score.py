@@ -11,7 +11,7 @@ import pytest
 
 import syncattn_fairseq
 from syncattn_fairseq.cli.score import main
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 
 FILES = {
     "ref": "der Hund\nja\n",
@@ -127,7 +127,7 @@ def test_all_files_are_made_or_none(
 ) -> None:
     (files / "new").mkdir()
     places = {**dict.fromkeys(("text", "latex", "json"), "new"), bad: "nowhere"}
-    assert "nowhere" in refusal(
+    assert "nowhere" in read_error(
         capsys, main([*PLAIN, *(f"--{kind}={place}/x.{kind}" for kind, place in places.items())])
     )
     assert not list((files / "new").iterdir())
@@ -283,7 +283,7 @@ def test_one_line_says_what_is_wrong(
 ) -> None:
     for name, text in change.items():
         (files / name).write_text(text, encoding="utf-8")
-    assert message in refusal(capsys, main([*arguments, "--json", "scores.json"]))
+    assert message in read_error(capsys, main([*arguments, "--json", "scores.json"]))
     assert not (files / "scores.json").exists()
 
 
@@ -298,7 +298,7 @@ def test_gold_of_other_sentences_is_refused_even_if_nothing_is_measured_by_it(
     files: Path, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     (files / "gold").write_text("\n\n\n", encoding="utf-8")
-    assert f"error: {option}: 3 lines, but 2 references" in refusal(
+    assert f"error: {option}: 3 lines, but 2 references" in read_error(
         capsys, main([*PLAIN, option, "gold"])
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.cli.trees import main
-from tests.cli.refusal import refusal
+from tests.cli.errors import read_error
 
 FILES = {
     # Words: the man sleeps . / a | || ( c ) / no tree / yes
@@ -131,7 +131,7 @@ def test_one_line_says_what_is_wrong(
 ) -> None:
     for name, text in change.items():
         (files / name).write_text(text, encoding="utf-8")
-    assert message in refusal(capsys, main([*arguments, "--json", "scores.json"]))
+    assert message in read_error(capsys, main([*arguments, "--json", "scores.json"]))
     assert not (files / "scores.json").exists()
 
 
