@@ -95,8 +95,12 @@ def read_cells(corpus: str) -> dict[str, list[Any]]:
     return cells
 
 
+#: The verdicts that settle a contrast.
+SURE = ("better", "worse", "the same")
 #: Systems of planned trainings in a table.
 NAME = re.compile("`(.*?)`")
+#: A corrected p, as in "(p = .004)".
+CORRECTED = re.compile(r"\(p ([=<]) (\.\d+)\)")
 #: Names in the table of verdicts that are not those of configs.
 VERDICTS = {
     "LPSI": "lpsi",
@@ -120,6 +124,14 @@ MEASURED: dict[str, tuple[Any, int]] = {
 }
 
 
+def measure_plan() -> MeasuredPlan:
+    """Return the planned contrasts with what was measured."""
+    plan = load_plan(ROOT / "configs" / "multi30k_tiny_en_de_3625")
+    cells = read_cells("planned/multi30k_tiny_en_de_3625")
+    known = index_cells({"cells": [*chain(*cells.values())]}, {})
+    return MeasuredPlan(plan, known, nats, nats_per_word)
+
+
 def check_differences(shown: list[str], ours: list[Any], theirs: list[Any]) -> None:
     """Check differences and intervals, written ``−.1 [−.2, .0]``, in all measures or in some."""
     for (number, digits), text in zip(MEASURED.values(), shown, strict=False):
@@ -136,28 +148,37 @@ def test_the_table_of_verdicts_is_that_of_the_results() -> None:
     page = (DOCS / "findings.md").read_text(encoding="utf-8")
     before = read_cells("multi30k_tiny_en_de_3625")
     planned = read_cells("planned/multi30k_tiny_en_de_3625")
-    for _, test, *shown, verdict in read_rows(page, "| what the paper says |"):
+    found = measure_plan()
+    contrasts = {contrast.name: contrast for contrast in found.plan.contrasts}
+    rows = read_rows(page, "| what the paper says |")
+    assert len(rows) == 16
+    for _, test, *shown, verdict in rows:
         assert len(shown) == len(MEASURED)
         if names := NAME.findall(test):
             assert verdict.startswith("planned: ")
             check_differences(shown, *(planned[name] for name in names))
+            contrast = contrasts[" − ".join(names)]
+            decided = judge(found, contrast)
+            said = CORRECTED.search(verdict)
+            assert bool(said) == (decided in SURE), verdict
+            if said:
+                _, p = (found.p_same if decided == "the same" else found.p)[contrast]
+                sign, number = said.groups()
+                assert p < 0.001 if sign == "<" else f"{p:.3f}" == f"0{number}", verdict
         else:
             check_differences(shown, *(before[VERDICTS[name]] for name in test.split(" − ")))
 
 
 def test_the_table_of_the_readme_is_that_of_the_plan() -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    plan = load_plan(ROOT / "configs" / "multi30k_tiny_en_de_3625")
     cells = read_cells("planned/multi30k_tiny_en_de_3625")
-    known = index_cells({"cells": [*chain(*cells.values())]}, {})
-    found = MeasuredPlan(plan, known, nats, nats_per_word)
-    verdicts = {contrast.name: judge(found, contrast) for contrast in plan.contrasts}
+    found = measure_plan()
+    verdicts = {contrast.name: judge(found, contrast) for contrast in found.plan.contrasts}
     rows = read_rows(page, "| planned contrast |")
     for name, *shown, verdict in rows:
         assert len(shown) == len(MEASURED) and verdicts[name.replace("`", "")] == verdict
         check_differences(shown, *(cells[x] for x in NAME.findall(name)))
-    sure = ("better", "worse", "the same")
-    decided = [name for name, verdict in verdicts.items() if verdict in sure]
+    decided = [name for name, verdict in verdicts.items() if verdict in SURE]
     assert {*decided} <= {row[0].replace("`", "") for row in rows}, "a verdict is left out"
     # What was not planned.
     before = read_cells("multi30k_tiny_en_de_3625")

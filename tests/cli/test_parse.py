@@ -134,9 +134,9 @@ def test_after_a_kill_only_what_is_missing_is_parsed(
     capsys.readouterr()
     assert main(argv) == 0
     assert f"{len(kept)} of 12 shards are already finished" in capsys.readouterr().out
-    heads = Path("train.heads.en").read_text()
-    assert heads.count(mark) == 1
-    assert heads.replace(mark, parsed).encode() == expected["train.heads.en"]
+    heads = expected["train.heads.en"].decode()
+    assert parsed in heads
+    assert Path("train.heads.en").read_text() == heads.replace(parsed, mark)
     assert Path("labels").read_bytes() == expected["labels"]
     assert not (folder / "train.heads.en.shards").exists()
 
