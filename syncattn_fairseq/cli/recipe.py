@@ -192,7 +192,7 @@ def _print_contrasts(args: argparse.Namespace) -> None:
 
     places = {name: args.results.with_name(f"{name}.json") for name in args.plan.list_corpora()}
     others = {name: load_results(place) for name, place in places.items() if place.exists()}
-    cells = index_cells(load_results(args.results), others)
+    cells = index_cells(load_results(args.results), others, args.plan.names)
     kind, bullet = (markdown_table, "- ") if args.markdown else (format_table, "")
     print()
     print(make_contrast_tables(args.plan, cells, kind, bullet))

@@ -33,12 +33,17 @@ Cells = Mapping[tuple[str, int], Mapping[str, Any]]
 """The results by system and seed."""
 
 
-def index_cells(results: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> Cells:
+def index_cells(
+    results: Mapping[str, Any],
+    others: Mapping[str, Mapping[str, Any]],
+    names: Mapping[str, str] | None = None,
+) -> Cells:
     """Return the results of all systems; those of other corpora are called ``CORPUS/SYSTEM``.
 
     Args:
         results: of the plan's own corpus, from `load_results`.
         others: the same of other corpora, by name.
+        names: other names of systems, from the plan.
 
     Raises:
         DataError: a training has settings that were changed for all systems, so that it is not the
@@ -54,6 +59,8 @@ def index_cells(results: Mapping[str, Any], others: Mapping[str, Mapping[str, An
                     "planned; keep the plan's results in a file of their own"
                 )
             found[prefix + cell["system"], cell["seed"]] = cell
+    for name, system in (names or {}).items():
+        found |= {(name, seed): cell for (other, seed), cell in found.items() if other == system}
     return found
 
 

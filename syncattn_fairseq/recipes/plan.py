@@ -13,6 +13,8 @@
       seeds: [6, 7, 8]
       contrasts: {...}
     per_word: [B, tuned systems]     # headings of systems with different subwords: nats per word
+    names:                           # names for systems with settings, such as the best trial
+      lpsi_tuned: lpsi:model.dropout=0.5
 
 A system of another corpus is ``CORPUS/SYSTEM``: its results are in that corpus's file, beside this
 one's.
@@ -72,25 +74,29 @@ class Plan:
     Attributes:
         contrasts: all of them.
         margin: in nats, the difference below which two systems are the same.
+        names: which system a name in the contrasts stands for, if it is not the system's own.
     """
 
     contrasts: list[Contrast] = field(default_factory=list)
     margin: float = 0.0
+    names: dict[str, str] = field(default_factory=dict)
 
     def list_trainings(self) -> dict[str, list[int]]:
         """List the systems of this corpus, each with its seeds."""
         seeds: dict[str, set[int]] = {}
         for contrast in self.contrasts:
-            for system in contrast.systems:
+            for name in contrast.systems:
+                system = self.names.get(name, name)
                 if "/" not in system.partition(":")[0]:
                     seeds.setdefault(system, set()).update(contrast.seeds)
         return {system: sorted(found) for system, found in seeds.items()}
 
     def list_corpora(self) -> list[str]:
         """List the other corpora whose systems are compared."""
-        systems = [system for contrast in self.contrasts for system in contrast.systems]
-        names = [system.partition(":")[0].partition("/") for system in systems]
-        return list(dict.fromkeys(corpus for corpus, slash, _ in names if slash))
+        names = [name for contrast in self.contrasts for name in contrast.systems]
+        systems = [self.names.get(name, name).partition(":")[0] for name in names]
+        parts = [system.partition("/") for system in systems]
+        return list(dict.fromkeys(corpus for corpus, slash, _ in parts if slash))
 
 
 def load_plan(folder: Path) -> Plan:
@@ -104,9 +110,11 @@ def load_plan(folder: Path) -> Plan:
     """
     path = folder / "_plan.yaml"
     facts: Any = OmegaConf.to_container(read_config(path))
-    per_word = facts.pop("per_word", [])
+    per_word, names = facts.pop("per_word", []), facts.pop("names", {})
     if not isinstance(per_word, list):
         raise DataError(f"{path}: per_word: give a list of headings of contrasts")
+    if not isinstance(names, dict) or not all(isinstance(x, str) for x in names.values()):
+        raise DataError(f"{path}: names: give a system for each name")
     contrasts: list[Contrast] = []
     for part, tested in (("family", True), ("estimates", False)):
         found = facts.pop(part, {})
@@ -131,7 +139,10 @@ def load_plan(folder: Path) -> Plan:
         raise DataError(f"{path}: per_word: give a list of headings of contrasts")
     if any(contrast.same for contrast in contrasts) and not margin:
         raise DataError(f"{path}: (=) needs a margin above 0")
-    return Plan(contrasts, margin)
+    compared = {name for contrast in contrasts for name in contrast.systems}
+    if unknown := [name for name in names if name not in compared]:
+        raise DataError(f"{path}: names: {unknown[0]} is in no contrast")
+    return Plan(contrasts, margin, names)
 
 
 def _read(

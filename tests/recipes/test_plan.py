@@ -84,6 +84,28 @@ def test_what_a_plan_trains(tmp_path: Path) -> None:
     assert [contrast.tested for contrast in plan.contrasts] == [True] * 3 + [False] * 2
 
 
+NAMED = """
+names:
+  a: x:model.dropout=0.5
+  c: other/base:task.suffix=a/b
+"""
+"""Names for systems of this corpus and of another one."""
+
+
+def test_a_name_stands_for_a_system_with_settings(tmp_path: Path) -> None:
+    plan = load(tmp_path, PLAN + NAMED)
+    four, two = [6, 7, 8, 9], [6, 7]
+    trained = {"x:model.dropout=0.5": four, "base": four, "b": four, "d": two}
+    assert plan.list_trainings() == trained
+    assert plan.list_corpora() == ["other"]
+    ours, theirs = {"x:model.dropout=0.5": [2.0], "base": [3.0]}, {"base:task.suffix=a/b": [2.5]}
+    cells = index_cells(results(ours), {"other": results(theirs)}, plan.names)
+    found = MeasuredPlan(plan, cells, nats)
+    first, _, third, *_ = plan.contrasts
+    assert found.samples(first) == ([pytest.approx(2.0)], [pytest.approx(3.0)])
+    assert found.samples(third) == ([pytest.approx(2.5)], [pytest.approx(3.0)])
+
+
 def test_p_is_corrected_for_the_whole_family(tmp_path: Path) -> None:
     plan = load(tmp_path)
     found = MeasuredPlan(plan, index_cells(results(NLL), {}), nats)
@@ -182,6 +204,9 @@ def test_only_what_was_planned_counts() -> None:
         ("margin: x", "margin: give margin"),
         ("per_word: [A]", "per_word: give a list of headings"),
         (f"{PLAN}per_word: 3", "per_word: give a list of headings"),
+        (f"{PLAN}names: [a]", "names: give a system for each name"),
+        (f"{PLAN}names: {{a: 3}}", "names: give a system for each name"),
+        (f"{PLAN}names: {{x: y}}", "names: x is in no contrast"),
         ("margin: 1\nfamilies: {}", "families: give margin"),
         (
             "margin: 1\nestimates: {seeds: [1], contrasts: {A: [a - b (=)]}}",
