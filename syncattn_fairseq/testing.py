@@ -34,6 +34,7 @@ from .base.errors import DataError, suggest
 from .data.controls import draw_heads
 from .data.dataset import SyntaxPairDataset
 from .data.subwords import CONTINUATION
+from .models.rnn_decoder import ConditionalGRUDecoder
 
 #: Lengths of the sentences of source and target, without their ends.
 SOURCE_LENGTHS, TARGET_LENGTHS = (5, 2, 9), (3, 7, 4)
@@ -91,19 +92,24 @@ def _check_names(arch: str, options: Iterable[str]) -> None:
             raise DataError(f"{name}: {arch} has no such option{suggest(name, known)}")
 
 
-def make_batch(model: Any, sentences: list[int], left_pad: bool = True) -> dict[str, Any]:
+def make_batch(
+    model: Any, sentences: list[int], left_pad: bool = True, left_pad_target: bool = False
+) -> dict[str, Any]:
     """Make a batch of some of the sentences, as the task would, with parses of both sides.
 
     Args:
         model: says what it reads.
         sentences: indices in :data:`SOURCE_LENGTHS`.
         left_pad: whether the source is padded on the left, as usual, or on the right.
+        left_pad_target: the same of the target, which usually is padded on the right.
     """
-    dataset = make_dataset(model, left_pad)
+    dataset = make_dataset(model, left_pad, left_pad_target)
     return dataset.collater([dataset[index] for index in sentences])
 
 
-def make_dataset(model: Any, left_pad: bool = True) -> SyntaxPairDataset:
+def make_dataset(
+    model: Any, left_pad: bool = True, left_pad_target: bool = False
+) -> SyntaxPairDataset:
     """Make the sentence pairs of :func:`make_batch`."""
     words = _dictionary(_WORDS)
     generator = np.random.default_rng(1)
@@ -119,6 +125,7 @@ def make_dataset(model: Any, left_pad: bool = True) -> SyntaxPairDataset:
         [len(sentence) for sentence in target],
         words,
         left_pad_source=left_pad,
+        left_pad_target=left_pad_target,
         shuffle=False,
     )
     return SyntaxPairDataset(
@@ -133,14 +140,17 @@ def make_dataset(model: Any, left_pad: bool = True) -> SyntaxPairDataset:
 @torch.no_grad()
 def check_batches(model: Any) -> None:
     """Check that a sentence has the same scores alone, and in batches padded left and right."""
-    for left_pad in (True, False):
-        batch = make_batch(model, [0, 1, 2], left_pad)
+    # A recurrent decoder, fairseq's too, reads what stands before a target.
+    recurrent = isinstance(model.decoder, ConditionalGRUDecoder)
+    for left_pad, left_pad_target in ((True, False), (False, not recurrent)):
+        batch = make_batch(model, [0, 1, 2], left_pad, left_pad_target)
         scores, _ = model(**batch["net_input"])
         for row, sentence in enumerate(batch["id"].tolist()):
             alone, _ = model(**make_batch(model, [sentence])["net_input"])
+            length = alone.size(1)
             side = "left" if left_pad else "right"
             _compare(
-                scores[row, : alone.size(1)],
+                scores[row, -length:] if left_pad_target else scores[row, :length],
                 alone[0],
                 f"sentence {sentence} has other scores in a batch padded on the {side} than alone",
             )

@@ -123,7 +123,7 @@ def _parser() -> Parser:
         "--last",
         type=positive,
         metavar="N",
-        help="write those of the last N pairs that are kept to --held-out instead",
+        help="of the last N pairs, write those that are kept to --held-out instead",
     )
     parser.add_argument(
         "--exclude",

@@ -27,7 +27,7 @@ from ..data.words import SCHEMES
 from .files import Parser
 
 #: Why a command that loads models has ``--user-dir``.
-OF_MODEL = "import it, since the model was trained with it; what only the model names is not"
+OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
 
 #: Modules that are not ours.
 OTHERS = r"(?!syncattn_fairseq\b|__main__$)"

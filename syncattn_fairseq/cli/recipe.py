@@ -289,8 +289,9 @@ def _parser() -> Parser:
         "align (with gold alignments), subwords, parse, binarise; for each system and seed train, "
         "decode, score. What reads something that was made again since is made again, too; a "
         "training stops instead. Environment variables: PARSE_OPTIONS holds more "
-        "options for syncattn-parse, STANZA_DIR is the folder of its models, SYNCATTN_MIRROR names "
-        "mirrors to download from.",
+        "options for syncattn-parse, STANZA_DIR is the folder of its models, PARSER_JA and so on "
+        "choose a language's parser, and SYNCATTN_MIRROR names mirrors to download from; a corpus "
+        "may name one for the folder of its text.",
     )
     parser.add_argument("corpus", metavar="CORPUS", help="a folder of --configs")
     parser.add_argument(

@@ -101,7 +101,7 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
         models[systems.index(name)] = syncattn_fairseq.load(
             path,
             args.data_bin,
-            args.subword_model,
+            args.subwords,
             args.source_parser,
             user_dir=args.user_dir,
         )
@@ -155,7 +155,7 @@ def _parser() -> Parser:
         help="folder of their dictionaries (default: as in training)",
     )
     parser.add_argument(
-        "--subword-model", nargs="+", metavar="FILE", help="their subword model, such as bpe.model"
+        "--subwords", nargs="+", metavar="FILE", help="their subword model, such as bpe.model"
     )
     parser.add_argument(
         "--source-parser",
@@ -167,7 +167,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE.html", help="the page to write"
     )
-    parser.name_files(inputs=["log"], files=["attention", "subword_model"], outputs=["output"])
+    parser.name_files(inputs=["log"], files=["attention", "subwords"], outputs=["output"])
     return parser
 
 

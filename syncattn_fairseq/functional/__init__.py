@@ -21,7 +21,7 @@ Controls, which know the order of words but no syntax:
 
 Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
 ``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
-precision inputs are summed in float32.
+precision inputs are summed in float32, but rotary embedding rotates in their own type.
 """
 
 from .alibi import alibi_slopes, linear_biases

@@ -67,8 +67,9 @@ def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = F
         g_{t,i} = Π_{j=i+1}^{t−1} α_{j,t}
 
     for i < t, t being the query. This is all that the decoder needs, and all that the paper says.
-    For keys to the right we do as its authors' code does: `g_{t,i} = Π_{j=t+1}^{i−1} α_{j,t}`, with
-    the same pivot `d_t`. That is not the mirror image of the left side, whose pivot would be
+    For keys to the right, the factors are again those of the words in between: `g_{t,i} =
+    Π_{j=t+1}^{i−1} α_{j,t}`. Its pivot is `d_t`, too, as in the authors' code, whose products also
+    have the key's own factor. That is not the mirror image of the left side, whose pivot would be
     `d_{t+1}`: see :func:`.supervised_gates`. A word itself and its neighbours have gate 1.
 
     Args:

@@ -111,7 +111,7 @@ class PositionPredictor(nn.Module):
     The paper lacks the factor 4 / d. `v_p` could absorb it, but training with Adam cannot: Adam
     moves every weight by about the learning rate at each update, however small the gradient. While
     attention is still meaningless, all states pull p the same way, and the d terms of the sum grow
-    together: within some fifty updates the sigmoid saturates for every state, at one end of the
+    together: within 75 updates the sigmoid saturates for every state, at one end of the
     sentence, and stays there. A mean in place of the sum grows like a single weight, whatever the
     width; times 4, it reaches from 2 % to 98 % of the sentence with weights of one.
 

@@ -101,7 +101,7 @@ class Report:
                 found += ["--attention", name, path]
         if not found or not all(model.exists() for model in models):
             return []
-        return [*found, "--data-bin", self.work / data(corpus), "--subword-model", *models]
+        return [*found, "--data-bin", self.work / data(corpus), "--subwords", *models]
 
     def say_shown(self) -> str:
         """Say which seeds are shown."""

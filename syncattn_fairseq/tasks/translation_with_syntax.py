@@ -39,7 +39,7 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     safety_save_updates: int = field(
         default=0,
         metadata={
-            "help": "also save checkpoint_last.pt every so many updates, without validating (0 = "
+            "help": "also save checkpoint_last.pt every N updates, without validating (0 = "
             "never); --save-interval-updates validates, which counts towards --patience"
         },
     )

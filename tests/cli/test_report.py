@@ -326,7 +326,7 @@ def test_attention_of_a_model_that_reads_parses(small_corpus: Corpus, tmp_path: 
     arguments += ["--system", "P", *[f"{tmp_path}/decoded"] * 2, "--matrices", "1"]
     arguments += ["--tokenize", "none"]
     arguments += ["--attention", "P", str(model), "--data-bin", str(small_corpus.data)]
-    arguments += ["--subword-model", str(small_corpus.subwords)]
+    arguments += ["--subwords", str(small_corpus.subwords)]
     arguments += ["--output", f"{tmp_path}/r.html"]
     assert report.main(arguments) == 1
     assert report.main([*arguments, "--source-parser", f"command:conllu:{parser}"]) == 0

@@ -65,7 +65,7 @@ def call(name: str, corpus: Corpus, path: Path, fails: bool = True) -> str:
             pytest.importorskip("altair", reason="needs the extra viz")
             text = corpus.folder / "words" / "test.de"
             options = [f"--references={text}", "--system", "x", text, "--attention", "x", path]
-            options += [f"--data-bin={corpus.data}", f"--subword-model={corpus.subwords}"]
+            options += [f"--data-bin={corpus.data}", f"--subwords={corpus.subwords}"]
             options += ["--tokenize=none", "--output=x.html"]
             return run(name, *options, cwd=path.parent, fails=fails)
         case "syncattn-average":

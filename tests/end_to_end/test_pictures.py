@@ -94,7 +94,7 @@ def test_matrices_in_the_report(data: Path, text: Path, syncattn: Path, tmp_path
             model,
             "--data-bin",
             data,
-            "--subword-model",
+            "--subwords",
             text / "bpe.model",
         ),
         *("--matrices=2", "--output", page),

@@ -211,3 +211,21 @@ def test_positions_are_checked() -> None:
             distance_bias_decoder_layers="same",
             distance_bias_distance="tree",
         )
+
+
+@pytest.mark.parametrize("kind", ["plain", "lpsi", "pascal", "dbsa", "window", "forget gate"])
+@torch.no_grad()
+def test_dropout_can_be_retained_in_decoding(kind: str) -> None:
+    options = (KINDS | OTHERS)[kind]
+    model = testing.build_model(attention_dropout=0.5, dropout=0.0, **options)
+    model.make_generation_fast_(retain_dropout=True, retain_dropout_modules=None)
+    batch = testing.make_batch(model, [2])["net_input"]
+    del batch["prev_output_tokens"]
+    [one], [other] = (model.encoder(**batch)["encoder_out"] for _ in range(2))
+    assert not torch.allclose(one, other)
+
+
+@pytest.mark.parametrize("layers", ["", "none"])
+def test_distances_that_no_loss_reads_are_not_shown_in_training(layers: str) -> None:
+    model = testing.build_model("transformer_lpsi_tiny", distance_sync_layers=layers)
+    assert "distances" not in model.shown

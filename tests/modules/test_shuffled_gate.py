@@ -58,6 +58,8 @@ def test_a_decoders_orders_are_those_of_what_was_read(sentence: list[int], more:
         assert longer[row][: row + 1] == seen
     last = shuffled(torch.tensor([sentence]))._shuffle_prefixes(1).tolist()[0][0]
     assert last == orders[-1]
+    padded = reorder(torch.tensor([[PAD, *sentence], [5, *sentence]]), causal=True)[0][1:]
+    assert [[column - 1 for column in row[1:]] for row in padded] == orders
 
 
 def test_orders_are_random() -> None:

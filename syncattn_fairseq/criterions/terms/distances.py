@@ -16,7 +16,11 @@ from .term import Log, Term, register_term
 class DistanceLossOptions:
     """Options of both losses."""
 
-    sync_shift: bool = option(False, "SynchMSE and SynchRank: pair distances with the input token")
+    sync_shift: bool = option(
+        False,
+        "SynchMSE and SynchRank: compare a token's distance with the cross-attention of the step "
+        "that predicts it, not of the step that reads it",
+    )
 
 
 @dataclass
@@ -30,7 +34,9 @@ class SyncMSEOptions(DistanceLossOptions):
 class SyncRankOptions(DistanceLossOptions):
     """SynchRank: its weight and its margin."""
 
-    sync_rank_weight: float = option(0.0, "weight of SynchRank, which ties their order")
+    sync_rank_weight: float = option(
+        0.0, "weight of SynchRank, which ties the order of syntactic distances"
+    )
     sync_margin: float = option(1.0, "margin of SynchRank")
 
 

@@ -23,7 +23,7 @@ class SyncAttentionTerm(Term):
     """Squared distance of the decoder's dependency head to the encoder's, projected.
 
     Several heads are averaged first. Tokens whose rows are zeros do not count: no decoder state
-    stands for them (see :meth:`.DependencyHeads.show`).
+    stands for them (see :meth:`.DependencyHeads.attend`).
 
     The projection D' is a softmax of values between 0 and 1, and so nearly uniform: a uniform D has
     a lower loss than a gold tree (0.31 against 2.00 on one sentence). On its own, without a

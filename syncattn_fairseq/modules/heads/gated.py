@@ -96,7 +96,7 @@ class GatedHeads(Heads):
     @classmethod
     def is_shown_in_training(cls, cfg: Any) -> bool:
         """Tell whether distances are tied."""
-        return bool(cfg.distance_sync_layers)
+        return bool(read_layers(cfg, "distance_sync_layers", "decoder"))
 
     def measure(self, keys: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         """Measure the distances (LPSI Eq. 4).

@@ -97,7 +97,9 @@ class Scope:
                 addend = addend.to(key.dtype)
                 mask = addend if mask is None else mask + addend
         query, key = self.order.turn(query.to(key.dtype), key)
-        p = self.dropout.p if self.dropout.training else 0.0
+        # With --retain-dropout, fairseq's modules drop in decoding, too.
+        drops = self.dropout.training or getattr(self.dropout, "apply_during_inference", False)
+        p = self.dropout.p if drops else 0.0
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=p)
 
 
@@ -187,7 +189,7 @@ class Heads(Part, nn.Module):
 
     @property
     def fused(self) -> bool:
-        """Whether fairseq's own attention does for this batch what :meth:`attend` would."""
+        """Whether fairseq's own attention gives this batch what :meth:`attend` would."""
         return self.folds and not self.looked_at
 
     @property

@@ -79,12 +79,17 @@ class ShuffledGateHeads(GatedHeads):
         draws = self._draw()
         columns = torch.arange(draws.size(-1), device=draws.device)
         last = columns[len(columns) - rows :].unsqueeze(1)
-        return _draw_orders(_mix(draws + last), columns > last)
+        before = self._number()[:, len(columns) - rows :].unsqueeze(-1) - 1
+        hidden = self.view.padding_mask.unsqueeze(1) | (columns > last)
+        return _draw_orders(_mix(draws + before), hidden)
 
     def _draw(self) -> Tensor:
         """Draw a number for each token, from what it is and where it stands, ``(B, 1, T)``."""
-        numbers = (~self.view.padding_mask).cumsum(1)
-        return _mix(self.view.tokens + 65_537 * numbers).unsqueeze(1)
+        return _mix(self.view.tokens + 65_537 * self._number()).unsqueeze(1)
+
+    def _number(self) -> Tensor:
+        """Number the tokens from 1, ``(B, T)``."""
+        return (~self.view.padding_mask).cumsum(1)
 
 
 def _draw_orders(draws: Tensor, hidden: Tensor) -> Tensor:

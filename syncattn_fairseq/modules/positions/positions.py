@@ -44,7 +44,7 @@ class Positions(Part, nn.Module):
 
     @classmethod
     def is_plain(cls) -> bool:
-        """Tell whether fairseq's own attention does, because scores and states do not change."""
+        """Tell whether fairseq's own attention is enough: neither scores nor states change."""
         return cls.bias is Positions.bias and cls.rotate is Positions.rotate
 
     def bias(self, rows: int, columns: int, device: torch.device) -> Tensor | None:
