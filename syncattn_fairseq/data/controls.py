@@ -85,6 +85,25 @@ def permute_words(marks: Tensor, generator: np.random.Generator) -> Tensor:
     return _change_heads(marks, permute)
 
 
+def mirror_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
+    """Reverse the order of the words in the tree: what holds for the first holds for the last.
+
+    It is the tree of other words, but as local as the parse: all arcs keep their lengths.
+
+    Args:
+        marks: ``(n,)``, of one sentence.
+        generator: not needed.
+
+    Returns:
+        ``(n,)`` marks.
+    """
+
+    def mirror(heads: Tensor) -> Tensor:
+        return torch.where(heads > 0, len(heads) + 1 - heads, heads).flip(0)
+
+    return _change_heads(marks, mirror)
+
+
 def _change_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
     """Change the heads of the words; a sentence without a parse does not change."""
     starts = marks != CONTINUATION
@@ -99,4 +118,5 @@ CONTROLS: dict[str, Callable[[Tensor, np.random.Generator], Tensor]] = {
     "shuffled": shuffle_heads,
     "random": draw_heads,
     "permuted": permute_words,
+    "mirrored": mirror_tree,
 }

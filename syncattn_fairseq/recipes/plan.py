@@ -12,6 +12,7 @@
     estimates:                       # intervals only
       seeds: [6, 7, 8]
       contrasts: {...}
+    added: {seeds: [6, 7], contrasts: {...}}   # intervals only, planned after the others
     per_word: [B, tuned systems]     # headings of systems with different subwords: nats per word
     names:                           # names for systems with settings, such as the best trial
       lpsi_tuned: lpsi:model.dropout=0.5
@@ -116,7 +117,7 @@ def load_plan(folder: Path) -> Plan:
     if not isinstance(names, dict) or not all(isinstance(x, str) for x in names.values()):
         raise DataError(f"{path}: names: give a system for each name")
     contrasts: list[Contrast] = []
-    for part, tested in (("family", True), ("estimates", False)):
+    for part, tested in (("family", True), ("estimates", False), ("added", False)):
         found = facts.pop(part, {})
         if not isinstance(found, dict) or not {*found} <= {"seeds", "contrasts"}:
             raise DataError(f"{path}: {part}: give seeds and contrasts")

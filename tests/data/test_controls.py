@@ -7,7 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.controls import CONTROLS, draw_heads, permute_words, shuffle_heads
+from syncattn_fairseq.data.controls import (
+    CONTROLS,
+    draw_heads,
+    mirror_tree,
+    permute_words,
+    shuffle_heads,
+)
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD
 
@@ -44,9 +50,9 @@ def test_shuffling_keeps_the_heads_and_moves_them(sizes: list[int], seed: int) -
     assert shuffled.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
 
 
-def test_both_are_drawn_anew_with_another_seed() -> None:
+def test_they_are_drawn_anew_with_another_seed() -> None:
     plain = marks([1] * 30, list(range(30)))
-    for control in CONTROLS.values():
+    for control in (shuffle_heads, draw_heads, permute_words):
         draws = {tuple(control(plain, np.random.default_rng(s)).tolist()) for s in (1, 1, 2)}
         assert len(draws) == 2
 
@@ -84,3 +90,19 @@ def test_permuting_moves_every_word_everywhere() -> None:
     plain = marks([1] * 3, [0, 1, 2])
     drawn = {tuple(words(permute_words(plain, np.random.default_rng(s)))) for s in range(200)}
     assert drawn == {(0, 1, 2), (0, 3, 1), (2, 0, 1), (3, 0, 2), (2, 3, 0), (3, 1, 0)}
+
+
+@given(lengths, seeds)
+def test_a_mirrored_tree_keeps_the_lengths_of_all_arcs(sizes: list[int], seed: int) -> None:
+    plain = draw_heads(marks(sizes, [0] * len(sizes)), np.random.default_rng(seed))
+    mirrored = mirror_tree(plain, np.random.default_rng(seed))
+    check_tree(words(mirrored))
+    assert mirrored.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
+    assert mirrored.dtype == plain.dtype
+    arcs = [head - word for word, head in enumerate(words(plain), 1) if head]
+    assert [word - head for word, head in enumerate(words(mirrored), 1) if head] == arcs[::-1]
+
+
+def test_a_mirrored_tree() -> None:
+    plain = marks([2, 1, 1], [2, 0, 1])
+    assert words(mirror_tree(plain, np.random.default_rng(1))) == [3, 0, 2]

@@ -93,6 +93,7 @@ def test_distance_heads_look_up_what_was_learnt(rows: int) -> None:
         ("tree", "src_tree_distances"),
         ("random", "src_random_tree_distances"),
         ("shuffled", "src_permuted_tree_distances"),
+        ("mirrored", "src_mirrored_tree_distances"),
     ],
 )
 def test_one_equation_has_several_distances(distance: str, field: str) -> None:

@@ -22,7 +22,10 @@ from ..registry import register_part
 from .heads import Heads, Place, Scope
 
 #: Whose tree the data supplies for each kind of distance; None where it needs no tree.
-DISTANCES = {"linear": None, "tree": "parse", "random": "random", "shuffled": "permuted"}
+DISTANCES = {
+    **{"linear": None, "tree": "parse", "random": "random"},
+    **{"shuffled": "permuted", "mirrored": "mirrored"},
+}
 
 
 @dataclass
@@ -42,7 +45,7 @@ class DistanceBiasOptions:
         "linear",
         "distance in subwords (linear), or in edges between two words of the source's "
         "tree (tree), of a random tree (random), or of the source's tree with its words in "
-        "random order (shuffled)",
+        "random order (shuffled) or from right to left (mirrored)",
         choices=DISTANCES,
     )
     distance_bias_form: str = option(
