@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from fairseq import checkpoint_utils
 
-from benchmarks import common, launches, rivals, start, train_step
+from benchmarks import common, launches, likelihood, rivals, start, train_step
 from benchmarks.gpu import parse_text
 from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
 from benchmarks.where_heads_look import attend, look
 from syncattn_fairseq.modules.heads.heads import split_heads
 from syncattn_fairseq.patches import returned_memory
+from tests.checkpoints import Corpus, make_checkpoint
 from tests.models import build
 from tests.test_packaging import SCRIPTS
 
@@ -164,3 +168,40 @@ def test_rivals_train_as_fairseq_does(monkeypatch: pytest.MonkeyPatch) -> None:
         losses[name] = [update() for _ in range(4)]
     assert losses["fairseq"] == losses["plugin"] != losses["plugin, --fast-cpu"]
     assert all(loss is not None and loss.isfinite() for loss in losses["plugin, --fast-cpu"])
+
+
+def test_the_likelihood_of_kept_checkpoints(
+    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    corpus = "multi30k_tiny_en_de_3625"
+    (tmp_path / "data-bin").mkdir()
+    (tmp_path / "data-bin" / corpus).symlink_to(small_corpus.data)
+    output = tmp_path / "results" / "nll.json"
+    for number, system in enumerate(("distance_linear", "distance_tree")):
+        for seed in range(6, 11):
+            place = tmp_path / "checkpoints" / corpus / system / str(seed)
+            place.mkdir(parents=True)
+            (place / "checkpoint_best.pt").symlink_to(tmp_path / f"{(seed + number) % 2}.pt")
+    for number in range(2):
+        make_checkpoint(small_corpus, tmp_path / f"{number}.pt", "syntax_transformer", number)
+    monkeypatch.setattr("sys.argv", ["", corpus, f"--work={tmp_path}", f"--output={output}"])
+    likelihood.main()
+    printed = capsys.readouterr().out
+    rows = json.loads(output.read_text())
+    means = [np.mean([row["test"] for row in part]) for part in (rows[:5], rows[5:])]
+    difference = f"{means[1] - means[0]:+.3f}".replace("-", "−")
+    assert "distance_tree − distance_linear" in printed and f"  {difference} [" in printed
+    assert [(row["system"], row["seed"]) for row in rows[::5]] == [
+        *(("distance_linear", 6), ("distance_tree", 6)),
+    ]
+    [model], _, task = checkpoint_utils.load_model_ensemble_and_task([str(tmp_path / "0.pt")])
+    for split in ("valid", "test"):
+        task.load_dataset(split)
+        losses = []
+        for sample in (task.dataset(split).collater([one]) for one in task.dataset(split)):
+            logs = model.eval()(**sample["net_input"])[0].log_softmax(-1)
+            losses += (-logs.gather(-1, sample["target"].unsqueeze(-1))).flatten().tolist()
+        assert rows[0][split] == pytest.approx(sum(losses) / len(losses), rel=1e-4)
+    assert rows[0]["valid"] != rows[1]["valid"]
+    monkeypatch.setattr(likelihood, "measure", lambda *_: pytest.fail("it is known"))
+    likelihood.main()

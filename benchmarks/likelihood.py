@@ -1,0 +1,105 @@
+"""Measure the NLL of validation and test text under the kept models of a recipe.
+
+    python benchmarks/likelihood.py multi30k_tiny_en_de_3625 --work . \
+        --output docs/results/likelihood/multi30k_tiny_en_de_3625.json
+    python benchmarks/likelihood.py multi30k_tiny_en_de_3625 --table \
+        --output docs/results/likelihood/multi30k_tiny_en_de_3625.json
+
+The validation text also chose the checkpoint, the test text did not. Goes through all
+``checkpoint_best.pt`` under ``--work``, leaving out those that the file has already. The table has
+the complete contrasts of the corpus's plan in both texts: nats per subword, with Welch's 95 %
+interval over seeds and p (not corrected).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils
+from torch.nn import functional as F
+from tqdm import tqdm
+
+import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
+from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.evaluation.results_tables import format_p, show_interval
+from syncattn_fairseq.evaluation.significance import welch
+from syncattn_fairseq.evaluation.table import format_table
+from syncattn_fairseq.recipes.contrasts import MeasuredPlan
+from syncattn_fairseq.recipes.plan import load_plan
+
+SPLITS = ("valid", "test")
+#: Of each system and seed.
+BEST = "*/*/checkpoint_best.pt"
+
+
+@torch.no_grad()
+def measure(checkpoint: Path, data: Path) -> dict[str, float]:
+    """Return the NLL of each split, in nats per subword."""
+    [model], _, task = checkpoint_utils.load_model_ensemble_and_task(
+        [str(checkpoint)], arg_overrides={"data": str(data)}
+    )
+    model.eval()
+    padding = task.target_dictionary.pad()
+    found = {}
+    for split in SPLITS:
+        task.load_dataset(split)
+        batches = task.get_batch_iterator(task.dataset(split), max_tokens=4096)
+        nats = tokens = 0.0
+        for batch in batches.next_epoch_itr(shuffle=False):
+            scores = model(**batch["net_input"])
+            logs, target = model.get_normalized_probs(scores, log_probs=True), batch["target"]
+            nats += float(F.nll_loss(logs.mT, target, ignore_index=padding, reduction="sum"))
+            tokens += int(target.ne(padding).sum())
+        found[split] = nats / tokens
+    return found
+
+
+def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
+    """Return the complete contrasts of a corpus's plan in each split."""
+    plan = load_plan(Path("configs") / corpus)
+    cells = {(row["system"], row["seed"]): row for row in rows}
+    compared = [MeasuredPlan(plan, cells, itemgetter(split)) for split in SPLITS]
+    table = [["contrast", *(f"{split}, p" for split in SPLITS)]]
+    for contrast in plan.contrasts:
+        if all(found.is_complete(contrast) for found in compared):
+            made = [contrast.name]
+            for found in compared:
+                interval, p = found.interval(contrast), welch(*found.samples(contrast))
+                made.append(f"{show_interval(interval, 3)}, {format_p(p)}" if interval else "–")
+            table.append(made)
+    return format_table(table)
+
+
+def main() -> None:
+    """Measure what is missing, or print the table."""
+    made = argparse.ArgumentParser(description=__doc__)
+    made.add_argument("corpus")
+    made.add_argument("--work", type=Path, default=Path(), help="of the recipe")
+    made.add_argument("--output", type=Path, required=True, help="JSON file; is continued")
+    made.add_argument("--table", action="store_true", help="only print the table")
+    args = made.parse_args()
+    rows = json.loads(args.output.read_text()) if args.output.exists() else []
+    known = {(row["system"], row["seed"]) for row in rows}
+    if not args.table:
+        folder = args.work / "checkpoints" / args.corpus
+        found = [
+            (path.parent.parent.name, int(path.parent.name), path)
+            for path in folder.glob("*/*/checkpoint_best.pt")
+        ]
+        for system, seed, path in tqdm([one for one in sorted(found) if one[:2] not in known]):
+            nats = measure(path, args.work / "data-bin" / args.corpus)
+            rows.append({"system": system, "seed": seed, **nats})
+            rows.sort(key=itemgetter("system", "seed"))
+            args.output.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(args.output) as temporary:
+                temporary.write_text(json.dumps(rows, indent=1) + "\n")
+    print(make_table(args.corpus, rows))
+
+
+if __name__ == "__main__":
+    main()
