@@ -65,8 +65,17 @@ def index_cells(
 
 
 def nats_per_word(cell: Mapping[str, Any]) -> float | None:
-    """Return the validation NLL in nats per word."""
+    """Return the validation NLL in nats per word.
+
+    Raises:
+        DataError: an older version made the cell, without what is needed.
+    """
     per_subword, subwords = nats(cell), cell.get("subwords_per_word")
+    if per_subword is not None and subwords is None:
+        raise DataError(
+            f"{cell['system']}, seed {cell['seed']}: the results lack subwords_per_word; run the "
+            "recipe again with --from score"
+        )
     return None if per_subword is None or subwords is None else per_subword * subwords
 
 

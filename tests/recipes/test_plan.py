@@ -177,6 +177,9 @@ def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -
     assert compared.samples(third)[0] == pytest.approx([2.5] * 4)
     text = make_contrast_tables(plan, index_cells(found, {}), format_table)
     assert "NLL of A: per word" in text
+    del found["cells"][0]["subwords_per_word"]
+    with pytest.raises(DataError, match="^a, seed 6: the results lack subwords_per_word; run"):
+        MeasuredPlan(plan, index_cells(found, {}), nats, nats_per_word)
 
 
 def test_subwords_are_counted_with_sentence_ends(tmp_path: Path) -> None:
