@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 import syncattn_fairseq.plugin  # noqa: F401  (registers the architectures)
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.checkpoints.options import check_options, list_options, require_architecture
+from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxConfig
 from tests.checkpoints import model_options
 
 CODE = "__import__('os').getpid()"
@@ -120,3 +121,25 @@ def test_unknown_architectures_are_refused() -> None:
     for arch in ("of a plugin", ["lstm"], 7):
         with pytest.raises(DataError, match="^no architecture .* --user-dir"):
             require_architecture(Namespace(arch=arch))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("source_parser", "command:conllu:touch PWNED"),
+        ("source_parser", "${checkpoint.save_dir}"),
+        ("input_heads", "/etc/passwd"),
+        ("input_labels", "x"),
+        ("results_path", "elsewhere"),
+    ],
+)
+def test_what_only_a_command_may_give_is_refused(option: str, value: str) -> None:
+    for part in ({"cfg": {"task": {option: value}}}, {"args": Namespace(**{option: value})}):
+        with pytest.raises(DataError, match=f"^its option {option} is .*, but only a command may"):
+            check_options(part)
+    check_options({"cfg": {"task": {option: None}}})
+
+
+def test_fairseqs_own_name_of_the_results_path_is_allowed() -> None:
+    task = OmegaConf.structured(TranslationWithSyntaxConfig)
+    check_options({"cfg": {"task": task, "common_eval": {"results_path": None}}})

@@ -3,11 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.checkpoints.average import average_checkpoints, find_last_checkpoints
+from syncattn_fairseq.checkpoints.files import read_checkpoint
 
 
 def save(path: Path, updates: int, model: dict[str, torch.Tensor], **rest: Any) -> Path:
@@ -123,3 +125,49 @@ def test_a_flipped_bit_is_refused(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(DataError, match=r"1\.pt: damaged"):
         average_checkpoints([path], tmp_path / "mean.pt")
+
+
+class Call:
+    """Is a call of a function when it is read, and then gets a state."""
+
+    def __init__(self, *reduced: Any) -> None:
+        self.reduced = reduced
+
+    def __reduce__(self) -> Any:
+        return self.reduced
+
+
+def save_with(extra: Any, path: Path) -> Path:
+    history = [{"num_updates": 1}]
+    torch.save({"model": {}, "optimizer_history": history, "extra_state": extra}, path)
+    return path
+
+
+def test_arrays_of_numbers_are_read(tmp_path: Path) -> None:
+    kept = {"counts": np.arange(4).reshape(2, 2), "totals": np.array([0.5, 2.0])}
+    read = read_checkpoint(save_with(kept, tmp_path / "a.pt"))["extra_state"]
+    for name, array in kept.items():
+        assert read[name].dtype == array.dtype and np.array_equal(read[name], array)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        np.array([None, "text"], dtype=object),
+        np.array([(1, 2)], dtype=[("a", "i8"), ("b", "O")]),
+        np.array(["text"]),
+        Call(np.ndarray, ((1,), np.dtype("i8"), b"A" * 8)),
+        Call(np.dtype, (("V8", np.dtype("i8")),)),
+    ],
+    ids=["objects", "fields", "text", "made by hand", "another type"],
+)
+def test_arrays_of_anything_else_are_refused(extra: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="PyTorch cannot load it"):
+        read_checkpoint(save_with(extra, tmp_path / "a.pt"))
+
+
+def test_no_file_changes_the_types_of_numbers(tmp_path: Path) -> None:
+    fields = (3, "|", None, ("a",), {"a": (np.dtype("f8"), 0)}, 8, 8, 0)
+    extra = Call(np.dtype, ("i8", False, True), fields)
+    read = read_checkpoint(save_with(extra, tmp_path / "a.pt"))["extra_state"]
+    assert read is np.dtype("i8") and read.fields is None

@@ -155,7 +155,7 @@ def test_the_table_of_verdicts_is_that_of_the_results() -> None:
     results = (DOCS / "results.md").read_text(encoding="utf-8").partition(f"## {EXPLORATORY}")[2]
     corrected = {row[0]: row for row in read_rows(results, "| system | Δ NLL |")}
     rows = read_rows(page, "| what the paper says |")
-    assert len(rows) == 16
+    assert len(rows) == 17
     for _, test, *shown, verdict in rows:
         assert len(shown) == len(MEASURED)
         if names := NAME.findall(test):
@@ -175,6 +175,26 @@ def test_the_table_of_verdicts_is_that_of_the_results() -> None:
             for p in re.findall(r"p Holm (\.\d+)", verdict):
                 known = corrected[systems[0]]
                 assert float(p) in {round(float(x), 2) for x in (known[3], known[6], known[9])}
+
+
+def test_the_likelihood_of_the_test_text_is_that_of_the_results() -> None:
+    page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
+    place = DOCS / "results" / "likelihood" / "multi30k_tiny_en_de_3625.json"
+    found: dict[str, list[float]] = {}
+    for row in json.loads(place.read_text()):
+        found.setdefault(row["system"], []).append(row["test"])
+    text = page.partition("On the test text (not planned)")[2]
+    said = re.findall(r"([.\d]+)(?: nats)? \[([−.\d]+), ([−.\d]+)\]", text)[:3]
+    for other, numbers in zip(("random", "mirrored", "linear"), said, strict=True):
+        ours, theirs = found["distance_tree"], found[f"distance_{other}"]
+        assert len(ours) == len(theirs) == 5
+        if other != "linear":
+            ours, theirs = theirs, ours
+        interval = welch_interval(ours, theirs)
+        assert interval is not None
+        expected = [interval.difference, interval.low, interval.high]
+        read = [float(number.replace("−", "-")) for number in numbers]
+        assert read == pytest.approx([round(value, 3) for value in expected])
 
 
 def test_the_table_of_the_readme_is_that_of_the_plan() -> None:

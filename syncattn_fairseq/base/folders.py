@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import DataError
-from .locks import locked, remove_locked
+from .locks import locked, refuse_links, remove_locked
 
 _UNFINISHED = ".unfinished"
 
@@ -26,12 +26,13 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
         say: called with a message when the files of an earlier run are moved.
 
     Raises:
-        DataError: another process is filling the folder, or a folder is in the way of a file.
+        DataError: another process is filling the folder, or a folder or a link is in the way.
     """
     existed = folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / _UNFINISHED
     files, complete, lock = (unfinished / name for name in ("files", "complete", "lock"))
+    refuse_links(unfinished)
     try:
         with locked(lock, f"{folder}: another process is filling it; wait for it"):
             if complete.exists():
@@ -63,11 +64,12 @@ def making(folder: Path) -> Iterator[Path]:
         folder: the folders above it are made if they do not exist.
 
     Raises:
-        DataError: another process is making the folder.
+        DataError: another process is making the folder, or a link is in the way.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = folder.with_name(f".{folder.name}{_UNFINISHED}")
     files, lock = unfinished / "files", unfinished / "lock"
+    refuse_links(unfinished)
     with locked(lock, f"{folder}: another process is making it; wait for it"):
         try:
             shutil.rmtree(files, ignore_errors=True)

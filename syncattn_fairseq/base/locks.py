@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 
 from .errors import DataError
@@ -60,6 +61,22 @@ def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False
         if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):  # no locks supported
             raise
     return os.fstat(descriptor).st_nlink > 0
+
+
+def refuse_links(*paths: Path) -> None:
+    """Check that what will be written and removed is ours: a stranger's link could lead anywhere.
+
+    Args:
+        paths: files, and folders with all that is in them; they need not exist.
+
+    Raises:
+        DataError: one is a link.
+    """
+    for path in paths:
+        inside = (Path(folder, name) for folder, *lists in os.walk(path) for name in chain(*lists))
+        for place in chain([path], inside):
+            if place.is_symlink():
+                raise DataError(f"{place}: a link, in the place of a file of ours; remove it")
 
 
 def remove_locked(lock: Path) -> None:

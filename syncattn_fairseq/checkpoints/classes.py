@@ -9,6 +9,37 @@ from typing import Any
 import numpy as np
 
 
+def _find_type(name: str, *_: Any) -> np.dtype[Any]:
+    """Stand for ``numpy.dtype``: return a type of numbers, which no state changes."""
+    if name not in ("i8", "f8"):
+        raise ValueError(f"arrays of {name!r}")
+    return np.dtype(name)
+
+
+def _start_array(*_: Any) -> np.ndarray[Any, Any]:
+    """Stand for numpy's function that makes an array, which gets its numbers next."""
+    return np.empty(0)
+
+
+def _refuse(*_: Any) -> None:
+    """Stand for ``numpy.ndarray``, which a checkpoint names, but does not call."""
+    raise ValueError("an array that is made by hand")
+
+
+#: ``--eval-bleu`` keeps its counts as numpy arrays. numpy's own functions would also make arrays
+#: of Python objects, at addresses that the file chooses. The names without a dot are for PyTorch,
+#: which fills only what it knows; no file can name them.
+_ARRAYS: list[Any] = [
+    (_find_type, "numpy.dtype"),
+    (_refuse, "numpy.ndarray"),
+    (_start_array, "numpy.core.multiarray._reconstruct"),
+    (_start_array, "numpy._core.multiarray._reconstruct"),
+    (np.ndarray, "arrays"),
+    (type(np.dtype("i8")), "whole numbers"),
+    (type(np.dtype("f8")), "numbers"),
+]
+
+
 def list_classes() -> list[Any]:
     """List the classes that a checkpoint may hold besides tensors."""
     from fairseq.distributed.utils import _TensorPlaceholder
@@ -36,10 +67,5 @@ def list_classes() -> list[Any]:
         nodes.BooleanNode,
         nodes.EnumNode,
         _TensorPlaceholder,
-        # --eval-bleu keeps its counts as numpy arrays
-        np.ndarray,
-        np.dtype,
-        type(np.dtype("int64")),
-        type(np.dtype("float64")),
-        np.zeros(1).__reduce__()[0],
+        *_ARRAYS,
     ]

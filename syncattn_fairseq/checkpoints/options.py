@@ -26,6 +26,11 @@ EVALUATED = {
 }
 # fmt: on
 
+#: Options of the task that only a command may give: they run parsers, read files, and name outputs.
+OF_COMMANDS = {"source_parser", "input_heads", "input_labels", "results_path"}
+#: What fairseq stores for the task: the value of the same option of all tasks.
+_RESULTS_PATH = "${common_eval.results_path}"
+
 _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     int: ((int,), "a whole number"),
     float: ((int, float), "a number"),
@@ -46,7 +51,7 @@ def list_options(options: Any) -> dict[str, Any]:
 
 
 def check_options(state: Mapping[str, Any]) -> None:
-    """Check the options of a checkpoint: none is code, and those of the model have their types.
+    """Check the options of a checkpoint: none is code or a command's, those of the model are typed.
 
     Raises:
         DataError: an option is wrong.
@@ -55,6 +60,11 @@ def check_options(state: Mapping[str, Any]) -> None:
         for option, value in _walk(state.get(name), {}):
             if option in EVALUATED and isinstance(value, str):
                 _check_literal(option, value)
+            if option in OF_COMMANDS and value not in (None, _RESULTS_PATH):
+                raise DataError(
+                    f"its option {option} is {str(value)[:60]!r}, but only a command may give it; "
+                    "do not use this file"
+                )
     if state.get("cfg"):
         model = list_options(state["cfg"]).get("model")
         if model is not None:

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..base.errors import BadParse, DataError
 from ..base.files import hash_file, read_lines, replacing
 from ..base.inputs import is_plain, keeping_pipes
-from ..base.locks import locked, remove_locked
+from ..base.locks import locked, refuse_links, remove_locked
 from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS
@@ -61,7 +61,7 @@ def parse_corpus(
 
     Raises:
         DataError: the text or the parser does not work, another process is writing the same output,
-            or other files are in the way.
+            or other files or links are in the way.
     """
     for path in outputs.values():
         if not path.parent.is_dir():
@@ -70,6 +70,7 @@ def parse_corpus(
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
     busy = f"{output}: another syncattn-parse is writing it; wait until it ends, or stop it"
     lock = folder / "lock"
+    refuse_links(folder, record)
     with locked(lock, busy):
         made, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
         try:

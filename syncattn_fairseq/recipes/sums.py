@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.files import hash_file, read_lines
+from ..base.locks import refuse_links
 
 #: Their file, in the format of ``sha256sum``.
 SUMS = "SHA256SUMS"
@@ -40,7 +41,12 @@ class Sums:
         return found
 
     def note(self, name: str, path: Path) -> None:
-        """Add a file's checksum unless it has one."""
+        """Add a file's checksum unless it has one.
+
+        Raises:
+            DataError: the list is a link.
+        """
+        refuse_links(self.path)
         if self.of(name) is None:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(f"{hash_file(path)}  {name}\n")

@@ -118,3 +118,22 @@ def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
             pass
         assert not folder.exists()
     assert held(folder) == {"a": "1"} and list(folder.parent.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("name", ["", "complete", "files", "files/a", "lock"])
+@pytest.mark.parametrize("making_it", [False, True], ids=["filling", "making"])
+def test_a_strangers_link_leads_nowhere(tmp_path: Path, name: str, making_it: bool) -> None:
+    folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("1")
+    unfinished = tmp_path / ".folder.unfinished" if making_it else folder / ".unfinished"
+    link = unfinished / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(elsewhere)
+    with pytest.raises(DataError, match=rf"^{link}: a link, in the place of a file of ours"):
+        if making_it:
+            with making(folder):
+                pass
+        else:
+            fill(folder, "1")
+    assert held(elsewhere) == {"kept": "1"}

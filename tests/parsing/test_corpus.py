@@ -384,3 +384,16 @@ def test_too_few_parses_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="heads: only 24 of 60 sentences have a parse"):
         parse_corpus(run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.5)
     assert run.outputs["heads"].exists() and not run.shards.exists()
+
+
+@pytest.mark.parametrize("link", ["heads.shards", "heads.shards/00000", "heads.manifest.json"])
+def test_a_strangers_link_leads_nowhere(run: Run, link: str) -> None:
+    elsewhere = run.text.with_name("elsewhere")
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("1")
+    path = run.text.parent / link
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(elsewhere / "kept" if path.suffix == ".json" else elsewhere)
+    with pytest.raises(DataError, match=f"^{path}: a link, in the place of a file of ours"):
+        run()
+    assert [(one.name, one.read_text()) for one in elsewhere.iterdir()] == [("kept", "1")]

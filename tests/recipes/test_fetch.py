@@ -532,6 +532,14 @@ def test_the_first_download_is_trusted_and_no_other(
     assert names(here) == ["SHA256SUMS"]
 
 
+def test_checksums_go_through_no_link(url: str, here: Path, tmp_path: Path) -> None:
+    here.mkdir(parents=True)
+    (here / "SHA256SUMS").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="SHA256SUMS: a link, in the place of a file of ours"):
+        fetch(url, here)
+    assert not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.parametrize("line", ["x", "0" * 63 + "  file.tgz", "é" * 64 + "  file.tgz", "0" * 64])
 def test_damaged_checksums_are_not_passed_over(url: str, here: Path, line: str) -> None:
     here.mkdir(parents=True)
