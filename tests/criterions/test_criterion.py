@@ -211,6 +211,22 @@ def test_end_of_sentence_can_be_left_out_of_the_sync_loss() -> None:
     assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
 
 
+def test_a_backward_attention_takes_the_place_of_the_transposed_one() -> None:
+    options = {"noise": 0.1, "sync_backward": "softmax", **SYNC}
+    model, sample = build.model("transformer_syncattn_tiny", **options), batch()
+    extra = model(**sample["net_input"])[1]
+    both = zip(extra["attn"][0], extra["backward_attn"], strict=True)
+    mapped = [
+        reference.project_attention(e[0], c, b)
+        for e, (c, b) in zip(extra["src_dependency"][0], both, strict=True)
+    ]
+    expected = reference.sync_attention_loss(
+        extra["tgt_dependency"][0][:, 0], torch.tensor(mapped), sample["target"].eq(build.PAD), True
+    )
+    log = criterion(sync_weight=1.0)(model, sample)[2]
+    assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
+
+
 def test_several_heads_are_averaged() -> None:
     model, sample = build.model("transformer_dbsa_tiny", noise=0.1, dependency_heads=2), batch()
     extra = model(**sample["net_input"])[1]
@@ -251,6 +267,22 @@ def test_fairseqs_transformer_trains_with_it() -> None:
     loss, _, log = criterion(src_dep_weight=0.5, sync_weight=0.5)(model, sample)
     assert loss.item() == pytest.approx(translation_loss(model, sample).item())
     assert log["total_loss"] == log["loss"]
+
+
+def test_a_prefix_is_ignored_as_fairseq_does() -> None:
+    model, sample = build.model("syntax_transformer_tiny"), batch()
+    task = SimpleNamespace(target_dictionary=build.dictionary())
+    fairseqs = LabelSmoothedCrossEntropyCriterion(task, False, 0.1, ignore_prefix_size=1)
+    loss = criterion(ignore_prefix_size=1)(model, sample)[0].item()
+    assert loss == pytest.approx(fairseqs(model, sample)[0].item())
+    assert loss < criterion()(model, sample)[0].item()
+
+
+def test_accuracy_is_reported_if_asked_for() -> None:
+    model, sample = build.model("syntax_transformer_tiny"), batch()
+    log = criterion(report_accuracy=True)(model, sample)[2]
+    assert log["total"] == 9 and 0 <= log["n_correct"] <= 9
+    assert "total" not in criterion()(model, sample)[2]
 
 
 @pytest.mark.parametrize("shift", [False, True])

@@ -58,6 +58,12 @@ def test_batches_are_counted_together() -> None:
     assert logged(second)["position_correlation"] == 1
 
 
+def test_empty_sentences_are_counted() -> None:
+    shown = logged(log_of([[0.0, 0, 0], [0.1, 1.0, 1.9]], [1, 3], [1, 3]))
+    assert shown["saturated_positions"] == 75
+    assert shown["position_correlation"] == shown["position_correlation"], "a number"
+
+
 def test_a_predictor_that_is_stuck_shows() -> None:
     shown = logged(log_of([[0.0, 0, 0], [0, 0, 9]], [9, 5], [3, 2]))
     assert shown["saturated_positions"] == 100

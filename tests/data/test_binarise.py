@@ -333,6 +333,14 @@ def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_a_text_dataset_of_another_text_is_found_in_later_blocks_too(tmp_path: Path) -> None:
+    long = "w" * 200_000  # a block of its own
+    source = write(tmp_path, f"{long}\n{long}\na b\n", "0\n0\n0 1\n")
+    write_text_dataset(tmp_path / "text", [2, 2, 4])
+    with pytest.raises(DataError, match=r"bpe\.en:3: 2 subwords here, but 3 in"):
+        binarise(source, tmp_path / "text", tmp_path / "heads")
+
+
 @pytest.mark.parametrize("suffix", ["idx", "bin"])
 def test_a_text_dataset_that_is_cut_short_is_named(tmp_path: Path, suffix: str) -> None:
     source = write(tmp_path, "a b\nc d\n", "0 1\n0 1\n")

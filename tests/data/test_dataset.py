@@ -211,6 +211,16 @@ def test_losses_get_the_distances_of_words(side: str, distance: str, left_pad: b
         assert alone == [[0, 1, 1, 2, -1], [0, -1], [0, 0, 1, -1], [0, 0, 1, 2, 2, -1]]
 
 
+def test_losses_follow_the_padding_of_their_side() -> None:
+    field = ask_for_word_distances("target", "tree")
+    dataset = SyntaxPairDataset(pairs(True, False), MARKS, MARKS, loss_fields=[field])
+    batch = dataset.collater([dataset[i] for i in range(4)])
+    for row, number in enumerate(batch["id"].tolist()):
+        length, found = len(MARKS[number]), batch[field.name][row]
+        alone = dataset.collater([dataset[number]])[field.name][0, :length, :length]
+        assert found[:length, :length].equal(alone) and found[length:].eq(-1).all()
+
+
 def test_random_trees_of_a_loss_are_those_of_the_sentence() -> None:
     size, dictionary = 12, build.dictionary()
     one, other = build.sentences([size, size])
@@ -319,6 +329,15 @@ def test_heads_of_which_none_is_a_parse_count_as_none(tmp_path: Path) -> None:
     assert load_marks("heads", str(tmp_path), "train", "en", "de", "en") is None
     heads = load_marks("heads", str(tmp_path), "train", "en", "de", "de")
     assert heads is not None and heads[1].tolist() == [0, CONTINUATION]
+
+
+def test_a_last_part_without_a_parse_hides_no_other(tmp_path: Path) -> None:
+    for part, marks in (("train", [2, 0]), ("train1", [NO_HEAD, NO_HEAD])):
+        for language in ("en", "de"):
+            write(tmp_path / f"{part}.en-de.{language}", [torch.arange(3)], np.int32)
+        write(tmp_path / f"{part}.heads.en-de.en", [torch.tensor(marks)])
+    heads = load_marks("heads", str(tmp_path), "train", "en", "de", "en", combine=True)
+    assert heads is not None and heads[0].tolist() == [2, 0]
 
 
 def test_heads_of_another_text_are_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.evaluation.length import (
+    FEWEST,
     count_source_words,
     intervals_by_length,
     score_by_length,
@@ -50,6 +51,12 @@ def test_intervals_of_the_difference_to_the_baseline() -> None:
     low, high = found["1-10"]
     assert 0 < low < difference < high < 2 * difference
     assert intervals_by_length(counts, counts, lengths)["1-10"] == (0, 0), "the same samples"
+
+
+def test_the_fewest_sentences_have_an_interval() -> None:
+    counts = count_ngrams([GOOD] * FEWEST, [GOOD] * FEWEST)
+    assert list(intervals_by_length(counts, counts, [7] * FEWEST)) == ["1-10"]
+    assert intervals_by_length(counts[1:], counts[1:], [7] * (FEWEST - 1)) == {}
 
 
 def test_different_numbers_of_sentences() -> None:

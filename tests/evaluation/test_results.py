@@ -110,6 +110,7 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
         ('"BLEU": 10.0', f'"BLEU": {10**400}', "cell 1: scores: .*; expected finite numbers"),
         ('{"loss": 3.0}', "3.0", "cell 1: valid: '3.0'; expected finite numbers with names"),
         ('"updates": 850', '"updates": null', "cell 1: updates: 'None'; expected a number"),
+        ('"updates": 850', '"updates": true', "cell 1: updates: 'True'; expected a number"),
         ('"overrides": {}', '"overrides": []', r"cell 1: overrides: '\[\]'; expected settings"),
         ('"commit": "abc"', '"config": 1, "commit": "abc"', "cell 1: config: '1'; expected a name"),
         ('"commit": "abc"', '"changes": 1, "commit": "abc"', "cell 1: changes: '1'; expected set"),
@@ -293,6 +294,13 @@ def test_a_system_with_several_settings_has_a_row_for_each(tmp_path: Path) -> No
     lines = shown(path, ["base", "third"])
     assert "third: not compared with base, which has other settings" in lines
     assert lines[0].split() == ["system", "seeds", "BLEU"]
+
+
+def test_two_baselines_of_the_same_settings_are_not_mixed_up() -> None:
+    other = cell("base", 2, 11.0, plugin="0123456789")
+    cells = [cell("base", 1, 10.0), other, cell("ours", 1, 12.0)]
+    [row] = make_rows({"cells": cells}, ["ours"], None, baseline)
+    assert row.baseline is None and "not compared with" in row.note
 
 
 def test_systems_without_results_are_refused(tmp_path: Path) -> None:

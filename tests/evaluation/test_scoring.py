@@ -164,6 +164,28 @@ def test_by_length() -> None:
     assert worse["1-10"].bleu == pytest.approx(100) and worse["11-20"].bleu < 60
 
 
+def test_intervals_by_length_are_of_the_system_minus_the_baseline() -> None:
+    references = [f"the cat sat on the mat {n} times" for n in range(12)]
+    worse = [text.replace("cat", "dog") if n % 2 else text for n, text in enumerate(references)]
+    systems = {
+        name: Output([DecodedSentence("", text) for text in texts])
+        for name, texts in (("good", references), ("bad", worse))
+    }
+    gold = Gold(references, source=references)
+    scores = score_systems(systems, gold, baseline="bad", by_length=True)
+    good, bad = (scores[name].bleu_by_length for name in systems)
+    assert good is not None and bad is not None and good["1-10"].interval is not None
+    low, high = good["1-10"].interval
+    assert 0 < low < high and bad["1-10"].interval is None
+
+
+def test_the_tokenizer_is_that_of_all_measures() -> None:
+    outputs = {"a": Output([DecodedSentence("", "a,b")])}
+    score = score_systems(outputs, Gold(["ab,"]), tokenize="char")["a"]
+    assert "tok:char" in score.bleu.signature and score.ribes.signature.endswith("tok:char")
+    assert score.ribes.score == pytest.approx(100 * 2 / 3)
+
+
 def test_the_system_with_a_mismatch_is_named() -> None:
     with pytest.raises(DataError, match="system Ours: 2 translations, 1 references"):
         score_systems(SYSTEMS, Gold(["ja"]))

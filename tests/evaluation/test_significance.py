@@ -62,6 +62,11 @@ def test_a_difference_beyond_chance(compared: dict[str, Significance]) -> None:
     assert worse.verdict is None and many["b"].verdict is None
 
 
+def test_six_sentences_are_enough() -> None:
+    found = compare({"a": damaged(), "b": damaged(*range(6))}, "b")["a"]
+    assert found.p == pytest.approx(2 / 2**6, abs=0.007) and found.verdict == "better"
+
+
 def test_one_sentence_is_no_evidence() -> None:
     """sacreBLEU gives it the smallest possible p, since no exchange makes a larger difference."""
     two = {"a": damaged(), "b": damaged(3)}

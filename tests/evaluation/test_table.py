@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from syncattn_fairseq.evaluation.attachment import AttachmentScore
 from syncattn_fairseq.evaluation.length import BucketScore
 from syncattn_fairseq.evaluation.scoring import SystemScore
 from syncattn_fairseq.evaluation.significance import Significance
@@ -40,6 +41,12 @@ def test_main_table() -> None:
         "New: 3 sentences without UAS or AER, since an unknown subword hides where their words "
         "begin",
     ]
+
+
+def test_no_counted_word_is_no_score() -> None:
+    nothing = AttachmentScore(0, 0, 3)
+    score = replace(OLD, source_attachment=nothing, target_attachment=nothing)
+    assert format_scores({"Old": score}).splitlines()[1].split()[5:8] == ["-", "-", "-"]
 
 
 def test_significance_table() -> None:

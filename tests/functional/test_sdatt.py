@@ -47,6 +47,7 @@ def test_additive_scores_equal_the_loop(S: int, a: int, seed: int) -> None:
 
 
 def test_additive_scores_keep_half_for_their_gradient() -> None:
+    torch.manual_seed(0)
     query, key, weight = (
         torch.randn(*n).bfloat16().requires_grad_() for n in [(2, 3, 4), (2, 5, 4), (4,)]
     )

@@ -112,6 +112,14 @@ def test_it_is_finite_where_a_probability_underflows(dtype: torch.dtype) -> None
     assert scores.grad is not None and scores.grad.isfinite().all()
 
 
+def test_attention_counts_as_at_least_1e_30() -> None:
+    distances = torch.tensor([[0, 1], [1, 0]])
+    near, far = planted_target(distances)[0].tolist()
+    loss = planted_losses(torch.tensor([[1.0, 0.0], [0.5, 0.5]]), distances)[0].item()
+    expected = near * math.log(near) + far * math.log(far / 1e-30)
+    assert loss == pytest.approx(expected, rel=1e-5)
+
+
 def test_without_words_there_is_no_loss() -> None:
     attention = torch.ones(2, 3, 3, requires_grad=True)
     nothing = torch.full((2, 3, 3), -1)

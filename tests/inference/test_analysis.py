@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.inference import Alignment, Parse, Sentence, Translation
+from syncattn_fairseq.inference import Alignment, Distances, Parse, Sentence, Translation
 from syncattn_fairseq.inference.best_tree import best_tree
 
 SENTENCE = Sentence(["▁der", "▁Hun", "d", "▁schläft"], "sentencepiece")
@@ -46,6 +46,13 @@ def test_links_of_subwords_become_links_of_words() -> None:
     alignment = Alignment(source, SENTENCE, attention)
     assert alignment.piece_links == [(0, 0), (1, 1), (1, 2), (2, 3)]
     assert alignment.links == [(0, 0), (1, 1), (2, 2)] and str(alignment) == "0-0 1-1 2-2"
+
+
+def test_distances_are_of_the_highest_layer() -> None:
+    distances = Distances(SENTENCE, {1: [0.0, 0.1, 0.9, 0.2], 2: [0.0, 0.4, 0.9, 0.3]})
+    assert distances.of_words() == distances.of_words(2) == [0.0, 0.4, 0.3]
+    assert distances.of_words(1) == [0.0, 0.1, 0.2]
+    assert str(distances.tree()).replace(" )", ")") == "(X (X der) (X (X Hund) (X schläft)))"
 
 
 def test_nothing_has_no_heads_and_no_links() -> None:

@@ -381,10 +381,18 @@ class PlainTask:
         return SimpleNamespace(terms=[]) if cfg == "with syntax" else SimpleNamespace()
 
 
-@pytest.mark.parametrize("arch", ["transformer_dbsa", "transformer_syncattn", "transformer_lisa"])
-def test_heads_that_need_a_loss_are_not_trained_without(arch: str) -> None:
-    task = PlainTask()
-    ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(build.options_of(f"{arch}_tiny"), task)
+@pytest.mark.parametrize(
+    ("arch", "options"),
+    [
+        ("transformer_dbsa", {}),
+        ("transformer_dbsa", {"encoder_dependency_layer": 0}),
+        ("transformer_syncattn", {}),
+        ("transformer_lisa", {}),
+    ],
+)
+def test_heads_that_need_a_loss_are_not_trained_without(arch: str, options: dict[str, int]) -> None:
+    task, chosen = PlainTask(), build.options_of(f"{arch}_tiny", **options)
+    ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(chosen, task)
     assert task.build_criterion("with syntax").terms == []
     advice = "--criterion label_smoothed_cross_entropy_with_syntax and --task translation_with_syn"
     with pytest.raises(ValueError, match=f"dependency heads.*{advice}"):
@@ -586,6 +594,14 @@ def test_heads_have_the_settings_of_the_papers() -> None:
             "encoder.layers.0.self_attn.heads.supervised_gate.temperature",
             3,
         ),
+        *(
+            (
+                {"pascal_layers": "1", f"pascal_{option}": value},
+                f"encoder.layers.0.self_attn.heads.parent_scaled.{option}",
+                value,
+            )
+            for option, value in (("std", 3.0), ("parents", "self"))
+        ),
         ({"cross_attention_tree_window": 3}, "decoder.layers.1.encoder_attn.tree_window", 3),
         (
             {"shuffled_gate_layers": "1", "gate_temperature": 3.0},
@@ -700,6 +716,11 @@ def test_parents_scale_the_last_heads_of_the_layers_that_have_such() -> None:
         "src_parent_positions": torch.full_like(batch["src_parent_positions"], float("nan")),
     }
     torch.testing.assert_close(model(**unparsed)[0], plain(**batch)[0])
+
+
+def test_beside_a_dependency_head_the_other_is_scaled() -> None:
+    model = build.model("transformer_dbsa_tiny", pascal_layers="1")
+    assert count(model.encoder.layers[0], "parent_scaled") == 1
 
 
 def test_labels_take_the_last_dimensions_of_the_source_embedding() -> None:

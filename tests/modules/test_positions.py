@@ -9,12 +9,14 @@ from torch.nn import functional as F
 
 from syncattn_fairseq.functional import alibi_slopes, relative_buckets
 from syncattn_fairseq.functional.lpsi import SHUT
+from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
 from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import (
     ConstantGateHeads,
     DistanceBiasHeads,
     ForgetGateHeads,
     Scope,
+    SupervisedGateHeads,
 )
 from syncattn_fairseq.modules.positions import (
     POSITIONS,
@@ -132,3 +134,10 @@ def test_constant_gates_halve_from_token_to_token(rows: int) -> None:
     expected = [[0.5 ** max(0, abs(i - j) - 1) for j in range(6)] for i in range(6 - rows, 6)]
     torch.testing.assert_close(gates, torch.tensor(expected))
     assert gates.log().min() > SHUT
+
+
+def test_supervised_gates_have_their_temperature() -> None:
+    heights = torch.tensor([[0.0, 1, 3, 1, 2, 1]])
+    heads = SupervisedGateHeads(3, 4, view(src_gap_heights=heights), temperature=0.5)
+    bias = heads.bias(states(), states(), scope())
+    torch.testing.assert_close(bias[:, 0], supervised_log_gates(heights, 0.5))

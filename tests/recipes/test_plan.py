@@ -125,6 +125,23 @@ def test_p_is_corrected_for_the_whole_family(tmp_path: Path) -> None:
     assert judge(wide, second) == "not known"
 
 
+def test_verdicts_are_those_of_the_corrected_p(tmp_path: Path) -> None:
+    plan = load(tmp_path)
+    less = [2.984, 2.994, 2.974, 2.984]
+    found = MeasuredPlan(plan, index_cells(results({**NLL, "a": less}), {}), nats)
+    p, corrected = found.p[plan.contrasts[0]]
+    assert p < 0.05 <= corrected and judge(found, plan.contrasts[0]) == "not known"
+
+
+def test_sameness_is_corrected_too(tmp_path: Path) -> None:
+    plan = load(tmp_path, PLAN.replace("- a - base", "- a - base (=)"))
+    alike = [2.97, 2.99, 3.01, 3.03]
+    found = MeasuredPlan(plan, index_cells(results({"a": alike, "base": alike}), {}), nats)
+    p, corrected = found.p_same[plan.contrasts[0]]
+    assert p < 0.05 <= corrected == pytest.approx(2 * p), "b − base, without results, counts"
+    assert judge(found, plan.contrasts[0]) == "not known"
+
+
 def test_a_missing_seed_makes_a_contrast_incomplete(tmp_path: Path) -> None:
     plan = load(tmp_path)
     found = MeasuredPlan(plan, index_cells(results({**NLL, "a": NLL["a"][:3]}), {}), nats)
@@ -164,6 +181,26 @@ def test_the_tables(tmp_path: Path) -> None:
         group_contrasts(plan, index_cells({"cells": []}, {}))
 
 
+def test_the_longest_sample_of_a_system_tells_its_deviation(tmp_path: Path) -> None:
+    found = MeasuredPlan(load(tmp_path), index_cells(results(NLL), {}), nats)
+    assert [len(values) for values in found.list_systems() if values] == [4, 4, 4, 2]
+
+
+def test_two_seeds_are_enough_for_the_bootstrap(tmp_path: Path) -> None:
+    text = make_contrast_tables(load(tmp_path), index_cells(results(NLL), {}), format_table)
+    rows = [line for line in text.splitlines() if line.startswith("d − a") and "[" in line]
+    [row] = [line for line in rows if "estimate" not in line]
+    assert row.rstrip().endswith("]")
+
+
+def test_notes_are_of_planned_trainings(tmp_path: Path) -> None:
+    found = results(NLL)
+    other = {**found["cells"][0], "system": "unplanned", "hardware": "another CPU"}
+    found["cells"].append(other)
+    text = make_contrast_tables(load(tmp_path), index_cells(found, {}), format_table)
+    assert "hardware: a CPU" in text and "another CPU" not in text
+
+
 def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -> None:
     plan = load(tmp_path, f"{PLAN}\nper_word: [A]\n")
     assert [contrast.per_word for contrast in plan.contrasts] == [True, True, False, True, True]
@@ -180,6 +217,27 @@ def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -
     del found["cells"][0]["subwords_per_word"]
     with pytest.raises(DataError, match="^a, seed 6: the results lack subwords_per_word; run"):
         MeasuredPlan(plan, index_cells(found, {}), nats, nats_per_word)
+
+
+def test_differences_are_per_word_and_deviations_are_not(tmp_path: Path) -> None:
+    plan = load(tmp_path, f"{PLAN}\nper_word: [A]\n")
+    nlls = {"a": [2.0, 2.02, 1.98, 2.0], "base": [3.0, 3.02, 2.98, 3.0]}
+    found = results(nlls)
+    for one in found["cells"]:
+        one["subwords_per_word"] = 2.0 if one["system"] == "a" else 1.5
+    cells = index_cells(found, {})
+    lines = make_contrast_tables(plan, cells, format_table).splitlines()
+    assert "−0.500 [" in next(line for line in lines if line.startswith("a − base"))
+    [group] = group_contrasts(plan, cells)[1]
+    [line] = group.lines
+    assert line.differences[0] and line.differences[0].mean == pytest.approx(-0.5)
+    systems = MeasuredPlan(plan, cells, nats, nats_per_word).list_systems()
+    assert [values for values in systems if values] == [pytest.approx(nlls["base"])], "of B"
+
+
+def test_a_setting_may_have_a_slash(tmp_path: Path) -> None:
+    plan = load(tmp_path, "family: {seeds: [1], contrasts: {A: ['a:model.x=b/c - a']}}")
+    assert plan.list_trainings() == {"a:model.x=b/c": [1], "a": [1]} and plan.list_corpora() == []
 
 
 def test_subwords_are_counted_with_sentence_ends(tmp_path: Path) -> None:
@@ -205,6 +263,7 @@ def test_only_what_was_planned_counts() -> None:
         ("family: {seeds: [1], contrasts: {A: [a-b]}}", "'a-b'; expected SYSTEM - SYSTEM"),
         ("family: {seeds: [1], contrasts: {A: [a - b (=)]}}", r"\(=\) needs a margin above 0"),
         ("margin: x", "margin: give margin"),
+        ("margin: .nan", "margin: give margin"),
         ("per_word: [A]", "per_word: give a list of headings"),
         (f"{PLAN}per_word: 3", "per_word: give a list of headings"),
         (f"{PLAN}names: [a]", "names: give a system for each name"),
