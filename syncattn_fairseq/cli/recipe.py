@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         charts.check_format(args.figure)
     args.results = args.results or args.work / "results" / f"{corpus.name}.json"
     words = [name for word in args.words for name in corpus.members(word)]
+    _check_given(words, args.words, corpus)
     args.settings = [word for word in words if not is_row(word)]
     args.rows = _read_rows([word for word in words if is_row(word)], corpus)
     if args.plan:
@@ -63,11 +64,21 @@ def _read_plan(args: argparse.Namespace, corpus: Corpus) -> None:
         raise DataError(f"{args.settings[0]}: --plan trains systems as they were planned")
     args.plan = load_plan(corpus.folder)
     planned = args.plan.list_trainings()
+    _check_given(planned, args.words, corpus)
     known = corpus.known_systems()
     if not args.rows:
         args.rows = _read_rows([x for x in planned if x.partition(":")[0] in known], corpus)
     if others := [row.label for row in args.rows if row.label not in planned]:
         raise DataError(f"{others[0]}: not in {corpus.folder / '_plan.yaml'}")
+
+
+def _check_given(words: Iterable[str], given: Sequence[str], corpus: Corpus) -> None:
+    """Refuse plugins that files name, in a group or a plan."""
+    from ..recipes.known_options import ONLY_GIVEN
+
+    for word in words:
+        if word not in given and "common.user_dir=" in word:
+            raise DataError(f"{corpus.folder}: {word}: {ONLY_GIVEN}")
 
 
 def _read_rows(words: Sequence[str], corpus: Corpus) -> list[Row]:

@@ -63,6 +63,7 @@ def read_value(text: str) -> Any:
         DataError: it is not a value.
     """
     name, _, value = text.partition("=")
+    _check_values(value, name)  # OmegaConf would replace ${...}
     try:
         _check_text(value, text[:200])
         found = OmegaConf.select(OmegaConf.from_dotlist([text]), name)
@@ -103,6 +104,8 @@ def _check_values(value: Any, place: object) -> None:
         for inner in value:
             _check_values(inner, place)
     elif isinstance(value, str):
+        if "${" in value:
+            raise DataError(f"{place}: {value[:60]}: write the value in place of ${{...}}")
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
             raise DataError(f"{place}: {value[:60]!r} has characters that are not text")
     elif isinstance(value, bytes):

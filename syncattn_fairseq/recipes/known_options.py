@@ -25,6 +25,10 @@ _SEE = "; see docs/options.md"
 DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
 
 
+#: Why a file may not name a plugin.
+ONLY_GIVEN = "a plugin is imported only if the command line names it: SYSTEM:common.user_dir=FOLDER"
+
+
 class _Origin(NamedTuple):
     """Where options come from, for messages: a file, and the command line for those changed."""
 
@@ -49,9 +53,10 @@ def check_options(
 
     Raises:
         DataError: an option or the ``_name`` of a section is unknown, and the message names a
-            similar one; a value is of the wrong type; or the plugin cannot be imported.
+            similar one; a value is of the wrong type; or the plugin cannot be imported, or is named
+            by a file only.
     """
-    _import_plugin(plugin, path)
+    _import_plugin(plugin, path, "common.user_dir" in changed)
     origin = _Origin(path, changed)
     for section, values in config.items():
         if section in (*IGNORED, "generation"):
@@ -72,12 +77,14 @@ def check_options(
     _parse("generation", _decoding_parser(), given, origin)
 
 
-def _import_plugin(folder: Path, path: Path) -> None:
+def _import_plugin(folder: Path, path: Path, allowed: bool) -> None:
     """Register our options, and those of a user's own plugin, which usually builds on ours."""
     from .. import plugin  # must import fairseq first
 
     if folder == Path(plugin.__file__).parent:
         return
+    if not allowed:
+        raise DataError(f"{path}: common.user_dir: {ONLY_GIVEN}")
     with naming(path):
         import_user_dir(folder)
     _choices.cache_clear()

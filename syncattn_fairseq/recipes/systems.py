@@ -217,19 +217,9 @@ def _shared(folders: Sequence[Path], corpora: Sequence[str], family: str = "") -
 
 def _read(path: Path) -> Any:
     config = read_config(path)
-    _check_interpolations(OmegaConf.to_container(config), path)
     if "defaults" in config:
         raise DataError(f"{path}: defaults: name no other files here; see docs/recipes.md")
     return config
-
-
-def _check_interpolations(values: Any, path: Path) -> None:
-    """Refuse ``${OPTION}``, which could stand for any number of values."""
-    if isinstance(values, str) and "${" in values:
-        raise DataError(f"{path}: {values[:60]}: write the value in place of ${{...}}")
-    if isinstance(values, dict | list):
-        for inner in values.values() if isinstance(values, dict) else values:
-            _check_interpolations(inner, path)
 
 
 def check_system(config: Mapping[str, Any], path: Path) -> None:

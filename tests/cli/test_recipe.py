@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -162,6 +163,33 @@ def test_a_plugin_of_the_users_own() -> None:
     for number, path in enumerate((ours, mine)):
         assert f"++common.user_dir={path} " in trained[number]
         assert f"--user-dir {path} " in decoded[number]
+
+
+@pytest.mark.parametrize("place", ["group", "plan", "system"])
+def test_a_plugin_that_only_a_file_names_is_not_imported(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin = tmp_path / "evil"
+    plugin.mkdir()
+    (plugin / "__init__.py").write_text(f"open({str(tmp_path / 'PWNED')!r}, 'w')")
+    configs = tmp_path / "configs"
+    shutil.copytree(ROOT / "configs", configs)
+    named, words = f"dbsa:common.user_dir={plugin}", ["@all"]
+    data = configs / "builtin_en_de" / "_data.yaml"
+    if place == "group":
+        text = re.sub(r"(?m)^systems: \[", f"systems: ['{named}', ", data.read_text())
+        data.write_text(text)
+    elif place == "plan":
+        plan = f"family: {{seeds: [1], contrasts: {{A: ['{named} - transformer']}}}}"
+        (configs / "builtin_en_de" / "_plan.yaml").write_text(plan)
+        words = ["--plan"]
+    else:
+        with (configs / "transformer" / "dbsa.yaml").open("a") as file:
+            file.write(f"common: {{user_dir: {plugin}}}\n")
+        words = ["dbsa"]
+    error = fails(capsys, "builtin_en_de", *words, "--dry-run", "--configs", str(configs))
+    assert "a plugin is imported only if the command line names it" in error
+    assert not (tmp_path / "PWNED").exists()
 
 
 def test_what_is_only_decoded_differently_is_trained_once(
@@ -458,6 +486,7 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["model.x=[&a 1,*a]"], "model.x=[&a 1,*a]:1: *a is an alias"),
         (["model.x=9" + "9" * 18], "a number of more than 18 digits"),
         (["model.x=[1,"], "model.x=[1,: not a value: "),
+        (["model.x=${oc.env:HOME}"], "model.x: ${oc.env:HOME}: write the value in place of ${...}"),
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
         (["a.b.c=3"], "a.b.c=3: write settings as"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
