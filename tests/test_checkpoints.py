@@ -96,6 +96,24 @@ def test_what_is_no_checkpoint(tmp_path: Path) -> None:
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        torch.zeros(2, dtype=torch.complex64),
+        torch.zeros(2, dtype=torch.float8_e4m3fn),
+        torch.zeros(2).to_sparse(),
+        torch.zeros(2, dtype=torch.int64).to_sparse(),
+        torch.zeros(2, device="meta"),
+        torch.zeros(2, dtype=torch.int64, device="meta"),
+    ],
+    ids=lambda odd: f"{odd.dtype}-{odd.layout}-{odd.device}",
+)
+def test_tensors_that_cannot_be_averaged_are_refused(tmp_path: Path, odd: torch.Tensor) -> None:
+    path = save(tmp_path / "1.pt", 1, {"a": odd})
+    with pytest.raises(DataError, match=r"^\S*1\.pt: a is a tensor of \S+ \(.*not plain numbers"):
+        average_checkpoints([path], tmp_path / "mean.pt")
+
+
 def test_last_checkpoints_are_ordered_by_number(tmp_path: Path) -> None:
     names = ["checkpoint1", "checkpoint2", "checkpoint10", "checkpoint_last", "checkpoint_best"]
     names += ["checkpoint_1_900", "checkpoint_2_1000", "checkpoint.best_loss_1.2"]

@@ -17,6 +17,11 @@ from .options import check_options
 
 #: The name of the checkpoint that fairseq resumes from.
 LAST = "checkpoint_last.pt"
+#: The types of numbers that a model may have.
+_TYPES = {
+    *(torch.float16, torch.float32, torch.float64, torch.bfloat16, torch.bool),
+    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+}
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
@@ -68,9 +73,24 @@ def _check(state: Any) -> None:
     for name, tensor in state["model"].items():
         if not isinstance(tensor, Tensor):
             raise DataError(f"{shorten(name)} is {type(tensor).__name__}, not numbers")
+        if not _is_plain(tensor):
+            raise DataError(
+                f"{shorten(name)} is a tensor of {tensor.dtype} ({tensor.layout}, "
+                f"{tensor.device.type}), not plain numbers; give a checkpoint as fairseq writes it"
+            )
         if tensor.is_floating_point() and tensor.isnan().any():
             raise DataError(f"{shorten(name)} holds NaN; use another checkpoint")
     check_options(state)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Return whether a tensor's numbers are all stored, in a type that can be computed with."""
+    return (
+        tensor.dtype in _TYPES
+        and tensor.layout == torch.strided
+        and not tensor.is_nested
+        and not tensor.is_meta
+    )
 
 
 def _has_history(state: Any) -> bool:

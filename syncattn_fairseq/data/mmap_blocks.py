@@ -9,7 +9,6 @@ and at which byte of the data file each begins (int64).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
@@ -65,11 +64,12 @@ class SizesReader:
         return int(max(sizes, default=0))
 
 
-def check_dataset(dataset: str) -> None:
-    """Check that the files of a dataset are as long as they should be; fairseq names no file.
+def check_dataset(dataset: str, block: int = 2**20) -> None:
+    """Check that a dataset's index fits its data file; fairseq would name no file.
 
     Args:
         dataset: path without suffix; if it is not memory-mapped, nothing is checked.
+        block: how many sentences are checked at a time.
 
     Raises:
         DataError: a file is damaged or cut short; the error names it.
@@ -85,12 +85,16 @@ def check_dataset(dataset: str) -> None:
         if not sound or not dtype or _size(index_path) != _SIZES_AT + 12 * sentences:
             raise DataError(f"{index_path}: {_DAMAGED}")
         end = 0
-        if sentences:
-            index.seek(_SIZES_AT + 4 * (sentences - 1))
-            [size] = np.fromfile(index, np.int32, 1)
-            index.seek(-8, os.SEEK_END)
-            [address] = np.fromfile(index, np.int64, 1)
-            end = int(address) + int(size) * dtype().itemsize
+        for start in range(0, sentences, block):
+            number = min(block, sentences - start)
+            index.seek(_SIZES_AT + 4 * start)
+            sizes = np.fromfile(index, np.int32, number)
+            index.seek(_SIZES_AT + 4 * sentences + 8 * start)
+            addresses = np.fromfile(index, np.int64, number)
+            ends = end + sizes.cumsum(dtype=np.int64) * dtype().itemsize
+            if sizes.min() < 0 or addresses[0] != end or (addresses[1:] != ends[:-1]).any():
+                raise DataError(f"{index_path}: {_DAMAGED}")
+            end = int(ends[-1])
     if _size(data_path) != end:
         raise DataError(f"{data_path}: {_DAMAGED}")
 

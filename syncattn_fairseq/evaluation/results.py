@@ -67,6 +67,8 @@ def unpack_counts(text: str) -> np.ndarray:
         raise DataError("ngrams: damaged; score this training again") from None
     if not unpacker.eof:
         raise DataError(f"ngrams: of more than {_MOST_COUNTS // 12:,} sentences, or cut off")
+    if not len(kept):
+        raise DataError("ngrams: of no sentence; score this training again")
     kept = kept.astype(int)
     return np.concatenate([kept, (kept[:, :1] - np.arange(4)).clip(0)], axis=1)
 

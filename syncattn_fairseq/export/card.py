@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import DataError
+from ..base.errors import DataError, printable
 
 _LIBRARIES = {"fairseq": "fairseq", "ctranslate2": "ctranslate2", "transformers": "transformers"}
 #: Measures in the JSON of ``syncattn-score``: their names, where they are, and their factors.
@@ -20,6 +20,8 @@ _MEASURES = (
     ("UAS target", ("target_attachment", "uas"), 100),
     ("AER", ("alignment", "aer"), 100),
 )
+#: No score and no number of sentences comes near to it.
+_LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,16 @@ def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
     """
     other = DataError(f"{path}: not what syncattn-score --json writes")
     try:
-        systems = dict(json.loads(Path(path).read_text(encoding="utf-8"))["systems"])
+        systems = json.loads(Path(path).read_text(encoding="utf-8"))["systems"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise other from None
-    name = next(iter(systems), None) if system is None else system
+    if not isinstance(systems, dict) or not systems:
+        raise other
+    name, known = next(iter(systems)) if system is None else system, printable(", ".join(systems))
     if system is None and len(systems) > 1:
-        raise DataError(f"{path}: has several systems; name one of {', '.join(systems)}")
+        raise DataError(f"{path}: has several systems; name one of {known}")
     if name not in systems:
-        raise DataError(f"{path}: has no system {name}; there are {', '.join(systems)}")
+        raise DataError(f"{path}: has no system {name}; there are {known}")
     found: dict[str, Any] = systems[name]
     try:
         [*_describe(found)]
@@ -100,27 +104,39 @@ def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
 def _describe(scores: Mapping[str, Any]) -> Iterator[str]:
     """Yield a table and what is known about it."""
     shown = {
-        name: f"{factor * scores[part][key]:.2f}"
+        name: f"{factor * _number(scores[part][key]):.2f}"
         for name, (part, key), factor in _MEASURES
         if scores.get(part)
     }
     others: Mapping[str, Any] = scores.get("sentence_scores") or {}
     for name, found in others.items():
-        shown[_line(name).replace("|", "/")] = f"{found['mean']:.4f}"
+        shown[_line(name).replace("|", "/")] = f"{_number(found['mean']):.4f}"
     rows = ["| " + " | ".join(row) + " |" for row in (shown, shown.values())]
     yield "\n".join([rows[0], "|" + "---|" * len(shown), rows[1]])
     test = scores.get("significance")
     if test and test["p"] is not None:
-        where = "ahead of" if test["difference"] > 0 else "behind"
+        difference, p = _number(test["difference"]), _number(test["p"])
+        where = "ahead of" if difference > 0 else "behind"
         yield (
-            f"{abs(test['difference']):.2f} BLEU {where} {_line(test['baseline'])}, p = "
-            f"{test['p']:.4f} by paired approximate randomisation over the sentences of one test "
+            f"{abs(difference):.2f} BLEU {where} {_line(test['baseline'])}, p = "
+            f"{p:.4f} by paired approximate randomisation over the sentences of one test "
             "set; that says nothing of other trainings of these systems."
         )
     yield (
-        f"{scores['sentences']:d} sentences. BLEU `{_line(scores['bleu']['signature'])}`, chrF "
-        f"`{_line(scores['chrf']['signature'])}`."
+        f"{_number(scores['sentences']):d} sentences. "
+        f"BLEU `{_line(scores['bleu']['signature'])}`, chrF `{_line(scores['chrf']['signature'])}`."
     )
+
+
+def _number(value: Any) -> Any:
+    """Return a number.
+
+    Raises:
+        TypeError: it is something else, or not finite.
+    """
+    if type(value) not in (int, float) or not abs(value) < _LARGEST:
+        raise TypeError(value)
+    return value
 
 
 def _line(text: Any) -> str:

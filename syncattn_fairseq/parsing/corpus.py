@@ -21,7 +21,7 @@ from .manifest import Manifest
 from .parsed_file import EMPTY, match_parses
 from .parser import ParserSource
 from .report import Report
-from .shards import Shard, ShardTask, plan_shards
+from .shards import Shard, ShardTask, is_whole, plan_shards
 from .writer import HEADS, open_writer
 
 # About 20,000 sentences: minutes of work for one core, and enough of each length for batches.
@@ -169,8 +169,13 @@ def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) 
             cause = "; ".join(differences)
         else:
             same = set(manifest.shards) & set(earlier.shards)
-            usable = {shard for shard in same if shard.folder(folder) in finished}
+            there = {shard for shard in same if shard.folder(folder) in finished}
+            usable = {
+                shard for shard in there if is_whole(shard, folder, manifest.settings["outputs"])
+            }
             cause = "split differently" if manifest.text == earlier.text else "the text has changed"
+            if usable != there:
+                cause = "damaged"
         if stale := len(finished) - len(usable):
             say(f"{folder}: {stale} finished shards are parsed again: {cause}")
     for entry in finished - {shard.folder(folder) for shard in usable}:

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -20,7 +20,7 @@ from ..base.files import MAX_LINE, read_lines
 from .parsed_file import EMPTY
 from .parser import Parse, Parser, ParserSource
 from .report import Report
-from .writer import open_writer
+from .writer import CONLLU, open_writer
 
 if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
@@ -184,7 +184,38 @@ class ShardTask:
 
     def report(self, shard: Shard) -> Report:
         """Return the report on a finished shard."""
-        return Report.from_json(json.loads((shard.folder(self.shards) / "report.json").read_text()))
+        return _read_report(shard.folder(self.shards))
+
+
+def is_whole(shard: Shard, folder: Path, kinds: Iterable[str]) -> bool:
+    """Return whether a finished shard has its report, and a line in each file for each of its own.
+
+    Args:
+        shard: the shard.
+        folder: of all shards.
+        kinds: the kinds of output; CoNLL-U has other lines, and only has to be there.
+    """
+    own = shard.folder(folder)
+    try:
+        report = _read_report(own)
+        counts = {kind: _count_lines(own / kind) for kind in kinds}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+    numbers = [report.sentences, report.words, *report.empty.values()]
+    return (
+        numbers[:2] == [shard.lines, shard.words]
+        and all(type(number) is int for number in numbers)
+        and all(count == shard.lines for kind, count in counts.items() if kind != CONLLU)
+    )
+
+
+def _read_report(folder: Path) -> Report:
+    return Report.from_json(json.loads((folder / "report.json").read_text()))
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
 
 
 def refuse_sentence(words: list[str], max_words: int) -> BadParse | None:

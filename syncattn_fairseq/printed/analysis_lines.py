@@ -26,6 +26,8 @@ from ..base.numbers import read_decimal, read_whole
 Link: TypeAlias = tuple[int, int]
 """A source and a target position, both 0-based."""
 
+#: Distances that models print are between -1 and 1.
+_LARGEST_DISTANCE = 1e6
 _LINE = re.compile(
     r"X-(?P<parse>\d{1,9})\t(?P<side>source|hypothesis)\t"
     r"(?:(?P<unit>subword|word)|distance-(?P<gated>\d{1,9}))\t(?P<numbers>.*)"
@@ -122,7 +124,7 @@ def read_line(line: str) -> AnalysisLine | None:
     if match["unit"]:
         heads = _read_numbers(numbers, read_whole, "heads")
         return AnalysisLine(sentence, HeadsOf(side, match["unit"]), heads)
-    distances = _read_numbers(numbers, read_decimal, "distances")
+    distances = _read_numbers(numbers, _read_distance, "distances")
     return AnalysisLine(sentence, DistancesOf(side, int(match["gated"])), distances)
 
 
@@ -150,6 +152,13 @@ def _read_numbers(text: str, read: Callable[[str], Any], name: str) -> list[Any]
         return [read(token) for token in _tokens(text)]
     except ValueError:
         raise ValueError(f"expected {name}, got {text[:60]!r}") from None
+
+
+def _read_distance(text: str) -> float:
+    distance = read_decimal(text)
+    if abs(distance) >= _LARGEST_DISTANCE:
+        raise ValueError(f"{text!r} is no distance")
+    return distance
 
 
 def _tokens(text: str) -> list[str]:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 _LINE = re.compile(  # of fairseq-train, or of fairseq-hydra-train
     r"(?:\| |\[)(train_inner|train|valid)(?: \| |\]\[INFO\] - )(.*)"
 )
-_NUMBER = re.compile(r"(\w+)[= ](-?(?:[\d.]+(?:e[-+]?\d+)?|inf|nan))(?=[,\s]|$)")
+_NUMBER = re.compile(r"(\w+)[= ](-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?=[,\s]|$)")
+#: No loss, time or count comes near to it; a larger number is none that fairseq logged.
+_LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Logged:
     Attributes:
         kind: ``train_inner``, every ``--log-interval`` updates, or ``train`` or ``valid``, once per
             epoch or validation.
-        numbers: by name, such as ``loss``, ``num_updates`` and ``train_wall``.
+        numbers: by name, such as ``loss``, ``num_updates`` and ``train_wall``; all are finite.
     """
 
     kind: str
@@ -32,7 +34,11 @@ def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:
     for line in lines:
         if match := _LINE.search(line):
             kind, text = match.groups()
-            if numbers := dict(_json(kind, text) if text.startswith("{") else _simple(text)):
+            found = _json(kind, text) if text.startswith("{") else _simple(text)
+            numbers = {
+                name: value for name, value in found if abs(value) < _LARGEST and name.isprintable()
+            }
+            if numbers:
                 yield Logged(kind, numbers)
 
 
@@ -44,11 +50,11 @@ def _simple(text: str) -> Iterator[tuple[str, float]]:
 def _json(kind: str, text: str) -> Iterator[tuple[str, float]]:
     try:
         pairs = json.loads(text)
-    except ValueError:  # a line that was cut off
+    except (ValueError, RecursionError):  # a line that was cut off, or is nested too deeply
         return
     for name, value in pairs.items():
         try:
             # At the end of an epoch, fairseq puts the kind before each name.
             yield name.removeprefix(f"{kind}_"), float(value)
-        except (TypeError, ValueError):  # null, or text
+        except (TypeError, ValueError, OverflowError):  # null, text, or too large
             continue

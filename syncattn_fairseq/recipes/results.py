@@ -23,7 +23,7 @@ _SCORES: dict[str, Callable[[Any], float]] = {
     "UAS target": lambda scores: 100 * scores["target_attachment"]["uas"],
     "AER": lambda scores: 100 * scores["alignment"]["aer"],
 }
-_DONE = re.compile(r"done training in ([\d.]+) seconds")
+_DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
 
 
 def read_scores(folder: Path) -> dict[str, Any]:

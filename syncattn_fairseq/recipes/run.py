@@ -212,9 +212,13 @@ def check(stages: Sequence[Stage]) -> None:
 def _read_mark(mark: Path) -> dict[str, Any]:
     try:
         kept = json.loads(mark.read_text(encoding="utf-8"))
-    except ValueError:  # an empty file, from an earlier version
+    except (ValueError, RecursionError):  # such as an empty file, from an earlier version
         kept = None
-    if not isinstance(kept, dict):
+    if (
+        not isinstance(kept, dict)
+        or not isinstance(kept.get("settings"), dict | None)
+        or not isinstance(kept.get("after", {}), dict)
+    ):
         raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
     return kept
 

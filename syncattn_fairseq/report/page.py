@@ -19,6 +19,7 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from ..base.errors import DataError
 from ..evaluation.attachment import AttachmentScore
 from ..evaluation.scoring import SystemScore
 from ..evaluation.significance import Significance
@@ -148,7 +149,10 @@ def _lead(
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        raise DataError("a score is not a finite number; score these systems again") from None
 
 
 def _inside_script(script: str) -> str:

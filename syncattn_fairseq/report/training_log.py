@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +33,7 @@ def read_training_log(path: str | Path) -> list[Point]:
         for logged in read_fairseq_log(read_lines(path))
         if logged.kind in ("train_inner", "valid") and "num_updates" in logged.numbers
         for name, value in logged.numbers.items()
-        if name.endswith(("loss", "_uas")) and not name.startswith("best") and math.isfinite(value)
+        if name.endswith(("loss", "_uas")) and not name.startswith("best")
     ]
     if not points:
         raise DataError(

@@ -58,6 +58,29 @@ def test_files_of_any_contents_are_whole(tmp_path: Path) -> None:
         check_dataset(f"{tmp_path}/x")
 
 
+@pytest.mark.parametrize(
+    ("place", "damage"),
+    [
+        (26, np.array([-2, 6, 1], np.int32)),  # the sum stays the same
+        (26, np.array([1, 3, 1], np.int32)),
+        (38, np.array([2, 4, 8], np.int64)),
+        (38, np.array([0, -4, 8], np.int64)),
+        (38, np.array([0, 10**12, 8], np.int64)),
+    ],
+)
+@pytest.mark.parametrize("block", [1, 2, 9])
+def test_an_index_that_does_not_add_up_is_damaged(
+    tmp_path: Path, place: int, damage: np.ndarray, block: int
+) -> None:
+    write_dataset(tmp_path / "x", 3, np.int16, [(np.arange(5), np.array([2, 2, 1]))])
+    check_dataset(f"{tmp_path}/x", block)
+    index = bytearray((tmp_path / "x.idx").read_bytes())
+    index[place : place + damage.nbytes] = damage.tobytes()
+    (tmp_path / "x.idx").write_bytes(index)
+    with pytest.raises(DataError, match=r"x\.idx: damaged or cut short; binarise"):
+        check_dataset(f"{tmp_path}/x", block)
+
+
 def test_datasets_of_other_kinds_are_not_checked(tmp_path: Path) -> None:
     builder = IndexedDatasetBuilder(f"{tmp_path}/x.bin")
     builder.add_item(torch.tensor([1, 2]))

@@ -260,6 +260,8 @@ def test_counts_are_kept_as_text(tmp_path: Path) -> None:
         assert (unpack_counts(pack_counts(one)) == one).all()
     with pytest.raises(DataError, match="ngrams: damaged"):
         unpack_counts("x")
+    with pytest.raises(DataError, match="ngrams: of no sentence; score this training again"):
+        unpack_counts(pack_counts(short[:0]))
     with pytest.raises(DataError, match="ngrams: of more than .* or cut off"):
         unpack_counts(base64.b64encode(base64.b64decode(pack_counts(short))[:-4]).decode())
     path = tmp_path / "x.json"

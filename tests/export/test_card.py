@@ -69,6 +69,12 @@ def test_which_system_must_be_clear(scored: Path) -> None:
     ("path", "value"),
     [
         (("bleu", "score"), "<b>"),
+        (("bleu", "score"), 10**400),
+        (("bleu", "score"), float("nan")),
+        (("bleu", "score"), True),
+        (("sentences",), True),
+        (("sentence_scores",), {"COMET": {"mean": 10**400}}),
+        (("significance", "p"), 10**400),
         (("bleu", "signature"), "two\nlines"),
         (("significance", "baseline"), "two\nlines"),
         (("sentences",), "many"),
@@ -83,7 +89,9 @@ def test_other_files_are_refused(scored: Path, path: tuple[str, ...], value: Any
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    for text in (json.dumps({"systems": {"A": changed}}), json.dumps([]), "[" * 100_000, "{"):
+    others = ([], {"systems": {}}, {"systems": [[1, {}], [2, {}]]}, {"systems": 10**400})
+    made = {"systems": {"A": changed}}
+    for text in (*map(json.dumps, (made, *others)), "[" * 100_000, "{"):
         scored.write_text(text)
         with pytest.raises(DataError, match="scores.json: not what syncattn-score --json writes"):
             read_scores(scored)

@@ -96,6 +96,27 @@ def test_finished_shards_are_not_parsed_again(run: Run) -> None:
     assert run.report.sentences == 60
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("report.json", ""),
+        ("report.json", "[" * 100_000),
+        ("report.json", '{"sentences": "x", "words": 1, "empty": {}, "failures": []}'),
+        ("heads", "0\n"),
+        ("heads", None),
+    ],
+)
+def test_damaged_shards_are_parsed_again(run: Run, name: str, content: str | None) -> None:
+    assert run(stop_after=2) == [0, 1]
+    if content is None:
+        (run.shards / "00001" / name).unlink()
+    else:
+        (run.shards / "00001" / name).write_text(content)
+    assert run() == [1, 2, 3, 4, 5]
+    assert any("1 finished shards are parsed again: damaged" in said for said in run.said)
+    assert run.outputs["heads"].read_text().splitlines() == HEADS
+
+
 def written(path: Path) -> tuple[int, int]:
     """Return which file it is and when it was written."""
     found = path.stat()

@@ -110,6 +110,8 @@ def test_plain_text_from_a_pipe_is_read_once(tmp_path: Path) -> None:
         ("H-0\t-1\ta\nA-0\t0.1,0.9 0.2,0.8\n", "out:2: expected links like 3-4.*alignment hard"),
         ("H-0\t-1\ta\nX-0\tsource\tword\t1 x\n", "out:2: expected heads, got '1 x'"),
         ("H-0\t-1\ta\nX-0\tsource\tdistance-1\t1 x\n", "out:2: expected distances, got '1 x'"),
+        ("H-0\t-1\ta\nX-0\tsource\tdistance-1\t1e308\n", "out:2: expected distances, got '1e308'"),
+        ("H-0\t-1\ta\nX-0\tsource\tdistance-1\t-1e6\n", "out:2: expected distances, got '-1e6'"),
         ("H-0\t-1\ta\nL-0\t1\t1:1\n", "out:2: expected links like 3-4"),
     ],
 )

@@ -38,6 +38,8 @@ def test_a_training_in_its_log(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(as_json + '"train_wall": "9"}\n')
     found = read_training(tmp_path / "log")
     assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 9, 5)
+    (tmp_path / "log").write_text(LOG + done.format("..."))
+    assert read_training(tmp_path / "log")["seconds"] == 19 + 7
     (tmp_path / "log").write_text("killed\n")
     assert read_training(tmp_path / "log") == {"valid": {}}
 

@@ -153,9 +153,11 @@ def test_a_limit_that_is_no_number_never_continues(wrong: object, right: object)
 def test_a_damaged_note_of_a_finished_stage_is_named(runner: Runner) -> None:
     runner.run([stage("a", bash("true"), settings={"x": 1})])
     [done] = runner.work.rglob("a.done")
-    done.write_text("")
-    with pytest.raises(DataError, match=r"a\.done: cannot be read; remove it to do this stage"):
-        runner.run([stage("a", bash("false"), settings={"x": 1})])
+    wrong = ('{"settings": [1]}', '{"settings": "x"}', '{"after": [1]}', '{"after": null}')
+    for text in ("", "[" * 100_000, *wrong):
+        done.write_text(text)
+        with pytest.raises(DataError, match=r"a\.done: cannot be read; remove it to do this stage"):
+            runner.run([stage("a", bash("false"), settings={"x": 1})])
 
 
 def chain(*changed: str) -> list[Stage]:

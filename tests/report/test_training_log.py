@@ -56,6 +56,25 @@ def test_what_is_not_a_finite_number_is_skipped(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| INFO | valid | loss ... | wall 1.2.3 | num_updates 1",
+        "| INFO | valid | loss 1 | num_updates nan",
+        "| INFO | valid | loss 1 | num_updates 1e400",
+        f"| INFO | valid | loss {'9' * 400} | num_updates 1",
+        '| INFO | valid | {"loss": "1.7e308", "num_updates": "3"}',
+        '| INFO | valid | {"loss": "1", "num_updates": "inf"}',
+        f'| INFO | valid | {{"loss": {"9" * 400}, "num_updates": "3"}}',
+        '| INFO | valid | {"loss": ' + "[" * 100_000,
+        r'| INFO | valid | {"\ud800loss": "1", "a\nloss": "1", "num_updates": "3"}',
+    ],
+)
+def test_what_fairseq_never_logs_is_skipped(tmp_path: Path, line: str) -> None:
+    (tmp_path / "log").write_text(f"{line}\n{SIMPLE}")
+    assert len(read_training_log(tmp_path / "log")) == 4
+
+
 def test_a_log_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("H-0\t-1\tx\n")
     (tmp_path / "log").write_text("x | INFO | valid | epoch 001 | src_uas 66.1 | num_updates 9\n")
