@@ -68,8 +68,16 @@ def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str)
     Args:
         processor: from `open_pieces`.
         sentence: the words.
+
+    Raises:
+        DataError: a piece has a space or ends a line; a model of others may do that.
     """
     pieces: list[str] = processor.encode(_cuttable(sentence), out_type=str)
+    if any(character in piece for piece in pieces for character in " \n\r"):
+        raise DataError(
+            "this sentencepiece model puts spaces or line ends into its pieces; learn one with "
+            "syncattn-bpe learn"
+        )
     return pieces
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,6 +86,29 @@ def test_apply_through_pipes_and_files(
     )
     assert piped.stdout == target.read_bytes()
     assert piped.stderr == b""
+
+
+def test_a_model_that_writes_line_ends_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules, model, written = tmp_path / "rules.tsv", tmp_path / "evil.model", io.BytesIO()
+    rules.write_text(f"{ord('e'):x}\t{ord(chr(10)):x}\n")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the tree", "these trees here"] * 9),
+        model_writer=written,
+        vocab_size=20,
+        model_type="bpe",
+        normalization_rule_tsv=str(rules),
+        hard_vocab_limit=False,
+        minloglevel=3,
+    )
+    model.write_bytes(written.getvalue())
+    text, output = tmp_path / "text", tmp_path / "output"
+    text.write_text("the tree\n")
+    files = ["--input", str(text), "--output", str(output)]
+    assert bpe.main(["apply", "--model", str(model), *files]) == 1
+    assert "puts spaces or line ends into its pieces" in capsys.readouterr().err
+    assert not output.exists()
 
 
 def test_processes_write_the_same(models: dict[str, Path], tmp_path: Path) -> None:
