@@ -87,12 +87,9 @@ def main() -> None:
     known = {(row["system"], row["seed"]) for row in rows}
     if not args.table:
         folder = args.work / "checkpoints" / args.corpus
-        found = [
-            (path.parent.parent.name, int(path.parent.name), path)
-            for path in folder.glob("*/*/checkpoint_best.pt")
-        ]
-        for system, seed, path in tqdm([one for one in sorted(found) if one[:2] not in known]):
-            nats = measure(path, args.work / "data-bin" / args.corpus)
+        found = {(path.parts[-3], int(path.parts[-2])): path for path in folder.glob(BEST)}
+        for system, seed in tqdm(sorted(found.keys() - known)):
+            nats = measure(found[system, seed], args.work / "data-bin" / args.corpus)
             rows.append({"system": system, "seed": seed, **nats})
             rows.sort(key=itemgetter("system", "seed"))
             args.output.parent.mkdir(parents=True, exist_ok=True)
