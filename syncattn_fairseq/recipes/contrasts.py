@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -129,13 +129,16 @@ class MeasuredPlan:
         """Return the difference with its interval; None with fewer than two seeds of a system."""
         return welch_interval(*self.samples(contrast))
 
-    def list_systems(self) -> list[list[float]]:
-        """List the values of each system."""
+    def list_systems(self, chosen: Container[bool] = (False, True)) -> list[list[float]]:
+        """List the values of each system.
+
+        Args:
+            chosen: contrasts per subword (False), per word (True), or both.
+        """
         longest: dict[str, list[float]] = {}
         for (system, contrast), values in self.values.items():
-            if contrast.per_word:
-                continue
-            longest[system] = max(longest.get(system, []), values, key=len)
+            if contrast.per_word in chosen:
+                longest[system] = max(longest.get(system, []), values, key=len)
         return list(longest.values())
 
     def _correct(
@@ -301,9 +304,12 @@ def _notes(
             f"corrected for {same} contrasts"
         )
     counts = sorted({len(c.seeds) for c in plan.contrasts}, reverse=True)
-    for name, found in {"NLL": likelihood, **scores}.items():
-        power = describe_power(name, found.list_systems(), counts)
-        notes += [power] if power else []
+    measured = {
+        "NLL": likelihood.list_systems([False]),
+        "NLL per word": likelihood.list_systems([True]),
+        **{name: found.list_systems() for name, found in scores.items()},
+    }
+    notes += filter(None, (describe_power(name, one, counts) for name, one in measured.items()))
     notes.append(
         "BLEU, other sentences too: bootstrap over seeds and sentences together, 95 % interval"
     )

@@ -231,8 +231,17 @@ def test_differences_are_per_word_and_deviations_are_not(tmp_path: Path) -> None
     [group] = group_contrasts(plan, cells)[1]
     [line] = group.lines
     assert line.differences[0] and line.differences[0].mean == pytest.approx(-0.5)
-    systems = MeasuredPlan(plan, cells, nats, nats_per_word).list_systems()
+    measured = MeasuredPlan(plan, cells, nats, nats_per_word)
+    systems = measured.list_systems([False])
     assert [values for values in systems if values] == [pytest.approx(nlls["base"])], "of B"
+    [ours, theirs] = filter(None, measured.list_systems([True]))
+    assert ours == pytest.approx([4.0, 4.04, 3.96, 4.0]) and theirs[0] == pytest.approx(4.5)
+    [shown] = [line for line in lines if line.startswith("NLL per word: standard deviation")]
+    assert "over seeds 0.029; " in shown, "of .033 and .024"
+    [shown] = [line for line in lines if line.startswith("NLL: standard deviation")]
+    assert "over seeds 0.016; " in shown
+    [shown] = [line for line in lines if line.startswith("chrF: standard deviation")]
+    assert "over seeds 0.012; " in shown, "of both systems, whatever their subwords"
 
 
 def test_a_setting_may_have_a_slash(tmp_path: Path) -> None:
