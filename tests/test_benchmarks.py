@@ -14,7 +14,7 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 
-from benchmarks import common, launches, likelihood, rivals, start, train_step
+from benchmarks import common, launches, likelihood, locality, rivals, start, train_step
 from benchmarks.gpu import parse_text
 from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
@@ -205,3 +205,21 @@ def test_the_likelihood_of_kept_checkpoints(
     assert rows[0]["valid"] != rows[1]["valid"]
     monkeypatch.setattr(likelihood, "measure", lambda *_: pytest.fail("it is known"))
     likelihood.main()
+
+
+def test_how_local_trees_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "heads").write_text("2 3 0\n3 1 0\n0\n-1 -1\n\n")
+    sentences = locality.read_heads(tmp_path / "heads")
+    assert [heads.tolist() for heads in sentences] == [[2, 3, 0], [3, 1, 0]]
+    text, tree = [1, 2, 1, 1, 2, 1], [1, 2, 1, 1, 1, 2]
+    expected = float(np.corrcoef(text, tree)[0, 1]), (1 + 1 + 2 + 1) / 4
+    assert locality.measure(sentences, locality.TREES["parse"]) == pytest.approx(expected)
+    assert locality.measure(sentences, locality.TREES["mirrored"]) == pytest.approx(expected)
+    monkeypatch.setattr("sys.argv", ["", str(tmp_path / "heads")])
+    locality.main()
+    printed = capsys.readouterr().out
+    assert "2 sentences, 6 pairs of words" in printed
+    rows = [line.split() for line in printed.splitlines()]
+    assert ["mirrored", f"{expected[0]:.2f}", "1.25"] in rows

@@ -1,0 +1,68 @@
+"""Measure how local trees are: a parse's, and those of its controls.
+
+    python benchmarks/locality.py corpora/multi30k_tiny_en_de_3625/words/train.heads.en
+
+For all pairs of words of a sentence, the distance in the text and the number of edges between them
+in the tree; printed is how both correlate, and how long the arcs are. ``shuffled`` is missing,
+since it makes no trees. A tree that is less local than the parse is no control of its syntax.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from syncattn_fairseq.base.files import open_text
+from syncattn_fairseq.data.controls import CONTROLS
+from syncattn_fairseq.evaluation.table import format_table
+from syncattn_fairseq.functional import tree_distances
+
+Change = Callable[[Tensor, np.random.Generator], Tensor]
+TREES: dict[str, Change] = {"parse": lambda heads, _: heads} | {
+    name: change for name, change in CONTROLS.items() if name != "shuffled"
+}
+
+
+def read_heads(path: Path) -> list[Tensor]:
+    """Read the sentences that have a parse and two words or more: ``(n,)`` 1-based heads each."""
+    with open_text(path) as lines:
+        sentences = [torch.tensor([int(head) for head in line.split()]) for line in lines]
+    return [heads for heads in sentences if len(heads) > 1 and bool((heads >= 0).all())]
+
+
+def measure(sentences: Sequence[Tensor], change: Change) -> tuple[float, float]:
+    """Return the correlation of both distances over pairs of words, and the mean length of arcs."""
+    generator = np.random.default_rng(1)
+    in_text, in_tree, lengths = [], [], []
+    for heads in sentences:
+        changed = change(heads, generator)
+        words = torch.arange(len(heads))
+        parents = torch.where(changed > 0, changed - 1, words)
+        first, second = torch.triu_indices(len(heads), len(heads), 1)
+        in_text.append(second - first)
+        in_tree.append(tree_distances(parents.unsqueeze(0))[0, first, second])
+        lengths.append((words - parents).abs()[changed > 0])
+    pairs = torch.stack([torch.cat(in_text), torch.cat(in_tree)]).double()
+    return float(torch.corrcoef(pairs)[0, 1]), float(torch.cat(lengths).double().mean())
+
+
+def main() -> None:
+    """Print a row for the parse and for each control."""
+    made = argparse.ArgumentParser(description=__doc__)
+    made.add_argument("heads", type=Path, help="1-based heads of words, a sentence per line")
+    sentences = read_heads(made.parse_args().heads)
+    rows = [["trees", "correlation with the distance in the text", "words per arc"]]
+    for name, change in TREES.items():
+        correlation, length = measure(sentences, change)
+        rows.append([name, f"{correlation:.2f}", f"{length:.2f}"])
+    pairs = sum(len(heads) * (len(heads) - 1) // 2 for heads in sentences)
+    print(f"{len(sentences):,} sentences, {pairs:,} pairs of words\n\n{format_table(rows)}")
+
+
+if __name__ == "__main__":
+    main()
