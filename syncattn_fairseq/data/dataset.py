@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from ..base.errors import DataError
 from .checksums import check_checksums
 from .controls import CONTROLS
 from .fields import NOTHING, LossField, SourceField, SourceFields
-from .mmap_blocks import check_dataset, has_entry
+from .mmap_blocks import check_dataset, check_symbols, has_entry
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, mark_subwords
 from .words import detect_scheme, find_word_starts
 
@@ -272,17 +272,23 @@ def load_marks(
     return ConcatDataset(parts, [upsample_primary] + [1] * (len(parts) - 1))
 
 
-def check_texts(folder: str, split: str, source: str, target: str, combine: bool = False) -> None:
-    """Check that the files of a binarised text are whole; see `load_marks` for the arguments.
+def check_texts(folder: str, split: str, symbols: Mapping[str, int], combine: bool = False) -> None:
+    """Check that the files of a binarised text are whole, and that the dictionaries have its words.
+
+    Args:
+        folder, split, combine: see `load_marks`.
+        symbols: the size of the dictionary by language, the source's first.
 
     Raises:
-        DataError: a file is damaged or cut short; the error names it.
+        DataError: they are not; the error names the file.
     """
+    source, target = symbols
     for prefix, pair in _find_parts(Path(folder), split, source, target, combine):
-        for language in (source, target):
+        for language, size in symbols.items():
             path = f"{prefix}.{pair}.{language}"
             if indexed_dataset.dataset_exists(path, impl=None):  # the target may be missing
                 check_dataset(path)
+                check_symbols(path, size)
 
 
 def _find_parts(

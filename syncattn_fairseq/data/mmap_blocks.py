@@ -9,7 +9,7 @@ and at which byte of the data file each begins (int64).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -74,11 +74,11 @@ def check_dataset(dataset: str, block: int = 2**20) -> None:
     Raises:
         DataError: a file is damaged or cut short; the error names it.
     """
+    if not _is_mapped(dataset):
+        return
     index_path, data_path = index_file_path(dataset), data_file_path(dataset)
     with open(index_path, "rb") as index:
         magic, version, code, count = (index.read(size) for size in _HEADER)
-        if magic[:8] in _OTHERS:
-            return
         sentences = int.from_bytes(count, "little")
         dtype = _code_to_dtype.get(int.from_bytes(code, "little"))
         sound = magic == MMapIndexedDataset.Index._HDR_MAGIC and version == b"\1" + bytes(7)
@@ -99,6 +99,30 @@ def check_dataset(dataset: str, block: int = 2**20) -> None:
         raise DataError(f"{data_path}: {_DAMAGED}")
 
 
+def check_symbols(dataset: str, symbols: int) -> None:
+    """Check that a dictionary has all words of a text; models would fail without a reason.
+
+    Args:
+        dataset: path without suffix; if it is not memory-mapped, nothing is checked.
+        symbols: how many the dictionary has.
+
+    Raises:
+        DataError: the text has others.
+    """
+    if not _is_mapped(dataset):
+        return
+    if any(block.max() >= symbols or block.min() < 0 for block in _read_entries(dataset)):
+        raise DataError(
+            f"{data_file_path(dataset)}: has words beyond the {symbols} of its dictionary; "
+            "binarise the text again with this dictionary"
+        )
+
+
+def _is_mapped(dataset: str) -> bool:
+    with open(index_file_path(dataset), "rb") as index:
+        return index.read(_HEADER[0])[:8] not in _OTHERS
+
+
 def _size(path: str) -> int:
     return Path(path).stat().st_size
 
@@ -110,12 +134,14 @@ def has_entry(dataset: str, least: int) -> bool:
         dataset: path without suffix.
         least: the smallest entry that counts.
     """
+    return any((block >= least).any() for block in _read_entries(dataset))
+
+
+def _read_entries(dataset: str) -> Iterator[np.ndarray]:
     dtype = MMapIndexedDataset.Index(index_file_path(dataset)).dtype
     with open(data_file_path(dataset), "rb") as data:
         while len(block := np.fromfile(data, dtype, 2**20)):
-            if (block >= least).any():
-                return True
-    return False
+            yield block
 
 
 def write_dataset(

@@ -184,12 +184,11 @@ class CTranslate2Model(Model):
             targets = [[*pairs[i][1].sentence.pieces] for i in indices]
             # CTranslate2 returns no attention for a forced prefix, but it does for one that the
             # search is biased towards, here so strongly that it cannot deviate.
-            results = self.translator.translate_batch(
-                self._tokens([pairs[i][0] for i in indices]),
+            results = self._run(
+                [pairs[i][0] for i in indices],
                 target_prefix=targets,
                 prefix_bias_beta=0.99,
                 beam_size=1,
-                max_input_length=0,
                 max_decoding_length=max(1, *map(len, targets)),
                 return_attention=True,
             )
@@ -203,11 +202,10 @@ class CTranslate2Model(Model):
         return found
 
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
-        results = self.translator.translate_batch(
-            self._tokens(sources),
+        results = self._run(
+            sources,
             beam_size=self.beam,
             length_penalty=self.length_penalty,
-            max_input_length=0,
             max_decoding_length=_LONGEST_TARGET,
             return_scores=True,
             use_vmap=self.about.shortlist > 0,
@@ -217,6 +215,21 @@ class CTranslate2Model(Model):
             Translation(Sentence(result.hypotheses[0], scheme), float(result.scores[0]))
             for result in results
         ]
+
+    def _run(self, sources: Sequence[Sentence], **options: Any) -> Any:
+        """Return CTranslate2's results.
+
+        Raises:
+            DataError: a sentence is too long, or the folder's files do not fit each other.
+        """
+        tokens = self._tokens(sources)
+        try:
+            return self.translator.translate_batch(tokens, max_input_length=0, **options)
+        except (ValueError, RuntimeError) as error:
+            raise DataError(
+                f"{self.folder}: CTranslate2 cannot translate with it ({shorten(error)}); export "
+                "the model again"
+            ) from None
 
     def _tokens(self, sources: Sequence[Sentence]) -> list[list[str]]:
         """Return what CTranslate2 reads of each source."""
@@ -298,7 +311,11 @@ def _check_config(folder: Path, words: Sequence[str]) -> None:
 
 
 def _is_vocabulary(found: Any) -> bool:
-    return isinstance(found, list) and all(isinstance(word, str) for word in found)
+    return (
+        isinstance(found, list)
+        and all(isinstance(word, str) for word in found)
+        and len({*found}) == len(found)
+    )
 
 
 def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:

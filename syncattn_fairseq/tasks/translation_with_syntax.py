@@ -205,12 +205,13 @@ class TranslationWithSyntaxTask(TranslationTask):
 
         Raises:
             DataError: the parses do not fit the text, or are missing although the model reads them;
-                or a file is damaged.
+                or a file is damaged or has words beyond its dictionary.
         """
         paths = utils.split_paths(self.cfg.data)
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        check_texts(folder, split, source, target, combine)
+        symbols = {source: len(self.source_dictionary), target: len(self.target_dictionary)}
+        check_texts(folder, split, symbols, combine)
         super().load_dataset(split, epoch, combine, **kwargs)
         pairs = self.datasets[split]
 

@@ -13,7 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.mmap_blocks import SizesReader, check_dataset, write_dataset
+from syncattn_fairseq.data.mmap_blocks import (
+    SizesReader,
+    check_dataset,
+    check_symbols,
+    write_dataset,
+)
 
 sentences = st.lists(st.integers(-3, 32_767), max_size=5)
 
@@ -86,8 +91,23 @@ def test_datasets_of_other_kinds_are_not_checked(tmp_path: Path) -> None:
     builder.add_item(torch.tensor([1, 2]))
     builder.finalize(f"{tmp_path}/x.idx")
     check_dataset(f"{tmp_path}/x")
+    check_symbols(f"{tmp_path}/x", 0)
     (tmp_path / "x.idx").write_bytes(b"HUFFIDX\x00\x00")
     check_dataset(f"{tmp_path}/x")
+    check_symbols(f"{tmp_path}/x", 0)
+
+
+@pytest.mark.parametrize("wrong", [9, -1])
+def test_words_beyond_the_dictionary_are_refused(tmp_path: Path, wrong: int) -> None:
+    entries = np.array([0, 8, wrong])
+    write_dataset(tmp_path / "x", 2, np.int32, [(entries[:2], np.array([1, 1]))])
+    check_symbols(f"{tmp_path}/x", 9)
+    write_dataset(tmp_path / "x", 2, np.int32, [(entries, np.array([1, 2]))])
+    message = (
+        r"x\.bin: has words beyond the 9 of its dictionary; binarise the text again with this"
+    )
+    with pytest.raises(DataError, match=message):
+        check_symbols(f"{tmp_path}/x", 9)
 
 
 def test_a_fault_leaves_nothing(tmp_path: Path) -> None:

@@ -331,6 +331,29 @@ def test_settings_that_ctranslate2_would_crash_with_are_refused(
         syncattn_fairseq.load(folder, device="cpu")
 
 
+def test_vocabularies_that_do_not_fit_are_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    describe(folder, files=None)
+    path = folder / "shared_vocabulary.json"
+    words = json.loads(path.read_text())
+    path.write_text(json.dumps([*words[:-1], words[5]]))
+    with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
+        syncattn_fairseq.load(folder, device="cpu")
+    path.write_text(json.dumps(words[:20]))
+    model = syncattn_fairseq.load(folder, device="cpu")
+    cannot = (
+        rf"^{folder}: CTranslate2 cannot translate with it \(Invalid token ID.*\); export the m"
+    )
+    with pytest.raises(DataError, match=cannot):
+        model.translate(["a b ."])
+    describe(folder, labels=True)
+    model = syncattn_fairseq.load(folder, source_parser="random:1", device="cpu")
+    with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot translate with it "):
+        model.translate(["a b ."])
+
+
 def test_another_subword_model_is_not_exported(
     small_corpus: Corpus, tmp_path: Path, trained: Path
 ) -> None:

@@ -175,3 +175,18 @@ def test_a_damaged_dictionary_is_named(small_corpus: Corpus, tmp_path: Path) -> 
         path.write_bytes(damaged)
         with pytest.raises(DataError, match=f"^{path}:"):
             TranslationWithSyntaxTask.load_dictionary(str(path))
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_words_beyond_a_dictionary_are_refused(
+    small_corpus: Corpus, tmp_path: Path, language: str
+) -> None:
+    shutil.copytree(small_corpus.data, tmp_path / "data")
+    path = tmp_path / "data" / f"dict.{language}.txt"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:20]), encoding="utf-8")
+    task = make_task(tmp_path / "data")
+    with pytest.raises(
+        DataError, match=rf"train\.en-de\.{language}\.bin: has words beyond the 24 "
+    ):
+        task.load_dataset("train")
