@@ -1,22 +1,24 @@
-"""Measure where the encoder's heads look: at the token itself, next to it, or at its parent.
+"""Measure where self-attention looks: at the token itself, next to it, or at its parent.
 
     python benchmarks/where_heads_look.py data-bin/multi30k_tiny_en_de_3625 \
         checkpoints/multi30k_tiny_en_de_3625/{transformer,pascal}/1/checkpoint_best.pt
 
-For each kind of heads in each encoder layer, means over its heads and the validation text, in % of
-a token's attention:
+For each kind of heads in each layer, means over its heads and the validation text, in % of a
+token's attention:
 
-- *flat*: what each token would get if all got the same;
-- *itself*, *next to it*: what the token itself gets, and what its two neighbours get together;
-- *parent*, *mirror*: only over tokens whose parent is at least two subwords away, because a closer
-  one gets attention as a neighbour. What the parent gets (its middle subword), and what the token
-  as far away on the other side gets. A head that ignores the parse gives both about the same.
+- *flat*: what each token would get if all visible ones got the same;
+- *itself*, *next to it*: what the token itself gets, and what its two neighbours get together; in
+  the decoder, where ``<s>`` is a token too, only the one before it is visible;
+- *parent*, *mirror*: only over source tokens whose parent is at least two subwords away, because a
+  closer one gets attention as a neighbour. What the parent gets (its middle subword), and what the
+  token as far away on the other side gets. A head that ignores the parse gives both about the same.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +34,7 @@ from syncattn_fairseq.data.fields import SourceFields, ask_for_parents
 from syncattn_fairseq.evaluation.table import format_table
 from syncattn_fairseq.modules.heads import Heads
 from syncattn_fairseq.modules.heads.heads import Scope, split_heads
+from syncattn_fairseq.modules.positions.positions import Order
 from syncattn_fairseq.modules.syntax_attention import HeadGroups
 
 COLUMNS = ("flat", "itself", "next to it", "parent", "mirror", "best head's parent", "its mirror")
@@ -46,7 +49,9 @@ def list_groups(attention: Any, view: Any) -> list[tuple[str, Any, slice]]:
     return [("ordinary", heads, slice(0, attention.num_heads))]
 
 
-def attend(layer: Any, x: Tensor, padding: Tensor, view: Any) -> Iterator[tuple[str, Tensor]]:
+def attend(
+    layer: Any, x: Tensor, padding: Tensor, view: Any, causal: bool = False
+) -> Iterator[tuple[str, Tensor]]:
     """Compute the attention ``(B, h, T, T)`` of each kind of heads from the layer's input."""
     attention = layer.self_attn
     if layer.normalize_before:
@@ -57,20 +62,27 @@ def attend(layer: Any, x: Tensor, padding: Tensor, view: Any) -> Iterator[tuple[
     )
     batch, _, length, _ = query.shape
     mask = torch.zeros(batch, 1, 1, length).masked_fill(padding[:, None, None, :], -torch.inf)
+    if causal:
+        mask = mask + torch.full((length, length), -torch.inf).triu(1)
+    composed = isinstance(attention, HeadGroups)
+    orders = attention._order(length, length, x.device) if composed else lambda _: Order()
     for name, heads, numbers in list_groups(attention, view):
         # The average of the unit vectors, weighted by attention, is the attention.
         values = torch.eye(length).expand(batch, heads.count, length, length)
-        scope = Scope(mask, padding, causal=False, dropout=attention.dropout_module)
+        scope = Scope(mask, padding, causal, attention.dropout_module, order=orders(numbers), x=x)
         yield name, heads.attend(query[:, numbers], key[:, numbers], values, scope)
 
 
-def look(attention: Tensor, parents: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+def look(
+    attention: Tensor, parents: Tensor, words: Tensor, visible: Tensor
+) -> tuple[Tensor, Tensor]:
     """Add up the attention to each of the places, and count the tokens.
 
     Args:
         attention: ``(B, h, T, T)``.
         parents: ``(B, T)`` columns; NaN = none.
         words: ``(B, T)``, False = padding or end of sentence.
+        visible: how many tokens each token sees, broadcasts to ``(B, T)``.
 
     Returns:
         ``(h, 5)`` in the order flat, itself, next to it, parent, mirror; and the number of tokens
@@ -86,8 +98,7 @@ def look(attention: Tensor, parents: Tensor, words: Tensor) -> tuple[Tensor, Ten
     beside = torch.zeros_like(itself)
     beside[..., 1:] += attention.diagonal(-1, -2, -1)
     beside[..., :-1] += attention.diagonal(1, -2, -1)
-    visible = words.sum(1) + 1  # with the end of the sentence
-    flat = visible.reciprocal()[:, None, None].expand_as(itself)
+    flat = visible.reciprocal().unsqueeze(1).expand_as(itself)
     found = [(flat, words), (itself, words), (beside, words)]
     for column in (rows + distance, mirror):
         index = column[:, None, :, None].expand(-1, attention.size(1), -1, 1)
@@ -97,12 +108,12 @@ def look(attention: Tensor, parents: Tensor, words: Tensor) -> tuple[Tensor, Ten
 
 
 def measure(path: Path, data: str) -> list[list[str]]:
-    """Return a row for each kind of heads in each encoder layer."""
+    """Return a row for each kind of heads in each layer."""
     [model], _, task = checkpoint_utils.load_model_ensemble_and_task(
         [str(path)], arg_overrides={"data": data}
     )
     model.eval()
-    encoder = model.encoder
+    encoder, decoder = model.encoder, model.decoder
 
     def batches(fields: SourceFields) -> list[Any]:
         task.fields = fields
@@ -110,30 +121,39 @@ def measure(path: Path, data: str) -> list[list[str]]:
         iterator = task.get_batch_iterator(task.dataset("valid"), max_tokens=2048, seed=1)
         return list(iterator.next_epoch_itr(shuffle=False))
 
-    sums: dict[tuple[int, str], Any] = {}
+    sums: dict[tuple[str, int, str], Any] = {}
+
+    def add(side: str, states: list[Tensor], padding: Tensor, *places: Tensor) -> None:
+        module = getattr(model, side)
+        for number, (layer, x) in enumerate(zip(module.layers, states, strict=False), 1):
+            for name, attention in attend(layer, x, padding, module.view, side == "decoder"):
+                found = look(attention, *places)
+                before = sums.get((side, number, name), (0, 0))
+                sums[side, number, name] = tuple(a + b for a, b in zip(before, found, strict=True))
+
     own = batches(task.fields)
     parsed = batches(SourceFields(fields=frozenset([ask_for_parents()])))
     for sample, parse in zip(tqdm(own, str(path), leave=False), parsed, strict=True):
-        inputs = {k: v for k, v in sample["net_input"].items() if k != "prev_output_tokens"}
-        tokens = inputs["src_tokens"]
+        inputs = dict(sample["net_input"])
+        tokens, earlier = inputs["src_tokens"], inputs.pop("prev_output_tokens")
         assert tokens.equal(parse["net_input"]["src_tokens"])
         out = encoder(**inputs, return_all_hiddens=True)
         padding = tokens.eq(encoder.padding_idx)
         words = ~padding & tokens.ne(task.source_dictionary.eos())
+        visible = (~padding).sum(1, keepdim=True)
         parents = parse["net_input"]["src_parent_positions"]
-        for number, layer in enumerate(encoder.layers, 1):
-            x = out["encoder_states"][number - 1]
-            for name, attention in attend(layer, x, padding, encoder.view):
-                found = look(attention, parents, words)
-                before = sums.get((number, name), (0, 0))
-                sums[number, name] = tuple(a + b for a, b in zip(before, found, strict=True))
+        add("encoder", out["encoder_states"], padding, parents, words, visible)
+        states = decoder(earlier, encoder_out=out)[1]["inner_states"]
+        padding = earlier.eq(decoder.padding_idx)
+        visible = torch.arange(1, earlier.size(1) + 1).expand_as(earlier)
+        add("decoder", states, padding, torch.full(earlier.shape, torch.nan), ~padding, visible)
     rows = []
-    for (number, name), (total, count) in sums.items():
+    for (side, number, name), (total, count) in sums.items():
         share = 100 * total / count
         best = share[share[:, 3].argmax()]
         means = [*share.mean(0).tolist(), *best[3:].tolist()]
-        where = ["/".join(path.parts[-3:-1]), str(number), f"{len(share)} {name}"]
-        rows.append([*where, *(f"{value:.1f}" for value in means)])
+        where = ["/".join(path.parts[-3:-1]), f"{side} {number}", f"{len(share)} {name}"]
+        rows.append([*where, *("–" if math.isnan(x) else f"{x:.1f}" for x in means)])
     return rows
 
 

@@ -25,27 +25,35 @@ from tests.checkpoints import Corpus, make_checkpoint
 from tests.models import build
 from tests.test_packaging import SCRIPTS
 
-ARCHITECTURES = (
-    *("syntax_transformer", "transformer_dbsa", "transformer_lisa", "transformer_lpsi"),
-    *("transformer_pascal", "transformer_local_attn"),
-)
+KINDS = ("dbsa", "lisa", "lpsi", "pascal", "local_attn")
+SYSTEMS: list[tuple[str, dict[str, Any]]] = [
+    *(("syntax_transformer", {}), *((f"transformer_{kind}", {}) for kind in KINDS)),
+    ("syntax_transformer", {"positions": "rotary", "forget_gate_layers": "1"}),
+    ("transformer_dbsa", {"positions": "rotary", "dependency_heads": 2}),
+    ("syntax_transformer", {"positions": "bias", "local_decoder_layers": "1"}),
+]
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize(("arch", "options"), SYSTEMS)
 @torch.no_grad()
-def test_the_attention_is_what_the_layer_attends_with(arch: str) -> None:
-    encoder = build.model(f"{arch}_tiny").encoder
+def test_the_attention_is_what_the_layer_attends_with(arch: str, options: dict[str, Any]) -> None:
+    model = build.model(f"{arch}_tiny", **options)
     inputs = build.net_input(build.sentences([5, 3]), build.sentences([4, 4]))
-    del inputs["prev_output_tokens"]
-    padding = inputs["src_tokens"].eq(encoder.padding_idx)
-    states = encoder(**inputs, return_all_hiddens=True)["encoder_states"]
-    for layer, x in zip(encoder.layers, states, strict=False):
-        attention = layer.self_attn
-        values = split_heads(attention.v_proj(x), attention.head_dim)
-        weights = torch.cat([w for _, w in attend(layer, x, padding, encoder.view)], dim=1)
-        context = (weights @ values).permute(2, 0, 1, 3).flatten(2)
-        expected, _ = attention(x, x, x, padding, need_weights=False)
-        torch.testing.assert_close(attention.out_proj(context), expected, rtol=1e-3, atol=1e-3)
+    tokens, earlier = inputs["src_tokens"], inputs.pop("prev_output_tokens")
+    out = model.encoder(**inputs, return_all_hiddens=True)
+    states = model.decoder(earlier, encoder_out=out)[1]["inner_states"]
+    sides = {"encoder": (tokens, out["encoder_states"]), "decoder": (earlier, states)}
+    for side, (read, found) in sides.items():
+        module, causal = getattr(model, side), side == "decoder"
+        padding = read.eq(module.padding_idx)
+        hidden = torch.full((read.size(1),) * 2, -torch.inf).triu(1) if causal else None
+        for layer, x in zip(module.layers, found, strict=False):
+            attention = layer.self_attn
+            values = split_heads(attention.v_proj(x), attention.head_dim)
+            every = [w for _, w in attend(layer, x, padding, module.view, causal)]
+            context = (torch.cat(every, dim=1) @ values).permute(2, 0, 1, 3).flatten(2)
+            expected, _ = attention(x, x, x, padding, attn_mask=hidden, need_weights=False)
+            torch.testing.assert_close(attention.out_proj(context), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_what_the_places_get() -> None:
@@ -58,7 +66,8 @@ def test_what_the_places_get() -> None:
         [[2, 0, 0, 5, 2.5, 2, nan, nan], [nan, 3, 0, 1, nan, nan, nan, nan]], dtype=torch.float64
     )
     attention = torch.rand(2, 3, columns, columns)
-    sums, counts = look(attention, parents, words)
+    visible = torch.tensor(lengths).unsqueeze(1) + 1
+    sums, counts = look(attention, parents, words, visible)
     expected, seen = torch.zeros(3, 5), [0] * 5
     for row, length in enumerate(lengths):
         for t in range(length):
