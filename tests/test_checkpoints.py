@@ -97,6 +97,22 @@ def test_what_is_no_checkpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "state",
+    [
+        *({"model": {}, "optimizer_history": [{"num_updates": n}]} for n in (True, -1, 1.0, "1")),
+        {"model": {}, "optimizer_history": [{"num_updates": torch.tensor(1)}]},
+        {"model": {7: torch.ones(1)}, "optimizer_history": [{"num_updates": 1}]},
+        {"model": [], "optimizer_history": [{"num_updates": 1}]},
+        {"model": {}, "optimizer_history": []},
+    ],
+)
+def test_a_history_or_names_of_another_type_are_refused(tmp_path: Path, state: Any) -> None:
+    torch.save(state, tmp_path / "1.pt")
+    with pytest.raises(DataError, match="1.pt: holds no model with its history; give a fairseq"):
+        average_checkpoints([tmp_path / "1.pt"], tmp_path / "mean.pt")
+
+
+@pytest.mark.parametrize(
     "odd",
     [
         torch.zeros(2, dtype=torch.complex64),

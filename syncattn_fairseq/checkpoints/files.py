@@ -95,9 +95,9 @@ def _is_plain(tensor: Tensor) -> bool:
 
 def _has_history(state: Any) -> bool:
     try:
-        return (
-            isinstance(state["model"], dict) and state["optimizer_history"][-1]["num_updates"] >= 0
-        )
+        model, updates = state["model"], state["optimizer_history"][-1]["num_updates"]
+        named = isinstance(model, dict) and all(isinstance(name, str) for name in model)
+        return named and type(updates) is int and updates >= 0
     except (KeyError, TypeError, IndexError):
         return False
 
