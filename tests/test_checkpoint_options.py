@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from fairseq.models.transformer import TransformerModel
 from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers the architectures)
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.checkpoints.options import check_options, list_options, require_architecture
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxConfig
-from tests.checkpoints import model_options
+from tests.checkpoints import Corpus, make_checkpoint, model_options
 
 CODE = "__import__('os').getpid()"
 
@@ -138,6 +141,20 @@ def test_what_only_a_command_may_give_is_refused(option: str, value: str) -> Non
         with pytest.raises(DataError, match=f"^its option {option} is .*, but only a command may"):
             check_options(part)
     check_options({"cfg": {"task": {option: None}}})
+
+
+def test_from_pretrained_runs_no_parser_of_a_checkpoint(
+    small_corpus: Corpus, tmp_path: Path
+) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_pascal")
+    load = partial(TransformerModel.from_pretrained, str(tmp_path), "model.pt")
+    assert load(str(small_corpus.data)).models
+    stored = torch.load(path, weights_only=False)
+    stored["cfg"]["task"]["source_parser"] = f"command:conllu:touch {tmp_path / 'PWNED'}"
+    torch.save(stored, path)
+    with pytest.raises(DataError, match="model.pt: its option source_parser is .*, but only a"):
+        load(str(small_corpus.data)).translate("a b .")
+    assert not (tmp_path / "PWNED").exists()
 
 
 def test_fairseqs_own_name_of_the_results_path_is_allowed() -> None:
