@@ -20,7 +20,14 @@ from .prepare import RAW, WORDS, folder, gold_alignments, read_by
 from .results import REVERSED
 from .row import DECODING, Row
 from .stages import Stage, Step, new_step, options
-from .systems import IGNORED, System, check_system, generation_options, read_overrides
+from .systems import (
+    IGNORED,
+    System,
+    check_places,
+    check_system,
+    generation_options,
+    read_overrides,
+)
 
 if TYPE_CHECKING:
     from ..models.description import Description
@@ -96,6 +103,7 @@ class Cell:
         """All settings, except those that depend on the seed and the direction."""
         config = self.base.load(self.changes)
         check_system(config, self.base.path)
+        check_places(config, self.base.path, self.experiment.overrides.keys())
         check_options(config, self.base.path, self._plugin(config), self.changes.keys())
         return config
 

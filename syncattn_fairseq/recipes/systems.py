@@ -16,7 +16,7 @@ in this package's. `System.hydra_words` tells hydra to merge the same files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -53,6 +53,12 @@ _TEXTS = (
     *("model._name", "criterion._name", "common.user_dir", "checkpoint.save_dir"),
 )
 _NUMBERS = {"dataset.max_tokens": 1, "common.seed": 0}
+#: Settings that say where a training writes.
+_WRITTEN = (
+    *("checkpoint.save_dir", "checkpoint.checkpoint_suffix", "common.log_file", "common.aim_repo"),
+    *("common.tensorboard_logdir", "common.plasma_path", "common_eval.results_path"),
+    *("generation.results_path", "distributed_training.distributed_init_method"),
+)
 #: Names of languages, and of the files and folders that hydra takes as its groups.
 _NAME = re.compile(r"\w[\w.@+-]*")
 _GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
@@ -264,6 +270,30 @@ def check_system(config: Mapping[str, Any], path: Path) -> None:
             f"{path}: optimization.update_freq={steps}: give a list of one whole number, at "
             "least 1, such as [4]"
         )
+
+
+def check_places(config: Mapping[str, Any], path: Path, trusted: Container[str]) -> None:
+    """Check that a training writes only below the working folder: a config may be a stranger's.
+
+    Args:
+        config: from `System.load`, and checked by `check_system`.
+        path: the file to name in messages.
+        trusted: the settings of all systems that the user has given.
+
+    Raises:
+        DataError: a file has it write elsewhere.
+    """
+    for name in _WRITTEN:
+        section, _, option = name.partition(".")
+        value = config.get(section, {}).get(option)
+        if value is None or name in trusted:
+            continue
+        place = Path(str(value).removeprefix("file:"))
+        if place.is_absolute() or ".." in place.parts:
+            raise DataError(
+                f"{path}: {name}={value}: a file may only name a place below the working folder; "
+                "leave it out, and give it on the command line, for all systems"
+            )
 
 
 def check_group(name: str) -> None:

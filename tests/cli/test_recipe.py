@@ -535,6 +535,39 @@ def test_settings_that_are_wrong(
     assert fault in fails(capsys, "multi30k_en_de", *systems, *words, "--dry-run")
 
 
+@pytest.mark.parametrize(
+    ("section", "option", "place"),
+    [
+        ("common", "log_file", "/elsewhere"),
+        ("common", "log_file", "a/../../elsewhere"),
+        ("common", "aim_repo", "/elsewhere"),
+        ("common", "tensorboard_logdir", "/elsewhere"),
+        ("checkpoint", "checkpoint_suffix", "/../../elsewhere"),
+        ("common_eval", "results_path", "../elsewhere"),
+        ("generation", "results_path", "/elsewhere"),
+        ("distributed_training", "distributed_init_method", "file:///elsewhere"),
+    ],
+)
+def test_a_config_may_not_write_elsewhere(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    section: str,
+    option: str,
+    place: str,
+) -> None:
+    copy_corpus("builtin_en_de", tmp_path)
+    words = ["x", "--configs", str(tmp_path), "--dry-run"]
+    text = f"{section}.{option}={place}"
+    fault = f"{text}: a file may only name a place below the working folder; leave it out"
+    if ":" not in place:
+        assert fault in fails(capsys, *words, f"transformer:{text}")  # as a group may have it
+    if section != "generation":
+        dry(capsys, *words[:-1], "transformer", text)
+    system = tmp_path / "x" / SYSTEM
+    system.write_text(f"{system.read_text()}\n{section}: {{{option}: {place!r}}}\n")
+    assert fault in fails(capsys, *words, "transformer")
+
+
 def test_options_that_no_config_names_are_known(capsys: pytest.CaptureFixture[str]) -> None:
     words = [
         "model.attention_dropout=0.1",
