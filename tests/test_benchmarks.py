@@ -14,14 +14,25 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 
-from benchmarks import common, launches, likelihood, locality, rivals, start, train_step
+from benchmarks import (
+    common,
+    launches,
+    likelihood,
+    locality,
+    rivals,
+    start,
+    train_step,
+    trials,
+)
 from benchmarks.gpu import parse_text
 from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
 from benchmarks.where_heads_look import attend, look
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.modules.heads.heads import split_heads
 from syncattn_fairseq.patches import returned_memory
 from tests.checkpoints import Corpus, make_checkpoint
+from tests.evaluation.test_results import cell
 from tests.models import build
 from tests.test_packaging import SCRIPTS
 
@@ -232,3 +243,34 @@ def test_how_local_trees_are(
     assert "2 sentences, 6 pairs of words" in printed
     rows = [line.split() for line in printed.splitlines()]
     assert ["mirrored", f"{expected[0]:.2f}", "1.25"] in rows
+
+
+def test_the_table_of_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def save(corpus: str, subwords: float, nats: dict[str, float], seed: int = 11) -> str:
+        cells = [
+            {**cell(name, seed, 20.0), "subwords_per_word": subwords}
+            | {"valid": {"loss": 4.0, "nll_loss": value / np.log(2)}}
+            for name, value in nats.items()
+        ]
+        path = tmp_path / f"{corpus}.json"
+        path.write_text(json.dumps({"corpus": corpus, "cells": cells}))
+        return str(path)
+
+    large = save("large", 1.5, {"a": 3.0, "a:x.y=1:x.z=2": 2.8, "b": 2.4})
+    small = save("small", 2.0, {"a": 2.0, "b": 2.0})
+    monkeypatch.setattr("sys.argv", ["", large, small])
+    trials.main()
+    assert capsys.readouterr().out.splitlines() == [
+        "| corpus | settings | a | b |",
+        "|---|---|---|---|",
+        "| large | as in its config | 4.500 | **3.600** |",
+        "| large | x.y=1, x.z=2 | 4.200 | – |",
+        "| small | as in its config | **4.000** | 4.000 |",
+    ]
+    other = Path(save("other", 1.5, {"a": 3.0}, seed=12)).read_text()
+    cells = json.loads(Path(large).read_text())["cells"] + json.loads(other)["cells"]
+    Path(large).write_text(json.dumps({"corpus": "large", "cells": cells}))
+    with pytest.raises(DataError, match="large.json: a has several seeds; a trial has one"):
+        trials.make_table([Path(large)])

@@ -1,0 +1,59 @@
+"""Print the trials of the plan's tuned systems: validation NLL in nats per word, the best in bold.
+
+    python benchmarks/trials.py docs/results/trials/multi30k_tiny_en_de_3625*.json
+
+Each file has the trials of one corpus, whose subwords differ from those of the others, so that only
+NLL per word can be compared. A row is one setting, a column one system.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.evaluation.results import load_results
+from syncattn_fairseq.evaluation.table import markdown_table
+from syncattn_fairseq.recipes.contrasts import nats_per_word
+
+
+def make_table(paths: Iterable[Path]) -> str:
+    """Return the table.
+
+    Raises:
+        DataError: a file is no results file, or has two seeds of a trial.
+    """
+    found: dict[str, dict[tuple[str, str], float | None]] = {}
+    for path in paths:
+        results = load_results(path)
+        for cell in results["cells"]:
+            system, _, changes = cell["system"].partition(":")
+            trial = results["corpus"], changes.replace(":", ", ") or "as in its config"
+            if trial in found.setdefault(system, {}):
+                raise DataError(f"{path}: {cell['system']} has several seeds; a trial has one")
+            found[system][trial] = nats_per_word(cell)
+    best = {
+        system: min(value for value in trials.values() if value is not None)
+        for system, trials in found.items()
+    }
+    rows = [["corpus", "settings", *found]]
+    for trial in dict.fromkeys(trial for trials in found.values() for trial in trials):
+        shown = []
+        for system, trials in found.items():
+            value = trials.get(trial)
+            text = "–" if value is None else f"{value:.3f}"
+            shown.append(f"**{text}**" if value == best[system] else text)
+        rows.append([*trial, *shown])
+    return markdown_table(rows)
+
+
+def main() -> None:
+    """Print the table."""
+    made = argparse.ArgumentParser(description=__doc__)
+    made.add_argument("results", nargs="+", type=Path)
+    print(make_table(made.parse_args().results))
+
+
+if __name__ == "__main__":
+    main()
