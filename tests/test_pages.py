@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from statistics import mean
@@ -13,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from syncattn_fairseq.evaluation.intervals import welch_interval
-from syncattn_fairseq.evaluation.results_tables import nats
+from syncattn_fairseq.evaluation.intervals import Interval, welch_interval
 from syncattn_fairseq.evaluation.significance import welch
 from syncattn_fairseq.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
 from syncattn_fairseq.recipes.plan import load_plan
@@ -126,31 +126,41 @@ MEASURED: dict[str, tuple[Any, int]] = {
 }
 
 
-def measure_plan() -> MeasuredPlan:
-    """Return the planned contrasts with what was measured."""
+def measure_plan() -> list[MeasuredPlan]:
+    """Return the planned contrasts in each measure."""
     plan = load_plan(ROOT / "configs" / "multi30k_tiny_en_de_3625")
-    cells = read_cells("planned/multi30k_tiny_en_de_3625")
-    known = index_cells({"cells": [*chain(*cells.values())]}, {})
-    return MeasuredPlan(plan, known, nats, nats_per_word)
+    corpora = ["multi30k_tiny_en_de_3625", *plan.list_corpora()]
+    own, *rest = (read_cells(f"planned/{corpus}") for corpus in corpora)
+    others = {c: {"cells": [*chain(*x.values())]} for c, x in zip(corpora[1:], rest, strict=True)}
+    known = index_cells({"cells": [*chain(*own.values())]}, others, plan.names)
+    per_word = (nats_per_word, None, None)
+    return [
+        MeasuredPlan(plan, known, number, other)
+        for (number, _), other in zip(MEASURED.values(), per_word, strict=True)
+    ]
 
 
-def check_differences(shown: list[str], ours: list[Any], theirs: list[Any]) -> None:
+def check_intervals(shown: Iterable[str], found: Iterable[Interval | None]) -> None:
     """Check differences and intervals, written ``−.1 [−.2, .0]``, in all measures or in some."""
-    for (number, digits), text in zip(MEASURED.values(), shown, strict=False):
-        found = welch_interval(*([number(cell) for cell in cells] for cells in (ours, theirs)))
-        assert found is not None
-        values = [found.difference, found.low, found.high]
+    for text, interval, (_, digits) in zip(shown, found, MEASURED.values(), strict=False):
+        assert interval is not None
+        values = [interval.difference, interval.low, interval.high]
         read = re.findall(r"[−+]?[\d.]+", text)
         assert [float(x.replace("−", "-")) for x in read] == pytest.approx(
             [round(value, digits) for value in values]
         ), text
 
 
+def check_differences(shown: list[str], ours: list[Any], theirs: list[Any]) -> None:
+    """Check the differences of two systems that nobody had planned to compare."""
+    samples = ([[n(cell) for cell in x] for x in (ours, theirs)] for n, _ in MEASURED.values())
+    check_intervals(shown, (welch_interval(*both) for both in samples))
+
+
 def test_the_table_of_verdicts_is_that_of_the_results() -> None:
     page = (DOCS / "findings.md").read_text(encoding="utf-8")
     before = read_cells("multi30k_tiny_en_de_3625")
-    planned = read_cells("planned/multi30k_tiny_en_de_3625")
-    found = measure_plan()
+    found, *others = measure_plan()
     contrasts = {contrast.name: contrast for contrast in found.plan.contrasts}
     results = (DOCS / "results.md").read_text(encoding="utf-8").partition(f"## {EXPLORATORY}")[2]
     corrected = {row[0]: row for row in read_rows(results, "| system | Δ NLL |")}
@@ -160,8 +170,8 @@ def test_the_table_of_verdicts_is_that_of_the_results() -> None:
         assert len(shown) == len(MEASURED)
         if names := NAME.findall(test):
             assert verdict.startswith("planned: ")
-            check_differences(shown, *(planned[name] for name in names))
             contrast = contrasts[" − ".join(names)]
+            check_intervals(shown, (one.interval(contrast) for one in (found, *others)))
             decided = judge(found, contrast)
             said = CORRECTED.search(verdict)
             assert bool(said) == (decided in SURE), verdict
@@ -199,13 +209,14 @@ def test_the_likelihood_of_the_test_text_is_that_of_the_results() -> None:
 
 def test_the_table_of_the_readme_is_that_of_the_plan() -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    cells = read_cells("planned/multi30k_tiny_en_de_3625")
-    found = measure_plan()
-    verdicts = {contrast.name: judge(found, contrast) for contrast in found.plan.contrasts}
+    found, *others = measure_plan()
+    contrasts = {contrast.name: contrast for contrast in found.plan.contrasts}
+    verdicts = {name: judge(found, contrast) for name, contrast in contrasts.items()}
     rows = read_rows(page, "| planned contrast |")
     for name, *shown, verdict in rows:
         assert len(shown) == len(MEASURED) and verdicts[name.replace("`", "")] == verdict
-        check_differences(shown, *(cells[x] for x in NAME.findall(name)))
+        contrast = contrasts[name.replace("`", "")]
+        check_intervals(shown, (one.interval(contrast) for one in (found, *others)))
     decided = [name for name, verdict in verdicts.items() if verdict in SURE]
     assert {*decided} <= {row[0].replace("`", "") for row in rows}, "a verdict is left out"
     # What was not planned.
