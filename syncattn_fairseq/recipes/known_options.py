@@ -23,7 +23,13 @@ from .systems import IGNORED
 _SEE = "; see docs/options.md"
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
 DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
-
+#: What ``generation`` may not hold: a config may be a stranger's, and these name code and files.
+_NOT_DECODING = frozenset(
+    ("user_dir", "data", "path", "model_overrides", "source_parser", "input_heads", "input_labels")
+    + ("lm_path", "eval_bleu_args", "quantization_config_path", "optimizer_overrides")
+    + ("results_path", "save_dir", "checkpoint_suffix", "log_file", "tensorboard_logdir")
+    + ("aim_repo", "plasma_path", "distributed_init_method")
+)
 
 #: Why a file may not name a plugin.
 ONLY_GIVEN = "a plugin is imported only if the command line names it: SYSTEM:common.user_dir=FOLDER"
@@ -73,6 +79,8 @@ def check_options(
     task = _options("task", config["task"]["_name"])
     decoding = frozenset().union(task, *(_options(section, "") for section in DECODING))
     given = config.get("generation", {})
+    for name in sorted(_NOT_DECODING & given.keys()):
+        raise DataError(f"{origin.of(f'generation.{name}')}: recipes decide this; leave it out")
     _check("generation", given, decoding | _aliases(), origin)
     _parse("generation", _decoding_parser(), given, origin)
 

@@ -129,12 +129,19 @@ def unset_variables(step: Step) -> list[str]:
 
 
 def options(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ``--name value`` for each setting; ``--name`` for True, nothing for False."""
+    """Yield ``--name value`` for each setting; ``--name`` for True, nothing for False.
+
+    A value that begins with a hyphen is joined to its name, or it would be an option of its own.
+    """
     for name, value in values.items():
-        if value is not False:
-            yield "--" + name.replace("_", "-")
-        if not isinstance(value, bool):
-            yield ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        option = "--" + name.replace("_", "-")
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        if isinstance(value, bool):
+            yield from [option] if value else []
+        elif text.startswith("-"):
+            yield f"{option}={text}"
+        else:
+            yield from (option, text)
 
 
 def hydra_value(value: Any) -> str:

@@ -57,7 +57,7 @@ _NUMBERS = {"dataset.max_tokens": 1, "common.seed": 0}
 _WRITTEN = (
     *("checkpoint.save_dir", "checkpoint.checkpoint_suffix", "common.log_file", "common.aim_repo"),
     *("common.tensorboard_logdir", "common.plasma_path", "common_eval.results_path"),
-    *("generation.results_path", "distributed_training.distributed_init_method"),
+    "distributed_training.distributed_init_method",
 )
 #: Names of languages, and of the files and folders that hydra takes as its groups.
 _NAME = re.compile(r"\w[\w.@+-]*")

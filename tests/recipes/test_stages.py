@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fairseq.options import get_generation_parser
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,3 +54,11 @@ def test_words_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options() -> None:
     given = {"one_two": 3, "flag": True, "off": False, "many": [1, 2]}
     assert list(options(given)) == ["--one-two", "3", "--flag", "--many", "1,2"]
+
+
+def test_a_value_is_no_option_of_its_own() -> None:
+    given = {"remove_bpe": "--user-dir=x", "lenpen": -1, "many": ["--a", "b"]}
+    words = list(options(given))
+    assert words == ["--remove-bpe=--user-dir=x", "--lenpen=-1", "--many=--a,b"]
+    parsed = get_generation_parser().parse_args(words[:2])
+    assert (parsed.user_dir, parsed.post_process, parsed.lenpen) == (None, "--user-dir=x", -1)
