@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_intermixed_args(argv)
     args.work = args.work.resolve()
-    corpus = load_corpus(args.configs / args.corpus)
+    corpus = load_corpus(args.configs / args.corpus, args.programs)
     if args.figure:
         from ..report import charts  # needs the extra viz
 
@@ -73,10 +73,12 @@ def _read_plan(args: argparse.Namespace, corpus: Corpus) -> None:
 
 
 def _check_given(words: Iterable[str], given: Sequence[str], corpus: Corpus) -> None:
-    """Refuse plugins that files name, in a group or a plan."""
+    """Refuse plugins that files name, in a group or a plan, and settings of all systems."""
     from ..recipes.known_options import ONLY_GIVEN
 
     for word in words:
+        if word not in given and not is_row(word):
+            raise DataError(f"{corpus.folder}: {word}: a group holds systems only")
         if word not in given and "common.user_dir=" in word:
             raise DataError(f"{corpus.folder}: {word}: {ONLY_GIVEN}")
 
@@ -348,6 +350,14 @@ def _parser() -> Parser:
         default=PLUGIN / "configs",
         metavar="DIR",
         help="where the configs are (default: those of this package)",
+    )
+    parser.add_argument(
+        "--programs",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="programs besides cat, tr and kytea that the corpus of another --configs may start, "
+        "as it says in words",
     )
     parser.add_argument(
         "--work",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from types import UnionType
@@ -15,8 +15,10 @@ from omegaconf import OmegaConf
 
 from ..base.errors import DataError, naming
 from .config_file import read_config
+from .programs import check_programs
 from .stages import commands_of
 from .systems import (
+    SHARED,
     System,
     check_group,
     check_language,
@@ -255,14 +257,18 @@ class Corpus:
         return groups[word[1:]]
 
 
-def load_corpus(folder: Path) -> Corpus:
+def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     """Read the facts about a corpus.
 
+    Args:
+        folder: of its configs.
+        programs: which programs a corpus that is not this package's may start (`.programs`).
+
     Raises:
-        DataError: the file is missing, or does not describe a `Corpus`.
+        DataError: the file is missing, does not describe a `Corpus`, or starts other programs.
     """
     path = folder / "_data.yaml"
-    like, facts = read_facts(search_folders(folder.parent), folder.name)
+    like, facts = read_facts(search_folders(folder.parent), folder.name, programs)
     if isinstance(here := facts.get("here"), dict):
         texts = {split: [{"plain": here[split]}] for split in SPLITS if split in here}
         if twice := [split for split in texts if split in facts and "archives" not in facts]:
@@ -307,17 +313,21 @@ def _add_tools(facts: dict[str, Any], language: str) -> None:
 
 
 def read_facts(
-    folders: Sequence[Path], name: Any, after: tuple[str, ...] = ()
+    folders: Sequence[Path],
+    name: Any,
+    programs: Collection[str] = (),
+    after: tuple[str, ...] = (),
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the corpora that a corpus is like, the first one first, and its facts.
 
     Args:
         folders: where configs are searched.
         name: the corpus's.
+        programs: which programs a corpus that is not this package's may start.
         after: those that are like it.
 
     Raises:
-        DataError: there is no such corpus, or it is like itself.
+        DataError: there is no such corpus, it is like itself, or starts other programs.
     """
     check_group(str(name))
     path = find_file(folders, Path(str(name), "_data"))
@@ -328,9 +338,11 @@ def read_facts(
     if name in after:
         raise DataError(f"{path}: like: {' is like '.join([*after, name])}")
     facts: Any = OmegaConf.to_container(read_config(path))
+    if not path.resolve().is_relative_to(SHARED.resolve()):
+        check_programs(facts, path, programs)
     if (other := facts.pop("like", None)) is None:
         return [], facts
-    before, shared = read_facts(folders, other, (*after, name))
+    before, shared = read_facts(folders, other, programs, (*after, name))
     return [*before, other], {**shared, **facts}
 
 

@@ -19,6 +19,7 @@ from syncattn_fairseq.cli.recipe import main
 from syncattn_fairseq.recipes.corpus import Corpus, load_corpus
 from syncattn_fairseq.recipes.launch import Machines
 from syncattn_fairseq.recipes.needs import needs_of
+from syncattn_fairseq.recipes.programs import check_programs
 from tests.cli.errors import read_error
 
 ROOT = Path(__file__).parents[2]
@@ -784,8 +785,58 @@ def test_facts_that_are_wrong(
     path = tmp_path / "x" / "_data.yaml"
     changed = yaml.safe_load(path.read_text(encoding="utf-8")) | yaml.safe_load(facts)
     path.write_text(yaml.safe_dump(changed), encoding="utf-8")
-    error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
+    words = ["transformer", f"--configs={tmp_path}", "--dry-run"]
+    programs = ["--programs", "a", "syncattn-x", "syncattn-common"]
+    error = fails(capsys, "x", *words, *programs)
     assert error.startswith(f"error: {path}: ") and fault in error
+
+
+@pytest.mark.parametrize(
+    ("facts", "fault"),
+    [
+        ("words: {en: 'touch x', de: cat}", "words: en: a program is started only if .*s touch$"),
+        ("words: {en: 'cat | /bin/sed -E x', de: cat}", "words: en: .*: --programs /bin/sed$"),
+        (
+            "words: {en: cat, de: syncattn-tokenise --lang de --output /x}",
+            "words: de: --output: here, only --lang, .* are possible",
+        ),
+        ("words: {en: cat, de: syncattn-tokenise --output=/x}", "words: de: --output: here, only"),
+        ("score: {words_by: 'touch x'}", "score: words_by: a program is started only"),
+        ("score: {latex: /x}", "score: latex: here, only references, .* are possible"),
+        ("clean: {output: /x}", "clean: output: here, only max_words, ratio, exclude are possible"),
+        ("parses: {en: '--parser stanza --output /x'}", "parses: en: --output: here, only"),
+        ("parses: {en: '--parser command:conllu:x'}", "parses: en: .* set the variable PARSER_EN"),
+        ("parses: {en: '--parser=command:conllu:x'}", "parses: en: .* set the variable PARSER_EN"),
+        ("parses: {en: '--command x'}", "parses: en: --command: here, only"),
+        (
+            "groups: {mine: [transformer, model.dropout=0]}",
+            "model.dropout=0: a group holds systems",
+        ),
+    ],
+)
+def test_a_corpus_of_somebody_starts_nothing(
+    facts: str,
+    fault: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "_data.yaml").write_text(f"like: multi30k_en_de\n{facts}\n")
+    words = ["x", "@mine" if "groups" in facts else "dbsa", f"--configs={tmp_path}", "--dry-run"]
+    assert re.search(fault, fails(capsys, *words).strip())
+    if "started only" in fault and "sed" not in facts:
+        dry(capsys, *words[:-1], "--programs", "touch")
+    if "PARSER_EN" in fault:
+        (tmp_path / "x" / "_data.yaml").write_text("like: multi30k_en_de\n")
+        monkeypatch.setenv("PARSER_EN", "command:conllu:x")
+        assert any("command:conllu:x" in line for line in dry(capsys, *words[:-1])[1])
+
+
+def test_copies_of_our_corpora_start_little() -> None:
+    for path in CONFIGS.glob("*/_data.yaml"):
+        facts = yaml.safe_load(path.read_text(encoding="utf-8"))
+        check_programs(facts, path, ["sed"])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

@@ -90,7 +90,7 @@ def test_settings_are_accepted_or_refused_in_one_line(
         changed.write_bytes(change(path.read_bytes(), random))
         options = [f"--configs={tmp_path / 'configs'}", f"--work={tmp_path / 'work'}"]
         systems = random.choice([[], [system], ["@all"]])
-        status = main([corpus, *systems, *options, "--dry-run"])
+        status = main([corpus, *systems, *options, "--programs=sed", "--dry-run"])
         err = capsys.readouterr().err
         assert (status, err) == (0, "") or (status, len(err.splitlines())) == (1, 1), err
         assert not (tmp_path / "work").exists()
