@@ -6,7 +6,7 @@ import math
 import re
 
 _WHOLE = re.compile("-?[0-9]{1,9}")
-_DECIMAL = re.compile("-?[0-9.]{1,40}(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
+_DECIMAL = re.compile("-?[0-9.]{1,40}(e[-+]?[0-9]{1,2})?", re.IGNORECASE)
 
 
 def read_whole(text: str) -> int:
@@ -21,7 +21,7 @@ def read_whole(text: str) -> int:
 
 
 def read_decimal(text: str) -> float:
-    """Read a finite number.
+    """Read a number that can be added and squared without becoming infinite.
 
     Raises:
         ValueError: the text is something else.

@@ -24,7 +24,7 @@ def test_decimals(text: str, number: float) -> None:
     assert read_decimal(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "nan", "inf", "1e400", "1_0", "٣", "1.2.3", "-", "." * 50])
+@pytest.mark.parametrize("text", ["", "nan", "inf", "1e100", "1_0", "٣", "1.2.3", "-", "." * 50])
 def test_what_is_no_decimal(text: str) -> None:
     with pytest.raises(ValueError):
         read_decimal(text)
