@@ -191,6 +191,11 @@ def _machines(args: argparse.Namespace) -> tuple[Machines, int]:
 
 def _print(args: argparse.Namespace, corpus: Corpus, partly: bool = False) -> None:
     """Print the results; ``partly``: of the systems that have any."""
+    if not args.results.is_file():
+        raise DataError(
+            f"{args.results}: no such file; run the recipe without --table first, or name its "
+            "results with --results"
+        )
     if args.plan:
         _print_contrasts(args)
     else:
