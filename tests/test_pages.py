@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.trials import make_table
 from syncattn_fairseq.evaluation.intervals import Interval, welch_interval
 from syncattn_fairseq.evaluation.significance import welch
 from syncattn_fairseq.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
@@ -248,6 +249,12 @@ def test_the_table_of_learning_rates_is_that_of_the_results() -> None:
         assert [cell["seed"] for cell in first] == [1, 1]
         losses = [f"{cell['valid']['loss']:.3f}" for cell in first]
         assert shown == [*losses, *(f"{cell['scores']['BLEU']:.1f}" for cell in first)]
+
+
+def test_the_table_of_trials_is_that_of_the_results() -> None:
+    page = (DOCS / "details.md").read_text(encoding="utf-8")
+    paths = sorted((DOCS / "results" / "trials").glob("multi30k_tiny_en_de_3625*.json"))
+    assert len(paths) == 3 and f"\n{make_table(paths)}\n" in page
 
 
 #: The rows of the table of what we tried: a system, and the first setting that was changed.

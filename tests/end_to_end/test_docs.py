@@ -74,6 +74,7 @@ NOT_RUN = {
     "python benchmarks/loops.py": "the same",
     "python benchmarks/where_heads_look.py": "the same",
     "python benchmarks/parser_noise.py": "takes minutes",
+    "python benchmarks/trials.py": "tests/test_pages.py makes this table",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
 PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
