@@ -167,7 +167,7 @@ def test_the_table_of_verdicts_is_that_of_the_results() -> None:
     results = (DOCS / "results.md").read_text(encoding="utf-8").partition(f"## {EXPLORATORY}")[2]
     corrected = {row[0]: row for row in read_rows(results, "| system | Δ NLL |")}
     rows = read_rows(page, "| what the paper says |")
-    assert len(rows) == 17
+    assert len(rows) == 19
     for _, test, *shown, verdict in rows:
         assert len(shown) == len(MEASURED)
         if names := NAME.findall(test):
@@ -249,6 +249,23 @@ def test_the_table_of_learning_rates_is_that_of_the_results() -> None:
         assert [cell["seed"] for cell in first] == [1, 1]
         losses = [f"{cell['valid']['loss']:.3f}" for cell in first]
         assert shown == [*losses, *(f"{cell['scores']['BLEU']:.1f}" for cell in first)]
+
+
+def test_the_numbers_of_tuned_systems_are_those_of_the_plan() -> None:
+    page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
+    text = page.partition("## Is the baseline too weak?")[2].partition("The plan goes on")[0]
+    said = re.findall(r"([.\d]+)(?: nats| BLEU)?(?: are left)? \[([−.\d]+), ([−.\d]+)\]", text)
+    nll, _, bleu = measure_plan()
+    contrasts = {contrast.name: contrast for contrast in nll.plan.contrasts}
+    expected = []
+    for name in ("lpsi_tuned − transformer", "rotary_tuned − transformer", "lpsi_tuned − rotary"):
+        better = 1 if name == "lpsi_tuned − rotary" else -1  # the page says who is ahead
+        for one, sign, digits in ((nll, better, 3), (bleu, -better, 1)):
+            found = one.interval(contrasts[f"{name}_tuned"])
+            assert found is not None
+            limits = sorted((sign * found.low, sign * found.high))
+            expected.append([round(x, digits) for x in (sign * found.difference, *limits)])
+    assert [[float(x.replace("−", "-")) for x in one] for one in said] == expected
 
 
 def test_the_table_of_trials_is_that_of_the_results() -> None:

@@ -294,7 +294,7 @@ def test_our_plans_name_known_systems() -> None:
     for path in CONFIGS.glob("*/_plan.yaml"):
         known = load_corpus(path.parent).known_systems()
         for system in load_plan(path.parent).list_trainings():
-            assert system.partition(":")[0] in known or system.endswith("_tuned"), system
+            assert system.partition(":")[0] in known, system
 
 
 @pytest.mark.parametrize(
