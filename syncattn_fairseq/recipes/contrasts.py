@@ -204,7 +204,8 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
             if one.is_complete(contrast)
         ]
         if len(differences) == len(compared):
-            groups.setdefault(contrast.group, []).append(Line(contrast.name, differences))
+            title = contrast.group + ", NLL per word" * contrast.per_word
+            groups.setdefault(title, []).append(Line(contrast.name, differences))
     if not groups:
         raise DataError("nothing to draw: no contrast has the results of all its seeds")
     return [*compared], [Group(*item) for item in groups.items()]

@@ -15,7 +15,7 @@ from .charts import GOLD, INK, RIGHT, WRONG
 _LINE, _GAP = 22, 12
 _BELOW = 6
 """How far the dots of seeds are below the line of their mean."""
-_FAR = 3
+_FAR = 5
 """How many times as far as the median a system may be without being left outside."""
 _LONGEST_NAME = 44
 #: For fonts that are wider than the one with which the size was computed.

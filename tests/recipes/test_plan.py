@@ -229,6 +229,7 @@ def test_differences_are_per_word_and_deviations_are_not(tmp_path: Path) -> None
     lines = make_contrast_tables(plan, cells, format_table).splitlines()
     assert "−0.500 [" in next(line for line in lines if line.startswith("a − base"))
     [group] = group_contrasts(plan, cells)[1]
+    assert group.title == "A, NLL per word"
     [line] = group.lines
     assert line.differences[0] and line.differences[0].mean == pytest.approx(-0.5)
     measured = MeasuredPlan(plan, cells, nats, nats_per_word)
