@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
@@ -272,23 +272,41 @@ def load_marks(
     return ConcatDataset(parts, [upsample_primary] + [1] * (len(parts) - 1))
 
 
-def check_texts(folder: str, split: str, symbols: Mapping[str, int], combine: bool = False) -> None:
-    """Check that the files of a binarised text are whole, and that the dictionaries have its words.
-
-    Args:
-        folder, split, combine: see `load_marks`.
-        symbols: the size of the dictionary by language, the source's first.
+def check_texts(folder: str, split: str, source: str, target: str, combine: bool = False) -> None:
+    """Check that the files of a binarised text are whole; see `load_marks` for the arguments.
 
     Raises:
-        DataError: they are not; the error names the file.
+        DataError: a file is damaged or cut short; the error names it.
     """
-    source, target = symbols
+    for dataset, _ in _list_texts(folder, split, source, target, combine):
+        check_dataset(dataset)
+
+
+def check_words(
+    folder: str, split: str, source: str, target: str, combine: bool, symbols: Sequence[int]
+) -> None:
+    """Check that the dictionaries have all words of a text; see `load_marks` for the arguments.
+
+    Args:
+        symbols: how many the dictionaries of source and target have.
+
+    Raises:
+        DataError: they do not; the error names the file.
+    """
+    sizes = dict(zip((source, target), symbols, strict=True))
+    for dataset, language in _list_texts(folder, split, source, target, combine):
+        check_symbols(dataset, sizes[language])
+
+
+def _list_texts(
+    folder: str, split: str, source: str, target: str, combine: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield the path of each text of a split, without suffix, and its language."""
     for prefix, pair in _find_parts(Path(folder), split, source, target, combine):
-        for language, size in symbols.items():
+        for language in (source, target):
             path = f"{prefix}.{pair}.{language}"
             if indexed_dataset.dataset_exists(path, impl=None):  # the target may be missing
-                check_dataset(path)
-                check_symbols(path, size)
+                yield path, language
 
 
 def _find_parts(

@@ -20,7 +20,7 @@ from omegaconf import II, OmegaConf
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, load_marks
+from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, check_words, load_marks
 from ..data.fields import NOTHING, LossField
 from ..data.labels import load_dictionary, locate_dictionary
 from ..data.schemes import stored_schemes
@@ -210,8 +210,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         paths = utils.split_paths(self.cfg.data)
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        symbols = {source: len(self.source_dictionary), target: len(self.target_dictionary)}
-        check_texts(folder, split, symbols, combine)
+        check_texts(folder, split, source, target, combine)
         super().load_dataset(split, epoch, combine, **kwargs)
         pairs = self.datasets[split]
 
@@ -245,6 +244,9 @@ class TranslationWithSyntaxTask(TranslationTask):
             schemes=self.schemes,
             lengths_on_cpu=self.gives_lengths,
         )
+        # Now that checksums have found damage.
+        symbols = len(self.source_dictionary), len(self.target_dictionary)
+        check_words(folder, split, source, target, combine, symbols)
 
     def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:
         """Check that every sentence to translate has a parse, if the model reads parses."""
