@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from ..base.errors import DataError, naming, suggest
 from ..base.user_dir import import_user_dir
 from .stages import options
-from .systems import IGNORED
+from .systems import IGNORED, WRITTEN
 
 _SEE = "; see docs/options.md"
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
@@ -27,9 +27,7 @@ DECODING = ("generation", "common_eval", "dataset", "common", "distributed_train
 _NOT_DECODING = frozenset(
     ("user_dir", "data", "path", "model_overrides", "source_parser", "input_heads", "input_labels")
     + ("lm_path", "eval_bleu_args", "quantization_config_path", "optimizer_overrides")
-    + ("results_path", "save_dir", "checkpoint_suffix", "log_file", "tensorboard_logdir")
-    + ("aim_repo", "plasma_path", "distributed_init_method")
-)
+) | {name.partition(".")[2] for name in WRITTEN}
 
 #: Why a file may not name a plugin.
 ONLY_GIVEN = "a plugin is imported only if the command line names it: SYSTEM:common.user_dir=FOLDER"

@@ -41,7 +41,8 @@ def check_programs(facts: Mapping[str, Any], path: Path, programs: Collection[st
     """
     parts = {name: facts[name] for name in _OPTIONS if isinstance(facts.get(name), dict)}
     for name in ("clean", "score"):
-        _check_options(name, parts.get(name, ()), path)
+        with naming(f"{path}: {name}"):
+            _check_options(name, parts.get(name, ()))
     pipelines = {f"words: {key}": text for key, text in parts.get("words", {}).items()}
     if "words_by" in parts.get("score", {}):
         pipelines["score: words_by"] = parts["score"]["words_by"]
@@ -50,19 +51,20 @@ def check_programs(facts: Mapping[str, Any], path: Path, programs: Collection[st
             for command in commands_of(str(text)):
                 _check_command(command, programs)
     for language, text in parts.get("parses", {}).items():
-        words = words_of(str(text))
-        _check_options(f"parses: {language}", _flags(words), path)
-        if any(word.removeprefix("--parser=").startswith("command") for word in words):
-            raise DataError(
-                f"{path}: parses: {language}: a file may not name a command; set the variable "
-                f"PARSER_{str(language).upper()} to it"
-            )
+        with naming(f"{path}: parses: {language}"):
+            words = words_of(str(text))
+            _check_options("parses", _flags(words))
+            if any(word.removeprefix("--parser=").startswith("command") for word in words):
+                raise DataError(
+                    "a file may not name a command; set the variable "
+                    f"PARSER_{str(language).upper()} to it"
+                )
 
 
 def _check_command(words: Sequence[str], programs: Collection[str]) -> None:
     program = words[0]
     if program == _TOKENISE:
-        _check_options("words", _flags(words), None)
+        _check_options("words", _flags(words))
     elif program not in (*_HARMLESS, *programs):
         raise DataError(
             f"a program is started only if the command line names it: --programs {program}"
@@ -73,9 +75,8 @@ def _flags(words: Iterable[str]) -> list[str]:
     return [word.partition("=")[0] for word in words if word.startswith("-")]
 
 
-def _check_options(name: str, given: Iterable[str], path: Path | None) -> None:
-    known = _OPTIONS[name.partition(":")[0]]
+def _check_options(name: str, given: Iterable[str]) -> None:
     for option in given:
-        if option not in known:
-            place = f"{path}: {name}: " if path else ""
-            raise DataError(f"{place}{option}: here, only {', '.join(known)} are possible")
+        if option not in _OPTIONS[name]:
+            known = ", ".join(_OPTIONS[name])
+            raise DataError(f"{option}: here, only {known} are possible")

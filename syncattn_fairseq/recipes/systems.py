@@ -54,7 +54,7 @@ _TEXTS = (
 )
 _NUMBERS = {"dataset.max_tokens": 1, "common.seed": 0}
 #: Settings that say where a training writes.
-_WRITTEN = (
+WRITTEN = (
     *("checkpoint.save_dir", "checkpoint.checkpoint_suffix", "common.log_file", "common.aim_repo"),
     *("common.tensorboard_logdir", "common.plasma_path", "common_eval.results_path"),
     "distributed_training.distributed_init_method",
@@ -283,7 +283,7 @@ def check_places(config: Mapping[str, Any], path: Path, trusted: Container[str])
     Raises:
         DataError: a file has it write elsewhere.
     """
-    for name in _WRITTEN:
+    for name in WRITTEN:
         section, _, option = name.partition(".")
         value = config.get(section, {}).get(option)
         if value is None or name in trusted:
