@@ -274,6 +274,19 @@ def test_the_table_of_trials_is_that_of_the_results() -> None:
     assert len(paths) == 3 and f"\n{make_table(paths)}\n" in page
 
 
+@pytest.mark.parametrize("system", ["transformer", "rotary", "lpsi"])
+def test_a_tuned_system_is_the_best_of_its_trials(system: str) -> None:
+    trials = {}
+    for path in (DOCS / "results" / "trials").glob("multi30k_tiny_en_de_3625*.json"):
+        results = json.loads(path.read_text(encoding="utf-8"))
+        for cell in results["cells"]:
+            if cell["system"].partition(":")[0] == system:
+                trials[results["corpus"], cell["system"]] = nats_per_word(cell)
+    chosen = measure_plan()[0].plan.names[f"{system}_tuned"]
+    assert len(trials) == 8
+    assert min(trials, key=trials.__getitem__) == ("multi30k_tiny_en_de_3625", chosen)
+
+
 #: The rows of the table of what we tried: a system, and the first setting that was changed.
 TRIED = [
     ("pascal", "common.user_dir=examples/parent_bias"),
