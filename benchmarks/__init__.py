@@ -1,1 +1,1 @@
-"""Speed and memory, as ratios to fairseq's own models in the same run."""
+"""Benchmarks of speed and memory, and analyses of trained models and of data."""

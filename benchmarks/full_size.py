@@ -16,7 +16,6 @@ Usage: ``nice -n 19 python benchmarks/full_size.py FOLDER --pairs 4520620``; it 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import io
 import json
 import os
@@ -35,6 +34,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from syncattn_fairseq.base.files import hash_file  # noqa: E402
 from syncattn_fairseq.evaluation.table import markdown_table  # noqa: E402
 
 CORPUS = "wmt14_en_de"
@@ -167,8 +167,7 @@ def make_config(configs: Path, published: Path) -> None:
     for archive in facts["archives"]:
         archive.pop("size", None)
         archive.pop("md5", None)
-        with (published / archive["url"].removeprefix("https://")).open("rb") as file:
-            archive["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+        archive["sha256"] = hash_file(published / archive["url"].removeprefix("https://"))
     path.write_text(yaml.safe_dump(facts, sort_keys=False), encoding="utf-8")
 
 

@@ -26,11 +26,12 @@ from tqdm import tqdm
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.evaluation.intervals import welch
 from syncattn_fairseq.evaluation.results_tables import format_p, show_interval
-from syncattn_fairseq.evaluation.significance import welch
 from syncattn_fairseq.evaluation.table import format_table
 from syncattn_fairseq.recipes.contrasts import MeasuredPlan
 from syncattn_fairseq.recipes.plan import load_plan
+from syncattn_fairseq.recipes.systems import SHARED
 
 SPLITS = ("valid", "test")
 #: Of each system and seed.
@@ -61,7 +62,7 @@ def measure(checkpoint: Path, data: Path) -> dict[str, float]:
 
 def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
     """Return the complete contrasts of a corpus's plan in each split."""
-    plan = load_plan(Path("configs") / corpus)
+    plan = load_plan(SHARED / corpus)
     cells = {(row["system"], row["seed"]): row for row in rows}
     compared = [MeasuredPlan(plan, cells, itemgetter(split)) for split in SPLITS]
     table = [["contrast", *(f"{split}, p" for split in SPLITS)]]

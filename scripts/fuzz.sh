@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Test each reader with 2,000 mutated files, more than 40,000 in all, models, which take longer, with a tenth as many,
-# and each command in 3 ways with 100 cases; the tests use a quarter. Arguments go to pytest.
+# Fuzz each reader with 2,000 mutated files (more than 40,000 in all), models, which are slower, with a tenth of that,
+# and each command with 100 cases in 3 ways. The tests run a quarter of this. Arguments go to pytest.
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv
 cd "$root"

@@ -5,7 +5,8 @@ Usage: ``python scripts/options_page.py > docs/options.md``; a test compares the
 
 from __future__ import annotations
 
-from syncattn_fairseq.cli.plugin_options import CRITERION, MODELS, TASK, Group, flag, list_groups
+from syncattn_fairseq.base.options import flag
+from syncattn_fairseq.cli.plugin_options import CRITERION, MODELS, TASK, Group, list_groups
 
 HEAD = """# Options
 
@@ -29,7 +30,7 @@ def format_group(group: Group) -> str:
     for field in group.fields:
         default = "off" if field.default is False else f"`{field.default}`"
         default = "" if field.default in ("", None) else default
-        rows.append(f"| `{flag(field)}` | {default} | {field.metadata['help']} |")
+        rows.append(f"| `{flag(field.name)}` | {default} | {field.metadata['help']} |")
     return "\n".join([f"\n### {group.title}\n", "| option | default | |", "|---|---|---|", *rows])
 
 

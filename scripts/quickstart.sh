@@ -27,7 +27,7 @@ Three models learn to translate English into German, from 20,000 sentence pairs 
   transformer  without syntax
   dbsa         one head in encoder and decoder learns to point at each word's parent
   syncattn     as dbsa, and both sides' parses are made to agree
-About four minutes on two cores.
+About five minutes on two cores.
 
 END
 

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.trials import make_table
-from syncattn_fairseq.evaluation.intervals import Interval, welch_interval
-from syncattn_fairseq.evaluation.significance import welch
+from syncattn_fairseq.evaluation.intervals import Interval, welch, welch_interval
 from syncattn_fairseq.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
 from syncattn_fairseq.recipes.plan import load_plan
 from tests.importing import import_file

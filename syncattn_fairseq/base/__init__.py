@@ -1,1 +1,1 @@
-"""The foundation: errors, files, processes, and fixes for fairseq on today's Python and PyTorch."""
+"""The foundation: errors, files, folders, locks, processes, options and Slurm."""

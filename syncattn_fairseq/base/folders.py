@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _UNFINISHED = ".unfinished"
 
 
 @contextmanager
-def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
+def filling(folder: Path) -> Iterator[Path]:
     """Yield an empty folder whose files move to ``folder`` when the block succeeds.
 
     It is a hidden folder inside ``folder``. A run that is killed early leaves nothing else; if a
@@ -23,7 +23,6 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
 
     Args:
         folder: made, with its parents, if it does not exist.
-        say: called with a message when the files of an earlier run are moved.
 
     Raises:
         DataError: another process is filling the folder, or a folder or a link is in the way.
@@ -37,7 +36,7 @@ def filling(folder: Path, say: Callable[[str], None] = print) -> Iterator[Path]:
         with locked(lock, f"{folder}: another process is filling it; wait for it"):
             if complete.exists():
                 _move(complete, folder)
-                say(f"{folder}: moved the remaining files of a run that did not end")
+                print(f"{folder}: moved the remaining files of a run that did not end")
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir()
             try:

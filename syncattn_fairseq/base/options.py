@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from fairseq.dataclass import FairseqDataclass
 
 
+def flag(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return "--" + name.replace("_", "-")
+
+
 def option(default: Any, help: str, choices: Iterable[str] = ()) -> Any:
     """Make the field of an option.
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..base.options import flag
 from ..data.parses import MIN_PARSED
 from ..parsing.corpus import convert_parsed, parse_corpus
 from ..parsing.executors import Executor, make_local_executor, make_slurm_executor
@@ -67,15 +68,14 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     chosen = "--parsed" if args.parsed else f"--parser {args.parser}"
     for option in sorted(every):
         given = getattr(args, option) is not None
-        flag = f"--{option.replace('_', '-')}"
         if option in needed and not given:
-            parser.error(f"{chosen} needs {flag}")
+            parser.error(f"{chosen} needs {flag(option)}")
         if given and option not in (*needed, *taken):
-            parser.error(f"{flag} does not go with {chosen}")
+            parser.error(f"{flag(option)} does not go with {chosen}")
     if args.parsed:
         for option in ("shards", "workers", "max_words", "executor", "slurm"):
             if getattr(args, option) != parser.get_default(option):
-                parser.error(f"--{option.replace('_', '-')} does not go with --parsed")
+                parser.error(f"{flag(option)} does not go with --parsed")
     if args.slurm and args.executor != "slurm":
         parser.error("--slurm needs --executor slurm")
 

@@ -13,7 +13,7 @@ from fairseq.tasks.translation import TranslationConfig
 
 from .. import plugin  # noqa: F401  (registers everything)
 from ..base.errors import DataError
-from ..base.options import as_fairseq
+from ..base.options import as_fairseq, flag
 from ..criterions.terms import TERMS
 from ..models import config
 from ..models.architectures import SIZES, SYSTEMS
@@ -75,11 +75,6 @@ def _summarise(thing: type) -> str:
     return (thing.__doc__ or "").partition("\n")[0].removesuffix(".")
 
 
-def flag(field: Any) -> str:
-    """Return an option as written on the command line."""
-    return "--" + field.name.replace("_", "-")
-
-
 def format_options(architecture: str) -> str:
     """Format the options of an architecture for a terminal.
 
@@ -110,7 +105,7 @@ def _format_owner(title: str, groups: list[Group], defaults: argparse.Namespace)
     for group in groups:
         section = parser.add_argument_group(group.title)
         for field in group.fields:
-            section.add_argument(flag(field), **_describe(field, defaults))
+            section.add_argument(flag(field.name), **_describe(field, defaults))
     return f"{title}\n{'=' * len(title)}\n\n{parser.format_help()}"
 
 

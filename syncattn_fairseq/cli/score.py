@@ -95,7 +95,7 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         DataError: a file cannot be read, or a system is named twice.
     """
     from ..evaluation.scoring import Gold, Output
-    from ..evaluation.translation import check_tokenizer, read_references
+    from ..evaluation.translation import check_tokenizer, read_text
 
     check_tokenizer(args.tokenize)
 
@@ -103,11 +103,11 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         return Packed(reader(path)) if path else None
 
     gold = Gold(
-        references=read_references(args.references),
+        references=read_text(args.references),
         source_heads=read(_gold_heads, args.source_heads),
         target_heads=read(_gold_heads, args.target_heads),
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
-        source=read_references(args.source) if args.source else None,
+        source=read_text(args.source) if args.source else None,
         source_labels=read(read_labels, args.source_labels),
         target_labels=read(read_labels, args.target_labels),
         source_trees=list(read_trees(args.source_trees)) if args.source_trees else None,

@@ -87,7 +87,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         """Return what its losses read in the batch besides parents; the task supplies it."""
         fields: frozenset[LossField] = frozenset()
         for term in self.terms:
-            fields |= getattr(term, "list_fields", frozenset)()
+            fields |= term.list_fields()
         return fields
 
     def forward(
@@ -99,7 +99,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             The objective, summed; the sample size to divide it by; and what to log.
 
         Raises:
-            ValueError: a dependency loss is trained on data without heads.
+            DataError: a dependency loss is trained on data without heads.
         """
         net_output = model(**sample["net_input"])
         loss, nll_loss = self.compute_loss(model, net_output, sample, reduce=reduce)

@@ -64,7 +64,7 @@ def draw_tree(size: int, generator: np.random.Generator) -> np.ndarray:
 
 
 def permute_words(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Put other words of the sentence in the places of the tree, at random.
+    """Keep the tree, and put the sentence's words into its nodes at random.
 
     Unlike after :func:`shuffle_heads`, it is still a tree, of the same shape.
 
@@ -86,9 +86,9 @@ def permute_words(marks: Tensor, generator: np.random.Generator) -> Tensor:
 
 
 def mirror_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Reverse the order of the words in the tree: what holds for the first holds for the last.
+    """Mirror the tree: the first word gets the place of the last one, and so on.
 
-    It is the tree of other words, but as local as the parse: all arcs keep their lengths.
+    It says nothing about these words, but is as local as the parse: all arcs keep their lengths.
 
     Args:
         marks: ``(n,)``, of one sentence.

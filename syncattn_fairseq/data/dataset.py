@@ -43,7 +43,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
         tgt_heads: the same for the target.
         src_labels: the same with the index of a label in place of a head, or None.
         fields: what the model needs.
-        gold: also pass them to the encoder, as ``forced_parents`` in ``net_input``.
+        gold: make dependency heads attend to the source's parents: pass these to the encoder, as
+            ``forced_parents`` in ``net_input``.
         loss_fields: what the losses need besides parents; without heads, only what needs none.
         schemes: how the subwords of source and target are marked (:mod:`.words`), for words without
             heads; None if this must be seen from the dictionary.

@@ -1,4 +1,4 @@
-"""Let models ask for information about the source's parse."""
+"""Let models and losses ask for tensors that are made from parses."""
 
 from __future__ import annotations
 

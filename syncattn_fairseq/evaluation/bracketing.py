@@ -200,7 +200,7 @@ def score_trees(
 
 
 def find_constituents(tree: Tree) -> list[Span]:
-    """Return the span of every bracket that holds more than one bare word."""
+    """Return the span of every bracket except parts of speech, which hold one bare word."""
     spans: list[Span] = []
     words = 0
     agenda: list[Tree | str | int] = [tree]  # a number: close the bracket that begins there

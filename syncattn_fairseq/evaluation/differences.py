@@ -9,9 +9,7 @@ from statistics import mean
 from ..base.errors import DataError
 from .intervals import welch_interval
 from .results_tables import Number, Row, compute_p, pair_values, score_of
-
-#: Below this p, a difference is shown.
-LEVEL = 0.05
+from .significance import LEVEL
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""Say how large a difference between two systems is, from the scores of their seeds.
-
-`.significance` says whether there is one.
-"""
+"""Compare the scores of two systems' seeds: differences, intervals and Welch's tests."""
 
 from __future__ import annotations
 
@@ -44,6 +41,20 @@ def welch_interval(
     difference, error, freedom = found
     half = error * float(t.ppf((1 + confidence) / 2, freedom))
     return Interval(difference, difference - half, difference + half)
+
+
+def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
+    """Return the p of Welch's t-test of whether two samples of seeds have different means.
+
+    None if a sample has fewer than two values, or if nothing varies.
+    """
+    found = _welch(values, baseline)
+    if found is None:
+        return None
+    from scipy.stats import t  # takes a second to import
+
+    difference, error, freedom = found
+    return float(2 * t.sf(abs(difference) / error, freedom))
 
 
 def equivalence(values: Sequence[float], baseline: Sequence[float], margin: float) -> float | None:

@@ -162,13 +162,12 @@ def list_tables(rows: Sequence[Row]) -> tuple[list[list[list[str]]], list[str]]:
 
 
 def _structure(names: Sequence[str]) -> list[str]:
-    """Keep only one of the seven symmetrisations of each layer."""
-    shown = [
+    """Keep one alignment of each layer, of its two directions and six symmetrisations."""
+    return [
         n
         for n in names
         if not re.match(r"AER (layer \d+|fast_align) .", n) or n.endswith(" grow-diag-lilt")
     ]
-    return shown
 
 
 def _scores(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
@@ -236,7 +235,8 @@ def compute_p(rows: Sequence[Row], number: Number) -> list[tuple[float | None, f
         For each row its p, by Welch's test over seeds, and that corrected by Holm's method for all
         rows; None if it cannot be tested.
     """
-    from .significance import holm, welch
+    from .intervals import welch
+    from .significance import holm
 
     found = [welch(*pair_values(row, number)) for row in rows]
     corrected = iter(holm([p for p in found if p is not None]))

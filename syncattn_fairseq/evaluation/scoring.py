@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..base.errors import DataError, naming
+from ..base.options import flag
 from ..base.packed import Packed
 from ..data.words import detect_scheme
 from ..printed.analysis_lines import Link
@@ -224,7 +225,7 @@ def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
         found = given[0] if given and name == "alignments" else given
         if found is not None and len(found) != size:
             raise DataError(
-                f"--{name.replace('_', '-')}: {len(found)} lines, but {size} references; both need "
+                f"{flag(name)}: {len(found)} lines, but {size} references; both need "
                 "one line per sentence, empty lines included"
             )
     for name, output in outputs.items():

@@ -13,6 +13,7 @@ import numpy as np
 from ..base.errors import DataError
 from ..base.files import read_lines
 from ..base.numbers import read_decimal
+from .significance import judge_difference
 from .table import format_table
 
 _EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
@@ -38,9 +39,7 @@ class SentenceScores:
     @property
     def verdict(self) -> Literal["better", "worse"] | None:
         """``better`` or ``worse`` than the baseline if p < 0.05, if higher scores are better."""
-        if self.p is None or self.difference is None or self.p >= 0.05:
-            return None
-        return "better" if self.difference > 0 else "worse"
+        return judge_difference(self.difference, self.p)
 
 
 def read_sentence_scores(path: str | Path) -> list[float]:

@@ -19,6 +19,8 @@ from sacrebleu.metrics.bleu import BLEU
 
 from ..base.errors import DataError
 
+#: Below this p, a difference is not put down to chance.
+LEVEL = 0.05
 #: sacreBLEU's defaults: samples of randomisation (ar) and bootstrap (bs), and the seed of both.
 _EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
 #: Differences smaller than this are due to rounding.
@@ -45,9 +47,21 @@ class Significance:
     @property
     def verdict(self) -> Literal["better", "worse"] | None:
         """``better`` or ``worse`` than the baseline if p < 0.05; None if it may be chance."""
-        if self.p is None or self.p >= 0.05:
-            return None
-        return "better" if self.difference > 0 else "worse"
+        return judge_difference(self.difference, self.p)
+
+
+def judge_difference(
+    difference: float | None, p: float | None
+) -> Literal["better", "worse"] | None:
+    """Return the verdict on a score of which more is better; None if the difference may be chance.
+
+    Args:
+        difference: to the baseline's score.
+        p: of the difference.
+    """
+    if difference is None or p is None or p >= LEVEL:
+        return None
+    return "better" if difference > 0 else "worse"
 
 
 def compare_with_baseline(
@@ -79,18 +93,6 @@ def compare_with_baseline(
             difference, p = randomisation([ours], [counts[baseline]])
         found[name] = Significance(baseline, difference, _confidence(ours), p, str(signature))
     return found
-
-
-def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
-    """Return the p of Welch's t-test of whether two samples of seeds have different means.
-
-    None if a sample has fewer than two values, or if nothing varies.
-    """
-    if min(len(values), len(baseline)) < 2 or len({*values}) == len({*baseline}) == 1:
-        return None
-    from scipy.stats import ttest_ind  # takes a second to import
-
-    return float(ttest_ind(values, baseline, equal_var=False).pvalue)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Format tables of scores as plain text."""
+"""Format tables of scores, as plain text or Markdown."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def looks_tokenised(texts: Iterable[str]) -> bool | None:
     return None if alone == attached else alone > attached
 
 
-def read_references(path: str | Path) -> Sequence[str]:
+def read_text(path: str | Path) -> Sequence[str]:
     """Read the lines of a text."""
     return Packed(read_lines(path))
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..base.errors import DataError, printable
 
-_LIBRARIES = {"fairseq": "fairseq", "ctranslate2": "ctranslate2", "transformers": "transformers"}
 #: Measures in the JSON of ``syncattn-score``: their names, where they are, and their factors.
 _MEASURES = (
     ("BLEU", ("bleu", "score"), 1),
@@ -54,7 +53,7 @@ def make_card(facts: Facts) -> str:
     head = {
         "language": [*dict.fromkeys(facts.languages)],
         "pipeline_tag": "translation",
-        "library_name": _LIBRARIES[facts.format],
+        "library_name": facts.format,
         "tags": ["translation", "syncattn-fairseq"],
     }
     # JSON is YAML, whatever the texts contain.

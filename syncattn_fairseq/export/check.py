@@ -75,8 +75,7 @@ def scores(model: Any, net_input: dict[str, Tensor], target: Tensor) -> list[flo
     """Return the natural log-probability of each target under a fairseq model."""
     output = model(**net_input)
     log_probabilities = model.get_normalized_probs(output, log_probs=True)
-    found: list[float] = target_scores(log_probabilities, target)
-    return found
+    return target_scores(log_probabilities, target)
 
 
 def target_scores(log_probabilities: Tensor, target: Tensor) -> list[float]:

@@ -103,7 +103,7 @@ def plain_options(model: Any, options: Any) -> Namespace:
     names |= {"max_source_positions", "max_target_positions", *_KEPT}
     given = vars(options) if isinstance(options, Namespace) else dict(options)
     found = {name: value for name, value in given.items() if name in names}
-    # Which --positions have no embeddings is for the model to say.
+    # The model knows which --positions replace position embeddings.
     found["no_token_positional_embeddings"] = model.cfg.no_token_positional_embeddings
     # Other programs copy the layers, and these options matter only in training.
     found |= {"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}

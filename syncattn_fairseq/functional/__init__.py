@@ -10,9 +10,9 @@ One file per paper, its equations in the paper's order and symbols:
 * :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018);
 * :mod:`.supervised_gate` -- gates set by a parser (Hou et al., Findings of EMNLP 2022);
 * :mod:`.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019);
-* :mod:`.tree_planted` -- attention that fades with a distance (Yoshida et al., 2024).
+* :mod:`.tree_planted` -- fading with a distance (Yoshida et al., Findings of ACL 2024).
 
-Controls, which know the order of words but no syntax:
+Positions and controls from later work, which need no parse:
 
 * :mod:`.forget_gate` -- gates that let attention fade (Lin et al., ICLR 2025);
 * :mod:`.alibi` -- linear biases (Press et al., ICLR 2022), for positions and for any distance;

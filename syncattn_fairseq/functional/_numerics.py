@@ -7,6 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+#: Probabilities below this count as this: a loss's gradient divides by them.
+LEAST = 1e-30
+
 
 def widen(x: Tensor) -> Tensor:
     """Return ``x``, converted to float32 if it is narrower."""

@@ -13,10 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ._numerics import dot_products, multiply_by_head, widen
-
-#: Probabilities below this count as this: the loss's gradient divides by them.
-_LEAST = 1e-30
+from ._numerics import LEAST, dot_products, multiply_by_head, widen
 
 
 def biaffine_scores(
@@ -90,7 +87,7 @@ def label_surprisals(attention: Tensor, parents: Tensor, in_view: Tensor) -> Ten
     """
     columns = parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
-    least = max(torch.finfo(attention.dtype).tiny, _LEAST)
+    least = max(torch.finfo(attention.dtype).tiny, LEAST)
     log_probability = widen(F.threshold(probability, least, least)).log()
     return log_probability * in_view.to(log_probability.dtype).neg()
 

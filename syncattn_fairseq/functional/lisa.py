@@ -24,8 +24,7 @@ def parser_scores(
 
     with φ the leaky rectifier. LISA does not scale by `√d`; we do, as for every other
     head: U can absorb the factor, and starts at the same size. Its authors' code, and that of
-    PASCAL, also have a prior for each head (``key_bias``), which is not in the equation;
-    ``--dependency-key-bias`` turns it on.
+    PASCAL, also have a prior for each head (``key_bias``), which is not in the equation.
 
     Args:
         query: projections of the dependents, ``(..., T, d)``.

@@ -13,12 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ._gates import SHUT_GATE, gate_log_factors, gate_pivots, sum_between
 from ._numerics import multiply, multiply_by_head, widen
-
-#: What stands for a shut gate: nothing next to a gate of 1, but with a finite logarithm.
-_SHUT_GATE = torch.finfo(torch.float32).tiny
-#: Its logarithm, -87.
-SHUT = math.log(_SHUT_GATE)
 
 
 def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -45,20 +41,6 @@ def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return torch.tanh(total + widen(bias).unsqueeze(-1))
 
 
-def last_syntactic_distance(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Compute the last of :func:`syntactic_distances`, for one step of decoding, in O(1).
-
-    Args:
-        keys, weight, bias: as there; only the last M + 1 keys count.
-
-    Returns:
-        ``(...)``.
-    """
-    seen = widen(keys[..., -weight.size(-2) :, :])
-    products = seen * widen(weight)[..., -seen.size(-2) :, :]
-    return torch.tanh(products.sum((-1, -2)) + widen(bias))
-
-
 def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
     """Compute the gates between words, which boundaries between the words shut (LPSI Eq. 5).
 
@@ -81,7 +63,7 @@ def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = F
         g, ``(..., T, T)``, row = query.
     """
     gates = log_gates(distances, temperature, causal).exp()
-    return F.threshold(gates, 2 * _SHUT_GATE, 0.0)
+    return F.threshold(gates, 2 * SHUT_GATE, 0.0)
 
 
 def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
@@ -100,85 +82,6 @@ def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False)
     return sum_between(gate_log_factors(pivot.unsqueeze(-1), between.unsqueeze(-2)), causal)
 
 
-def constant_log_gates(offsets: Tensor) -> Tensor:
-    """Compute the logarithm of the gates where nothing has been learnt: all distances are 0.
-
-    .. math:: log g_{t,i} = −log 2 · max(0, |t − i| − 1)
-
-    Every factor of Eq. 5 is then 1/2: attention decays with the distance, neighbours are free. LPSI
-    starts like this, and this is its control.
-
-    Args:
-        offsets: `i − t`, ``(..., T, S)`` integers.
-
-    Returns:
-        log g, ``(..., T, S)`` in float32.
-    """
-    return -math.log(2) * (offsets.abs() - 1).clamp_min(0).float()
-
-
-def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
-    """Multiply the factors of the words between query and key, as logarithms (LPSI Eq. 5).
-
-    Args:
-        log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
-        causal: gates to the right of the query are 0.
-
-    Returns:
-        log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
-    """
-    size = log_factors.size(-1)
-    before = log_factors.new_ones(size, size).tril(-1)  # [a, b]: 1 if b < a
-    after = before.transpose(0, 1)
-    if causal:  # sum over the j before t that i is before
-        return multiply(log_factors * before, before).add(after, alpha=SHUT)
-    # On the right, sum over the j after t that i is after: the same product does both.
-    between = torch.cat([before, after])
-    on_sides = log_factors.unsqueeze(-2) * between.view(2, size, size).transpose(0, 1)
-    return multiply(on_sides.flatten(-2), between)
-
-
-def sum_left(log_factors: Tensor) -> Tensor:
-    """Multiply the factors of the words between query and key, as logarithms, for keys on the left.
-
-    Args:
-        log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
-
-    Returns:
-        log g, ``(..., T, T)``, row = query; 0 for other keys.
-    """
-    size = log_factors.size(-1)
-    before = log_factors.new_ones(size, size).tril(-1)
-    return multiply(log_factors * before, before)
-
-
-def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
-    """Compute the last row of :func:`log_gates`, for one step of decoding, in O(T).
-
-    Args:
-        distances: of all words so far, ``(..., T)``.
-        temperature: τ.
-
-    Returns:
-        ``(..., T)``.
-    """
-    pivot, between = gate_pivots(distances, temperature)
-    factors = gate_log_factors(pivot[..., -1:], between)
-    left = factors[..., :-1].flip(-1).cumsum(-1).flip(-1)
-    return F.pad(left[..., 1:], (0, min(2, distances.size(-1))))
-
-
-def gate_pivots(distances: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """Return `(τ d_t + 1) / 2` and `τ d_j / 2`: Eq. 5's α is their difference, between 0 and 1."""
-    half = widen(distances) * (temperature / 2)
-    return half + 0.5, half
-
-
-def gate_log_factors(pivot: Tensor, between: Tensor) -> Tensor:
-    """Return log α from :func:`gate_pivots`, ``SHUT`` for 0."""
-    return F.hardtanh(pivot - between, _SHUT_GATE, 1.0).log()
-
-
 def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
     """Multiply attention by the gates, and normalise again (LPSI Eq. 6).
 
@@ -191,25 +94,10 @@ def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
         gates: g, ``(..., T, T)``.
 
     Returns:
-        ``(..., T, T)``.
+        ``(..., T, T)``; zeros in a row all of whose attention is behind shut gates.
     """
     passed = widen(attention) * widen(gates)
-    return passed / passed.sum(-1, keepdim=True)
-
-
-def project_distances(source_distances: Tensor, cross_attention: Tensor) -> Tensor:
-    """Project the source's distances onto the target (LPSI Eq. 8).
-
-    .. math:: d̃ = C e
-
-    Args:
-        source_distances: e, ``(..., S)``.
-        cross_attention: C, ``(..., T, S)``, row = target word.
-
-    Returns:
-        ``(..., T)``.
-    """
-    return multiply(cross_attention, source_distances.unsqueeze(-1)).squeeze(-1)
+    return passed / passed.sum(-1, keepdim=True).clamp_min(torch.finfo(passed.dtype).tiny)
 
 
 def sync_mse_loss(
@@ -233,6 +121,21 @@ def sync_mse_loss(
     return squares.sum()
 
 
+def project_distances(source_distances: Tensor, cross_attention: Tensor) -> Tensor:
+    """Project the source's distances onto the target (LPSI Eq. 8).
+
+    .. math:: d̃ = C e
+
+    Args:
+        source_distances: e, ``(..., S)``.
+        cross_attention: C, ``(..., T, S)``, row = target word.
+
+    Returns:
+        ``(..., T)``.
+    """
+    return multiply(cross_attention, source_distances.unsqueeze(-1)).squeeze(-1)
+
+
 def sync_rank_loss(
     distances: Tensor, projected: Tensor, padding_mask: Tensor | None = None, margin: float = 1.0
 ) -> Tensor:
@@ -253,7 +156,61 @@ def sync_rank_loss(
     inverse_order = (distances.unsqueeze(-2) - distances.unsqueeze(-1)).sign()
     difference = projected.unsqueeze(-1) - projected.unsqueeze(-2)
     hinges = F.relu(inverse_order * difference + margin)
-    counted = torch.ones_like(hinges[(0,) * (hinges.dim() - 2)], dtype=torch.bool).triu(1)
+    size = hinges.size(-1)
+    counted = torch.ones(size, size, dtype=torch.bool, device=hinges.device).triu(1)
     if padding_mask is not None:
         counted = ~(padding_mask.unsqueeze(-1) | padding_mask.unsqueeze(-2)) & counted
     return hinges.masked_fill(~counted, 0.0).sum()
+
+
+# One step of decoding.
+
+
+def last_syntactic_distance(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Compute the last of :func:`syntactic_distances`, for one step of decoding, in O(1).
+
+    Args:
+        keys, weight, bias: as there; only the last M + 1 keys count.
+
+    Returns:
+        ``(...)``.
+    """
+    seen = widen(keys[..., -weight.size(-2) :, :])
+    products = seen * widen(weight)[..., -seen.size(-2) :, :]
+    return torch.tanh(products.sum((-1, -2)) + widen(bias))
+
+
+def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
+    """Compute the last row of :func:`log_gates`, for one step of decoding, in O(T).
+
+    Args:
+        distances: of all words so far, ``(..., T)``.
+        temperature: τ.
+
+    Returns:
+        ``(..., T)``.
+    """
+    pivot, between = gate_pivots(distances, temperature)
+    factors = gate_log_factors(pivot[..., -1:], between)
+    left = factors[..., :-1].flip(-1).cumsum(-1).flip(-1)
+    return F.pad(left[..., 1:], (0, min(2, distances.size(-1))))
+
+
+# The control.
+
+
+def constant_log_gates(offsets: Tensor) -> Tensor:
+    """Compute the logarithm of the gates where nothing has been learnt: all distances are 0.
+
+    .. math:: log g_{t,i} = −log 2 · max(0, |t − i| − 1)
+
+    Every factor of Eq. 5 is then 1/2: attention decays with the distance, neighbours are free. LPSI
+    starts like this, and this is its control.
+
+    Args:
+        offsets: `i − t`, ``(..., T, S)`` integers.
+
+    Returns:
+        log g, ``(..., T, S)`` in float32.
+    """
+    return -math.log(2) * (offsets.abs() - 1).clamp_min(0).float()

@@ -9,22 +9,21 @@ import torch
 from torch import Tensor
 
 
-def rotary_angles(positions: Tensor, width: int, base: float = 10000.0) -> Tensor:
+def rotary_angles(positions: Tensor, width: int) -> Tensor:
     """Return by how much each pair of numbers is turned.
 
-    .. math:: θ_{m,k} = m · base^{−2 k / d}, k = 0 … d/2 − 1
+    .. math:: θ_{m,k} = m · 10000^{−2 k / d}, k = 0 … d/2 − 1
 
     Args:
         positions: m, ``(T,)``.
         width: d, even.
-        base: of the geometric sequence of frequencies.
 
     Returns:
         ``(T, d / 2)`` in radians, float32 or the wider type of ``positions``.
     """
     wide = torch.promote_types(positions.dtype, torch.float32)
     exponents = torch.arange(0, width, 2, device=positions.device, dtype=wide) / width
-    return positions.to(wide).unsqueeze(-1) * base**-exponents
+    return positions.to(wide).unsqueeze(-1) * 10000.0**-exponents
 
 
 def rotate(states: Tensor, angles: Tensor) -> Tensor:

@@ -81,10 +81,10 @@ def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
     Returns:
         p, ``(..., T)``, between 0 and J - 1, in float32 or wider.
     """
-    return position_before(activation, length.unsqueeze(-1) - 1)
+    return position_up_to(activation, length.unsqueeze(-1) - 1)
 
 
-def position_before(activation: Tensor, last: Tensor) -> Tensor:
+def position_up_to(activation: Tensor, last: Tensor) -> Tensor:
     """Compute :func:`predicted_position`, given the last position, J - 1, ``(..., 1)``."""
     return widen(activation).sigmoid() * last
 

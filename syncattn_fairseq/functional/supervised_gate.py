@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ._gates import sum_left
 from ._numerics import widen
 from ._trees import find_ancestors
-from .lpsi import sum_left
 
 
 def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:

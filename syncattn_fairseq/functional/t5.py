@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor
 
-#: The distance from which on T5 makes no difference.
+#: Distances from this one on share T5's last bucket.
 FURTHEST = 128
 
 
@@ -28,7 +28,7 @@ def relative_buckets(
         offsets: `j − i`, integers: position of the key minus that of the query.
         causal: keys to the right, which are never seen, share the bucket of distance 0.
         buckets: how many there are, on both sides together.
-        furthest: the distance from which on all are in the last bucket.
+        furthest: distances from this one on share the last bucket.
 
     Returns:
         Integers from 0 to ``buckets − 1``, in the shape of ``offsets``.

@@ -10,10 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._numerics import multiply
-
-#: Probabilities below this count as this: the loss's gradient divides by them.
-_LEAST = 1e-30
+from ._numerics import LEAST, multiply
 
 
 def attention_between_words(attention: Tensor, distances: Tensor) -> Tensor:
@@ -77,7 +74,7 @@ def planted_losses(attention: Tensor, distances: Tensor, causal: bool = False) -
         word. Attention below 1e-30 counts as that number, so that loss and gradient stay finite.
     """
     target, sizes = planted_target(distances, causal), _sizes(distances)
-    found = attention_between_words(attention, distances).clamp_min(_LEAST)
+    found = attention_between_words(attention, distances).clamp_min(LEAST)
     # The target of a word is spread over its subwords, so that they must be put together again.
     whole = (target * sizes.unsqueeze(-2)).masked_fill(target == 0, 1.0)
     divergence = (target * (whole.log() - found.log())).sum(-1)

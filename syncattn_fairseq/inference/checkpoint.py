@@ -79,7 +79,7 @@ class CheckpointModel(Model):
             for row, index in enumerate(indices):
                 source, target = pairs[index]
                 parses = [
-                    None if matrix is None else Parse(sentence, matrix[row].float().cpu().numpy())
+                    None if matrix is None else Parse(sentence, matrix[row].numpy())
                     for matrix, sentence in zip(matrices, (source, target.sentence), strict=True)
                 ]
                 found[index] = Pair(target, *parses)
@@ -111,7 +111,7 @@ class CheckpointModel(Model):
                 matrices = forced.between_tokens(attention, forced.target, forced.source)
                 for index, matrix in zip(indices, matrices, strict=True):
                     source, target = pairs[index]
-                    found[index] = Alignment(source, target.sentence, matrix.float().cpu().numpy())
+                    found[index] = Alignment(source, target.sentence, matrix.numpy())
         return found
 
     @contextmanager

@@ -32,14 +32,9 @@ class Cutter(ABC):
 
 
 class Words(Cutter):
-    """Leaves words unchanged: the text is already in subwords, or the model reads words.
+    """Leaves words unchanged, for a model that reads words."""
 
-    Args:
-        scheme: how the text marks subwords.
-    """
-
-    def __init__(self, scheme: str = "none") -> None:
-        self.scheme = scheme
+    scheme = "none"
 
     def cut(self, words: Sequence[str]) -> list[str]:
         """Return the words."""
@@ -156,19 +151,22 @@ def open_cutters(
         DataError: a vocabulary of subwords has no subword model, or one that does not match it.
     """
     paths = subword_paths(given) or find_subwords(folders, *languages)
-    cutters = []
+    cutters: list[Cutter] = []
     for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
         scheme = schemes[side] or detect_scheme(vocabulary)
-        if paths is None and scheme != "none":
-            raise DataError(
-                f"the model reads and writes subwords ({scheme}), and no subword model is in its "
-                "folder; name one"
-            )
-        cutter = Words() if paths is None else open_cutter(paths[side])
+        if paths is None:
+            if scheme != "none":
+                raise DataError(
+                    f"the model reads and writes subwords ({scheme}), and no subword model is in "
+                    "its folder; name one"
+                )
+            cutters.append(Words())
+            continue
+        cutter = open_cutter(paths[side])
         if cutter.scheme != scheme:
             raise DataError(
-                f"{paths[side] if paths else ''}: marks subwords as {cutter.scheme}, but the "
-                f"text of {language} as {scheme}; give the subword model of the training"
+                f"{paths[side]}: marks subwords as {cutter.scheme}, but the text of {language} as "
+                f"{scheme}; give the subword model of the training"
             )
         cutters.append(cutter)
     return cutters[0], cutters[1]

@@ -17,7 +17,8 @@ class Description:
         fields: what it needs to know about the source's parse.
         shown: what it returns to losses and printers, such as ``src_dependency``, and the layers,
             from 1, that have it.
-        parses: whether its encoder has heads whose form is meant to find the source's parse.
+        parses: whether its encoder has heads of a parser's form (bi-affine or LISA), so that their
+            parses can be scored.
         layered: whether each layer of its decoder attends to the source.
     """
 

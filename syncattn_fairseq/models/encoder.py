@@ -63,7 +63,7 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
                 ``forced_parents``, ``(B, S)`` columns, -1 = none, instead of what they predict.
 
         Raises:
-            ValueError: a field that the model reads is missing.
+            DataError: a field that the model reads is missing.
         """
         self.view.fill(src_tokens, src_tokens.eq(self.padding_idx), fields)
         if self.label_embedding is not None and token_embeddings is None:

@@ -178,7 +178,7 @@ def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
 def take_shown(layers: Any, numbers: Sequence[int], name: str) -> list[Tensor]:
     """Return what the heads of some layers have shown of the last batch, layer by layer.
 
-    It is the layers' no more: it would keep the graph of the batch alive.
+    The layers let go of it: otherwise it would keep the batch's graph alive.
 
     Args:
         layers: of an encoder or a decoder.

@@ -60,7 +60,7 @@ class SyntaxRNNConfig(FairseqDataclass):
 
 
 def check(args: Any, task: Any) -> None:
-    """Raise ``ValueError`` if options do not go together."""
+    """Raise ``DataError`` if options do not go together."""
     if args.double_context and args.source_attention == "global":
         raise DataError(
             "--double-context adds to global attention; choose another --source-attention"

@@ -65,7 +65,7 @@ class BidirectionalGRUEncoder(FairseqEncoder):
             token, ``(B, d)``; ``padding_mask``, ``(B, S)``; ``tree_distances`` if they are needed.
 
         Raises:
-            ValueError: tree distances are needed but missing.
+            DataError: tree distances are needed but missing.
         """
         trees = []
         if self.reads_trees:

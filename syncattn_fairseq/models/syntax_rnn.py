@@ -42,7 +42,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         """Build the model that ``args`` describe.
 
         Raises:
-            ValueError: the options are impossible.
+            DataError: the options are impossible.
         """
         args = as_namespace(args)
         set_defaults(args, SyntaxRNNConfig)

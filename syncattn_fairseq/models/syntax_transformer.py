@@ -1,4 +1,4 @@
-"""The Transformer with syntactic heads, and its named architectures."""
+"""The Transformer with syntactic heads."""
 
 from __future__ import annotations
 

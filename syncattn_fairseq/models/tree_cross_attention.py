@@ -24,8 +24,8 @@ class TreeWindowOptions:
 
     cross_attention_tree_window: int = option(
         0,
-        "how far, in edges of the source's dependency tree, the cross-attention's "
-        "syntax-directed heads see from the word that they expect (SDAtt has 4; 0 = none)",
+        "radius, in edges of the source's dependency tree, within which the cross-attention's "
+        "syntax-directed heads see words (SDAtt: 4; 0 = no such heads)",
     )
     cross_attention_tree_position: str = option(
         "predicted",

@@ -20,7 +20,7 @@ class BatchView:
     Attributes:
         tokens: ``(B, T)``, of this stack's side.
         padding_mask: ``(B, T)``, True = padding.
-        notes: what the modules let the model return besides its scores, by name.
+        notes: what the model returns besides its scores, by name; modules add to it.
         wanted: the names of what somebody wants to see of the heads (:attr:`.Heads.shown`).
     """
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.errors import DataError
+from ..base.options import flag
 
 SIDES = ("encoder", "decoder")
-
-
-def flag(option: str) -> str:
-    """Return an option as it is written on the command line."""
-    return "--" + option.replace("_", "-")
 
 
 def check_range(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
@@ -45,11 +41,11 @@ def read_layers(cfg: Any, option: str, side: str) -> list[int]:
 
     Args:
         cfg: the model's options.
-        option: its value is a list such as ``1,2``; ``all``; or ``none``, like an empty one.
+        option: its value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
         side: ``encoder`` or ``decoder``.
 
     Raises:
-        DataError: it is neither, or this side lacks a layer.
+        DataError: it is none of these, or names a layer that this side lacks.
     """
     value, highest = str(getattr(cfg, option)), getattr(cfg, side).layers
     if value == "all":

@@ -15,7 +15,7 @@ from .positions.positions import Order, Positions
 
 
 class HeadGroups(nn.Module):
-    """What :class:`SyntaxAttention` and its relative in fairseq share: groups of heads.
+    """What :class:`SyntaxAttention` and :class:`.FairseqSyntaxAttention` share: groups of heads.
 
     A subclass sets ``num_heads``, ``head_dim``, the projections and the dropout, and then calls
     :meth:`compose`.

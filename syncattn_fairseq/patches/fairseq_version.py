@@ -17,7 +17,7 @@ FAIRSEQ = "fairseq-fixed==0.12.3.1"
 def require_fairseq() -> None:
     """Import fairseq; fail with one clear line if the installed version does not work.
 
-    The official release, 0.12.2, is accepted where it works: on Python 3.10 and earlier.
+    The official release, 0.12.2, is accepted where it works: on Python 3.10.
 
     Raises:
         ImportError: fairseq is missing, or cannot be imported.

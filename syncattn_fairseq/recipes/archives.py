@@ -28,7 +28,7 @@ TARS = {".tar": "", ".tar.gz": ".gz", ".tgz": ".gz", ".tar.bz2": ".bz2"}
 ARCHIVES = (*TARS, ".zip")
 _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
-#: The most bytes that are unpacked: 100 times the archive's size, or this if that is less.
+#: At most RATIO times an archive's size is unpacked, but always up to LEAST bytes.
 LEAST = 1 << 27
 RATIO = 100
 
@@ -97,7 +97,7 @@ def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
 
 
 class _Limited:
-    """A stream that no archive keeps us reading for ever.
+    """A stream that ends with an error if an archive unpacks to too much.
 
     Args:
         file: unpacked bytes.

@@ -114,14 +114,14 @@ class Grid:
             **read_scores(work / cell.output),
             "ngrams": pack_counts(_count_ngrams(cell, work)),
             **read_training(work / cell.folder / "train.log"),
-            "subwords_per_word": count_subwords(work, cell.experiment.corpus),
+            "subwords_per_word": measure_subwords_per_word(work, cell.experiment.corpus),
             **{k: v for k, v in (done.get("settings") or {}).items() if k == "plugin"},
             "commit": done["commit"],
             "hardware": done["hardware"],
         }
 
 
-def count_subwords(work: Path, corpus: Corpus) -> float:
+def measure_subwords_per_word(work: Path, corpus: Corpus) -> float:
     """Return how many subwords the model predicts for each word of the validation text's target.
 
     The end of each sentence is counted as a subword, since it is predicted, and not as a word.
@@ -136,7 +136,7 @@ def count_subwords(work: Path, corpus: Corpus) -> float:
 
 def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
     """Count what BLEU counts in each sentence of a cell's output."""
-    from ..evaluation.translation import count_ngrams, read_references, words_by
+    from ..evaluation.translation import count_ngrams, read_text, words_by
 
     score = cell.experiment.corpus.score
 
@@ -144,7 +144,7 @@ def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
         return words_by(score["words_by"], texts) if "words_by" in score else texts
 
     output = (work / cell.output / "translations.txt").read_text("utf-8").split("\n")[:-1]
-    references = read_references(str(work / cell.references))
+    references = read_text(str(work / cell.references))
     return count_ngrams(words(output), words(references), score.get("tokenize", "13a"))
 
 
@@ -152,7 +152,7 @@ def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
     """Return environment variables for each cell that runs at the same time on this machine."""
     cores = len(os.sched_getaffinity(0))
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
-    common = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(threads)}
+    common = {} if os.environ.get("OMP_NUM_THREADS") else {"OMP_NUM_THREADS": str(threads)}
     if machines.cpu or machines.slurm is not None or jobs == 1:
         return [common] * jobs
     import torch

@@ -1,4 +1,4 @@
-"""Read YAML with settings, from anybody, in a time and space that its size bounds."""
+"""Read YAML settings from untrusted files; the file's size bounds time and memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_config(path: Path) -> Any:
     except DataError:
         raise
     except (YAMLError, OmegaConfBaseException, OSError, ValueError) as error:
-        raise DataError(f"{path}: not YAML: {one_line(error)}") from None
+        raise DataError(f"{path}: not YAML: {first_line(error)}") from None
 
 
 @lru_cache(maxsize=512)  # the systems of a corpus share most of their files
@@ -68,13 +68,13 @@ def read_value(text: str) -> Any:
         _check_text(value, text[:200])
         found = OmegaConf.select(OmegaConf.from_dotlist([text]), name)
     except (YAMLError, OmegaConfBaseException, ValueError) as error:
-        raise DataError(f"{text[:200]}: not a value: {one_line(error)}") from None
+        raise DataError(f"{text[:200]}: not a value: {first_line(error)}") from None
     found = OmegaConf.to_container(found) if OmegaConf.is_config(found) else found
     _check_values(found, text[:200])
     return found
 
 
-def one_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """Return the first line of an error, its type if it has none."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError
-from ..evaluation.differences import LEVEL, Difference, Group, Line, Measure
+from ..evaluation.differences import Difference, Group, Line, Measure
 from ..evaluation.intervals import (
     Interval,
     bootstrap_seeds,
     equivalence,
+    welch,
     welch_interval,
 )
 from ..evaluation.results import unpack_counts
@@ -26,7 +27,7 @@ from ..evaluation.results_tables import (
     score_of,
     show_interval,
 )
-from ..evaluation.significance import holm, welch
+from ..evaluation.significance import LEVEL, holm
 from .plan import Contrast, Plan
 
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
@@ -103,10 +104,10 @@ class MeasuredPlan:
             for contrast in plan.contrasts
             for system in contrast.systems
         }
-        #: p of the contrasts of the family; those that are not complete count as 1.
+        #: p and Holm's p of each complete contrast of the family; in Holm's, the others count as 1.
         self.p = self._correct(welch, lambda contrast: contrast.tested)
         same = partial(equivalence, margin=plan.margin)
-        #: p that they are the same, the same way.
+        #: The same of the test that both systems are equivalent.
         self.p_same = self._correct(same, lambda contrast: contrast.same)
 
     @staticmethod

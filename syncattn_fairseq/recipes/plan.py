@@ -45,7 +45,7 @@ class Contrast:
         system, baseline: the systems; the difference is the first one's minus the second one's.
         seeds: those that both are trained with.
         tested: whether it belongs to the family.
-        same: whether it is also tested that they are the same.
+        same: whether it is also tested that both are equivalent.
         per_word: whether NLL is counted per word, since their subwords differ.
     """
 
@@ -134,7 +134,10 @@ def load_plan(folder: Path) -> Plan:
     margin = facts.pop("margin", 0)
     if facts or not isinstance(margin, int | float) or not margin >= 0:
         wrong = next(iter(facts), "margin")
-        raise DataError(f"{path}: {wrong}: give margin (a number), family and estimates")
+        raise DataError(
+            f"{path}: {wrong}: a plan has only "
+            "margin (a number from 0), family, estimates, added, per_word and names"
+        )
     groups = [contrast.group for contrast in contrasts]
     if any(group not in groups for group in per_word):
         raise DataError(f"{path}: per_word: give a list of headings of contrasts")

@@ -73,7 +73,7 @@ def read_by(corpus: Corpus, needs: set[str]) -> tuple[Path, ...]:
     Args:
         needs: what the system needs (`needs_of`).
     """
-    names = [f"binarise-{kind.replace('.', '-')}" for kind in sorted(needs)]
+    names = [f"binarise-{kind.replace('.', '-', 1)}" for kind in sorted(needs)]
     return tuple(_log(corpus, name) for name in ("binarise", *names))
 
 
@@ -90,10 +90,10 @@ def _after(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]:
     after["binarise"] = ["subwords"]
     for name in stages:
         if name.startswith("binarise-"):
-            language = name.rpartition("-")[2]
-            language = source if language == MULTI_TASK else language
-            parses = [parse for parse in ("parse", f"parse-{language}") if parse in stages]
-            after[name] = ["subwords" if name.endswith(MULTI_TASK) else "binarise", *parses]
+            kind, _, language = name.removeprefix("binarise-").partition("-")
+            parsed = f"parse-{language or source}"  # Multi-Task parses the source
+            parses = [parse for parse in ("parse", parsed) if parse in stages]
+            after[name] = ["subwords" if kind == MULTI_TASK else "binarise", *parses]
     return after
 
 
@@ -123,7 +123,7 @@ def _steps(
         **{f"parse-{language}": _parse(corpus, language, parsing) for language in parsed},
         "binarise": _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
         **{
-            f"binarise-{kind.replace('.', '-')}": [_add(corpus, kind)]
+            f"binarise-{kind.replace('.', '-', 1)}": [_add(corpus, kind)]
             for kind in sorted(needs - {MULTI_TASK})
         },
         f"binarise-{MULTI_TASK}": _mix(corpus, cores) if MULTI_TASK in needs else [],

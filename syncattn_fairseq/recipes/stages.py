@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from ..base.errors import DataError
+from ..base.options import flag
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def options(values: Mapping[str, Any]) -> Iterator[str]:
     A value that begins with a hyphen is joined to its name, or it would be an option of its own.
     """
     for name, value in values.items():
-        option = "--" + name.replace("_", "-")
+        option = flag(name)
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         if isinstance(value, bool):
             yield from [option] if value else []

@@ -26,7 +26,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ..base.errors import DataError
-from .config_file import one_line, read_config, read_value
+from .config_file import first_line, read_config, read_value
 from .stages import hydra_value, options
 
 #: The configs of this package.
@@ -129,12 +129,12 @@ class System:
             try:
                 config.merge_with(_read(path))
             except OmegaConfBaseException as error:
-                raise DataError(f"{path}: {one_line(error)}") from None
+                raise DataError(f"{path}: {first_line(error)}") from None
         for name, value in {**self._folders_of(config), **(overrides or {})}.items():
             try:
                 OmegaConf.update(config, name, value)
             except OmegaConfBaseException as error:
-                raise DataError(f"{self.path}: {name}={value}: {one_line(error)}") from None
+                raise DataError(f"{self.path}: {name}={value}: {first_line(error)}") from None
         merged: Any = OmegaConf.to_container(config)
         return merged
 

@@ -16,7 +16,7 @@ _LINE, _GAP = 22, 12
 _BELOW = 6
 """How far the dots of seeds are below the line of their mean."""
 _FAR = 5
-"""How many times as far as the median a system may be without being left outside."""
+"""Systems farther from 0 than this many times the median are only pointed to."""
 _LONGEST_NAME = 44
 #: For fonts that are wider than the one with which the size was computed.
 _PADDING = {"left": 40, "right": 24, "top": 5, "bottom": 5}

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..evaluation.differences import Comparison
 from ..evaluation.scoring import SystemScore
-from ..evaluation.significance import holm
+from ..evaluation.significance import LEVEL, holm
 
-_CHANCE = 0.05
 _FEW = 3
-"""More systems than these are not named one by one."""
+"""Up to this many systems are named one by one."""
 
 
 def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:
@@ -35,7 +34,7 @@ def say_differences(comparisons: Sequence[Comparison], over_seeds: bool) -> list
     for baseline in dict.fromkeys(one.baseline for one in comparisons):
         found = [one for one in comparisons if one.baseline == baseline]
         text = _one(found[0]) if len(found) == 1 else _several(found)
-        if not over_seeds and any(one.p is not None and one.p < _CHANCE for one in found):
+        if not over_seeds and any(one.p is not None and one.p < LEVEL for one in found):
             text += "; other seeds may differ"
         said.append(f"{text}.")
     return said
@@ -92,14 +91,14 @@ def _one(found: Comparison) -> str:
         text = f"{found.name} has as much BLEU as {found.baseline}"
     if found.p is None:
         return f"{text}; two seeds of each would tell whether that is chance"
-    if found.p < _CHANCE:
+    if found.p < LEVEL:
         return f"{text}, which is more than chance ({_p(found.p)})"
     return f"{text}, which may be chance ({_p(found.p)})"
 
 
 def _several(found: Sequence[Comparison]) -> str:
     count, baseline = len(found), found[0].baseline
-    sure = [one for one in found if one.p is not None and one.p < _CHANCE]
+    sure = [one for one in found if one.p is not None and one.p < LEVEL]
     ahead = sorted((x for x in sure if x.difference > 0), key=lambda x: -x.difference)
     behind = sorted((x for x in sure if x.difference <= 0), key=lambda x: x.difference)
     if not sure:

@@ -79,9 +79,8 @@ def _is_plain(tensor: Tensor) -> bool:
 
 
 def _step(states: Any, group: dict[str, Any], parameters: list[nn.Parameter]) -> None:
-    together: defaultdict[int, list[Any]] = defaultdict(
-        list
-    )  # by their steps: some may have had no gradient at first
+    # By their steps, since some may have had no gradient at first.
+    together: defaultdict[int, list[Any]] = defaultdict(list)
     for parameter in parameters:
         state = states[parameter]
         state["step"] = state.get("step", 0) + 1

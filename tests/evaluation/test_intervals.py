@@ -17,9 +17,9 @@ from syncattn_fairseq.evaluation.intervals import (
     equivalence,
     pool_deviations,
     smallest_detectable,
+    welch,
     welch_interval,
 )
-from syncattn_fairseq.evaluation.significance import welch
 from syncattn_fairseq.evaluation.translation import count_ngrams
 
 LPSI = [20.7, 22.2, 21.7, 22.6, 22.4]

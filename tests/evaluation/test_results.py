@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.evaluation.intervals import pool_deviations, smallest_detectable
+from syncattn_fairseq.evaluation.intervals import pool_deviations, smallest_detectable, welch
 from syncattn_fairseq.evaluation.results import (
     load_results,
     pack_counts,
@@ -23,7 +23,6 @@ from syncattn_fairseq.evaluation.significance import (
     compare_with_baseline,
     holm,
     randomisation,
-    welch,
 )
 from syncattn_fairseq.evaluation.table import format_table, markdown_table
 from syncattn_fairseq.evaluation.translation import count_ngrams

@@ -96,6 +96,16 @@ def test_the_last_row_can_be_had_alone(
     torch.testing.assert_close(row, log_gates(distances, temperature, causal=True)[..., -1, :])
 
 
+def test_attention_behind_shut_gates_is_lost() -> None:
+    gated = gated_attention(torch.tensor([[1.0, 0.0], [0.5, 0.5]]), torch.tensor([[0.0, 1.0]] * 2))
+    assert gated.tolist() == [[0, 0], [0, 1]]
+
+
+def test_an_empty_batch_has_no_loss() -> None:
+    for loss in (sync_mse_loss, sync_rank_loss):
+        assert loss(torch.zeros(0, 3), torch.zeros(0, 3)).item() == 0
+
+
 @given(lengths, st.booleans(), seeds)
 def test_gated_attention_is_a_softmax_of_scores_and_log_gates(
     T: int, saturated: bool, seed: int

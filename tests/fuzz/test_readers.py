@@ -30,7 +30,7 @@ from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
 from syncattn_fairseq.data.schemes import stored_schemes
 from syncattn_fairseq.data.words import SCHEMES
 from syncattn_fairseq.evaluation.alignment import read_alignments
-from syncattn_fairseq.evaluation.translation import read_references
+from syncattn_fairseq.evaluation.translation import read_text
 from syncattn_fairseq.parsing.corpus import convert_parsed
 from syncattn_fairseq.parsing.formats import FORMATS
 from syncattn_fairseq.parsing.manifest import Manifest
@@ -164,7 +164,7 @@ READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "gzipped": (gzip.compress(TEXT.encode() * 9, mtime=0), consume(read_lines)),
     "heads": (HEADS, read_tree_heads),
     "labels": (HEADS, consume(read_labels)),
-    "references": (TEXT, read_references),
+    "references": (TEXT, read_text),
     "trees": ("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))\n\n(())\n", consume(read_trees)),
     "alignments": ("0-0 1?1 2p3\n\n7-7\n", read_links),
     "decoded": (DECODED, read_decoded),

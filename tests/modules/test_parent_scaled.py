@@ -33,6 +33,14 @@ def test_parents_of_the_data_are_weighed_by_the_density(parents: str) -> None:
         weigh(weights, TOKENS, None)
 
 
+def test_heads_with_other_settings_may_share_a_batch() -> None:
+    view = BatchView()
+    view.fill(TOKENS, TOKENS.bool(), {"src_parent_positions": PARENTS})
+    for options in (("parse", 1.0), ("parse", 3.0), ("self", 1.0), ("constant", 1.0)):
+        alone = weigh(scaled(*options), TOKENS, PARENTS)
+        assert ParentScaledHeads(1, 4, view, *options).weigh_parents().equal(alone)
+
+
 def test_the_control_self_is_distance_alone() -> None:
     weights = scaled("self", 1.0)
     for b in range(2):

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from syncattn_fairseq.functional import alibi_slopes, relative_buckets
-from syncattn_fairseq.functional.lpsi import SHUT
+from syncattn_fairseq.functional._gates import SHUT
 from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
 from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import (
@@ -70,6 +70,16 @@ def test_turned_states_know_how_many_came_before() -> None:
     assert whole[:, :, 0].equal(x[:, :, 0])
     torch.testing.assert_close(positions.rotate(x[:, :, 4:], 4), whole[:, :, 4:])
     assert not torch.allclose(whole[:, :, 1:], x[:, :, 1:])
+
+
+def test_positions_with_other_settings_may_share_a_batch() -> None:
+    shared, x = view(), torch.randn(1, 2, 6, 8)
+    for scale in (1.0, 2.0):
+        alone, here = (AlibiPositions(2, 8, v, False, scale) for v in (view(), shared))
+        assert here.bias(6, 6, CPU).equal(alone.bias(6, 6, CPU))
+    for width in (4, 8):
+        alone, here = (RotaryPositions(2, width, v, False) for v in (view(), shared))
+        assert here.rotate(x[..., :width], 0).equal(alone.rotate(x[..., :width], 0))
 
 
 def test_a_name_is_given_once() -> None:

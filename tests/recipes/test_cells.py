@@ -30,6 +30,8 @@ def test_threads_are_as_many_as_help_or_as_the_user_says(monkeypatch: pytest.Mon
     assert environments(Machines(cpu=True), 1) == [{"OMP_NUM_THREADS": str(MOST_THREADS)}]
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     assert environments(Machines(cpu=True), 2) == [{}, {}]
+    monkeypatch.setenv("OMP_NUM_THREADS", "")
+    assert environments(Machines(cpu=True), 4) == [{"OMP_NUM_THREADS": "16"}] * 4
 
 
 @pytest.mark.parametrize(

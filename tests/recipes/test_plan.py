@@ -18,7 +18,7 @@ from syncattn_fairseq.evaluation.results_tables import nats
 from syncattn_fairseq.evaluation.significance import holm
 from syncattn_fairseq.evaluation.table import format_table
 from syncattn_fairseq.evaluation.translation import count_ngrams
-from syncattn_fairseq.recipes.cells import count_subwords
+from syncattn_fairseq.recipes.cells import measure_subwords_per_word
 from syncattn_fairseq.recipes.contrasts import (
     MeasuredPlan,
     group_contrasts,
@@ -256,7 +256,7 @@ def test_subwords_are_counted_with_sentence_ends(tmp_path: Path) -> None:
         path = tmp_path / "corpora" / corpus.name / part / "valid.de"
         path.parent.mkdir(parents=True)
         path.write_text(text, encoding="utf-8")
-    assert count_subwords(tmp_path, corpus) == 2.5
+    assert measure_subwords_per_word(tmp_path, corpus) == 2.5
 
 
 def test_only_what_was_planned_counts() -> None:
@@ -272,14 +272,14 @@ def test_only_what_was_planned_counts() -> None:
         ("family: {seeds: [1], contrasts: {A: x}}", "family: contrasts: give headings"),
         ("family: {seeds: [1], contrasts: {A: [a-b]}}", "'a-b'; expected SYSTEM - SYSTEM"),
         ("family: {seeds: [1], contrasts: {A: [a - b (=)]}}", r"\(=\) needs a margin above 0"),
-        ("margin: x", "margin: give margin"),
-        ("margin: .nan", "margin: give margin"),
+        ("margin: x", "margin: a plan has only margin"),
+        ("margin: .nan", "margin: a plan has only margin"),
         ("per_word: [A]", "per_word: give a list of headings"),
         (f"{PLAN}per_word: 3", "per_word: give a list of headings"),
         (f"{PLAN}names: [a]", "names: give a system for each name"),
         (f"{PLAN}names: {{a: 3}}", "names: give a system for each name"),
         (f"{PLAN}names: {{x: y}}", "names: x is in no contrast"),
-        ("margin: 1\nfamilies: {}", "families: give margin"),
+        ("margin: 1\nfamilies: {}", "families: a plan has only margin"),
         (
             "margin: 1\nestimates: {seeds: [1], contrasts: {A: [a - b (=)]}}",
             "only contrasts of the family",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,18 @@ def test_heads_that_came_with_the_text(tmp_path: Path, monkeypatch: pytest.Monke
     found = stages_of("multi30k_tiny_en_de", {"heads.en"})
     assert found["parse"][0] == {"tokenise"} and found["tokenise"][0] == {"collect"}
     assert found["binarise-heads-en"][0] == {"binarise", "parse"}
+
+
+def test_language_codes_may_have_hyphens() -> None:
+    english = load_corpus(CONFIGS / "wmt16_en_de")
+    spoken = {"pt-br": english.words["en"], "de": english.words["de"]}
+    parsed = {"pt-br": english.parses["en"]}
+    corpus = replace(english, source="pt-br", words=spoken, parses=parsed)
+    stages = preparation(corpus, 2, [], {"heads.pt-br", "multitask"})
+    after = {stage.log.name: {log.name for log in stage.after} for stage in stages}
+    assert after["binarise-heads-pt-br"] == {"binarise", "parse-pt-br"}
+    assert after["binarise-multitask"] == {"subwords", "parse-pt-br"}
+    assert Path("logs/wmt16_en_de/binarise-heads-pt-br") in read_by(corpus, {"heads.pt-br"})
 
 
 @pytest.mark.parametrize("needs", [set(), {"heads.en", "labels.en"}, {"multitask"}])

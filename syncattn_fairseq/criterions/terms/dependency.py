@@ -10,7 +10,7 @@ from torch import Tensor
 from ...base.errors import DataError
 from ...base.options import option
 from ...functional.dbsa import label_surprisals, labels_in_view
-from .term import Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, register_term
+from .term import SIDES, Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, register_term
 
 
 @dataclass
@@ -67,19 +67,18 @@ class DependencyTerm(Term):
         if f"{self.side}_parents" in sample:
             return True
         if torch.is_grad_enabled() and self.weight > 0:
-            side = {"src": "source", "tgt": "target"}[self.side]
             raise DataError(
-                f"the batches hold no parses of the {side} side for the model's dependency heads: "
-                "train with --task translation_with_syntax on data that syncattn-preprocess "
-                "binarised with heads, not all of them empty, or without this loss "
-                f"(--{self.side}-dep-weight 0)"
+                f"the batches hold no parses of the {SIDES[self.side]} side for the model's "
+                "dependency heads: train with --task translation_with_syntax on data that "
+                "syncattn-preprocess binarised with heads, not all of them empty, or without this "
+                f"loss (--{self.side}-dep-weight 0)"
             )
         return False
 
     def list_parses(self, shown: Container[str]) -> set[str]:
         """Return this side, if the model has heads there and the loss has a weight."""
         reads = self.weight > 0 and f"{self.side}_dependency" in shown
-        return {{"src": "source", "tgt": "target"}[self.side]} if reads else set()
+        return {SIDES[self.side]} if reads else set()
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the sentences; one without labels gives 0."""

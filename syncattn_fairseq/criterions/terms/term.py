@@ -7,7 +7,12 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor
 
+from ...data.fields import LossField
+
 Log = dict[str, Tensor]
+
+#: The sides, as they begin the names of losses and of their options.
+SIDES = {"src": "source", "tgt": "target"}
 
 
 class Term(ABC):
@@ -49,14 +54,17 @@ class Term(ABC):
             sample: the batch.
         """
 
+    def list_fields(self) -> frozenset[LossField]:
+        """Return what it reads in the batch besides parents; by default, nothing."""
+        return frozenset()
+
     def list_parses(self, shown: Container[str]) -> set[str]:
         """Return the sides, ``source`` and ``target``, whose heads it reads in the batches.
 
         Args:
             shown: what the model returns besides its scores.
         """
-        fields: frozenset[Any] = getattr(self, "list_fields", frozenset)()
-        return {field.side for field in fields if field.control != "words"}
+        return {field.side for field in self.list_fields() if field.control != "words"}
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...base.options import option
+from ...base.options import flag, option
 from ...data.fields import WORD_DISTANCES, LossField, ask_for_word_distances
 from ...functional.tree_planted import count_words, planted_losses
 from .dependency import DependencyLossOptions
-from .term import Log, Term, log_ratio, log_sums, register_term
+from .term import SIDES, Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, register_term
 
 
 @dataclass
@@ -56,7 +56,7 @@ class PlantedTerm(Term):
         super().__init__(options, task)
         self.by_tokens = str(options.dep_normalization) == "tokens"
         self.distance = str(options.planted_distance)
-        self.field = ask_for_word_distances(self.side, self.distance)
+        self.field = ask_for_word_distances(SIDES[self.side], self.distance)
 
     def list_fields(self) -> frozenset[LossField]:
         """Ask for the distances between words."""
@@ -70,37 +70,33 @@ class PlantedTerm(Term):
         """
         if self.weight <= 0:
             return False
-        option = f"--{self.weight_option.replace('_', '-')} {self.weight}"
-        stack = {"source": "encoder", "target": "decoder"}[self.side]
-        shown = self._shown in extra
+        given = f"{flag(self.weight_option)} {self.weight}"
+        shown = f"{self.side}_dependency" in extra
         if torch.is_grad_enabled() and not shown:
+            stack = {"src": "encoder", "tgt": "decoder"}[self.side]
             raise DataError(
-                f"{option}: the model's {stack} has no dependency heads to train: add "
+                f"{given}: the model's {stack} has no dependency heads to train: add "
                 f"--{stack}-dependency-layer 1"
             )
         if torch.is_grad_enabled() and self.field.name not in sample:
             raise DataError(
-                f"{option}: the batches hold no {self.distance} distances of the {self.side} side: "
-                "train with --task translation_with_syntax on data that syncattn-preprocess "
-                "binarised with heads, or choose --planted-distance linear, which needs no heads"
+                f"{given}: the batches hold no {self.distance} distances of the "
+                f"{SIDES[self.side]} side: train with --task translation_with_syntax on data that "
+                "syncattn-preprocess binarised with heads, or choose --planted-distance linear, "
+                "which needs no heads"
             )
         return shown and self.field.name in sample
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the sentences; one without words, or without a parse, gives 0."""
-        attention = torch.cat(extra[self._shown], dim=1).mean(1)
+        attention = mean_of_heads(join_heads(extra[f"{self.side}_dependency"]))
         distances = sample[self.field.name]
-        losses = planted_losses(attention, distances, causal=self.side == "target").sum(1)
+        losses = planted_losses(attention, distances, causal=self.side == "tgt").sum(1)
         words = count_words(distances)
         log = {self.name: losses.detach().sum(), f"{self.name}_words": words.sum()}
         if self.by_tokens:
             losses = losses * sample["target"].ne(self.pad).sum(1) / words.clamp_min(1)
         return losses.sum(), log
-
-    @property
-    def _shown(self) -> str:
-        """The key under which the model shows the heads."""
-        return {"source": "src_dependency", "target": "tgt_dependency"}[self.side]
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
@@ -117,7 +113,7 @@ class SourcePlantedTerm(PlantedTerm):
 
     Options = SourcePlantedOptions
     weight_option = "src_planted_weight"
-    side = "source"
+    side = "src"
 
 
 @register_term("tgt_planted_loss")
@@ -126,4 +122,4 @@ class TargetPlantedTerm(PlantedTerm):
 
     Options = TargetPlantedOptions
     weight_option = "tgt_planted_weight"
-    side = "target"
+    side = "tgt"

@@ -12,19 +12,22 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...base.errors import DataError
-from ...base.options import option
+from ...base.options import flag, option
 from ...data.fields import NOTHING, SourceFields, ask_for_tree_distances
 from ...functional import alibi_slopes, linear_biases
 from ..batch_view import BatchView
-from ..options import check_range, flag
+from ..options import check_range
 from ..positions.positions import offsets
 from ..registry import register_part
 from .heads import Heads, Place, Scope
 
 #: Whose tree the data supplies for each kind of distance; None where it needs no tree.
 DISTANCES = {
-    **{"linear": None, "tree": "parse", "random": "random"},
-    **{"shuffled": "permuted", "mirrored": "mirrored"},
+    "linear": None,
+    "tree": "parse",
+    "random": "random",
+    "shuffled": "permuted",
+    "mirrored": "mirrored",
 }
 
 

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from ...base.errors import DataError
-from ...base.options import option
+from ...base.options import flag, option
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
-from ..options import SIDES, check_positive, check_range, flag, read_layers
+from ..options import SIDES, check_positive, check_range, read_layers
 from ..registry import register_part
 from .heads import Heads, Place, Scope
 
@@ -22,15 +22,18 @@ class GateOptions:
 
     distance_layers: str = option(
         "",
-        "encoder layers whose heads are gated by syntactic distances, such as 1,2, or all (none)",
+        "encoder layers whose heads are gated by syntactic distances (LPSI; biases by distance are "
+        "--distance-bias-layers), such as 1,2, or all (none)",
     )
     distance_decoder_layers: str = option(
         "same", "the same for the decoder; same: those of the encoder"
     )
     distance_look_back: int = option(
-        5, "from how many subwords before it the distance of a subword is measured"
+        5, "number of preceding subwords from which a subword's distance is computed"
     )
-    gate_temperature: float = option(1.0, "how steeply gates open and shut")
+    gate_temperature: float = option(
+        1.0, "τ, which multiplies differences of distances: the larger, the more sharply gates shut"
+    )
     distance_sync_layers: str = option(
         "",
         "decoder layers whose cross-attention ties the distances of both sides, one "

@@ -130,7 +130,9 @@ class ParentScaledHeads(Heads):
         Raises:
             DataError: D needs parents and the batch has none.
         """
-        weights = self.view.keep("parent_weights", lambda: self._density(dtype))
+        weights = self.view.keep(
+            f"parent_weights_{self.parents}_{self.std}", lambda: self._density(dtype)
+        )
         if self.training and self.ignoring > 0:
             # Every layer draws, again if it runs again for activation checkpointing. Otherwise
             # dropout, which draws next, would not be the same as in the first run.

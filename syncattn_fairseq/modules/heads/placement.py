@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.errors import DataError
-from ..options import SIDES, flag
+from ...base.options import flag
+from ..options import SIDES
 from ..registry import PARTS
 from .heads import Heads
 

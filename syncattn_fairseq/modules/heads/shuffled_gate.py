@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ...base.options import option
-from ...functional.lpsi import gate_log_factors, gate_pivots, sum_between
+from ...functional._gates import gate_log_factors, gate_pivots, sum_between
 from ..registry import register_part
 from .gated import GatedHeads
 from .heads import Scope
@@ -34,7 +34,7 @@ class ShuffledGateHeads(GatedHeads):
     The gates then have the strength of LPSI's, but open and shut at random places: what LPSI gains
     over these heads is due to where its distances are large. The order depends only on the
     sentence, so that it is the same in every epoch and in every batch. In a decoder, it depends on
-    the tokens read so far: each query has an order of its own, of the distances up to its own.
+    the tokens read so far: each query shuffles the distances up to its own in an order of its own.
     """
 
     Options = ShuffledGateOptions

@@ -46,7 +46,9 @@ class SupervisedGateOptions:
         "encoder layers whose heads are gated by the distances of the parser's trees, "
         "such as 1,2, or all (none)",
     )
-    supervised_gate_temperature: float = option(10.0, "how gently these gates open and shut")
+    supervised_gate_temperature: float = option(
+        10.0, "τ, which divides differences of distances: the larger, the more gently gates shut"
+    )
 
 
 @register_part("supervised_gate")

@@ -38,6 +38,7 @@ class AlibiPositions(Positions):
         self, heads: int, head_dim: int, view: BatchView, causal: bool, scale: float = 1.0
     ) -> None:
         super().__init__(heads, head_dim, view, causal)
+        self.scale = scale
         self.register_buffer("slopes", scale * alibi_slopes(heads), persistent=False)
 
     @classmethod
@@ -55,6 +56,6 @@ class AlibiPositions(Positions):
     def bias(self, rows: int, columns: int, device: torch.device) -> Tensor:
         """Return the same for all layers."""
         return self.view.keep(
-            f"alibi_{rows}_{columns}",
+            f"alibi_{self.heads}_{self.scale}_{rows}_{columns}",
             lambda: linear_biases(offsets(rows, columns, device).abs(), self.slopes),
         )

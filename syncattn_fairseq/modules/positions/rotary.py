@@ -38,4 +38,5 @@ class RotaryPositions(Positions):
             positions = torch.arange(first, last, device=states.device, dtype=wide)
             return rotary_angles(positions, states.size(-1))
 
-        return rotate(states, self.view.keep(f"angles_{first}_{last}_{wide}", measure))
+        name = f"angles_{states.size(-1)}_{first}_{last}_{wide}"
+        return rotate(states, self.view.keep(name, measure))

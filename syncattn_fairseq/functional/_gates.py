@@ -1,0 +1,62 @@
+"""Gates as sums of logarithms, for the equations of LPSI and of Hou et al."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ._numerics import multiply, widen
+
+#: What stands for a shut gate: nothing next to a gate of 1, but with a finite logarithm.
+SHUT_GATE = torch.finfo(torch.float32).tiny
+#: Its logarithm, -87.
+SHUT = math.log(SHUT_GATE)
+
+
+def gate_pivots(distances: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Return `(τ d_t + 1) / 2` and `τ d_j / 2`: Eq. 5's α is their difference, between 0 and 1."""
+    half = widen(distances) * (temperature / 2)
+    return half + 0.5, half
+
+
+def gate_log_factors(pivot: Tensor, between: Tensor) -> Tensor:
+    """Return log α from :func:`gate_pivots`, ``SHUT`` for 0."""
+    return F.hardtanh(pivot - between, SHUT_GATE, 1.0).log()
+
+
+def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
+    """Multiply the factors of the words between query and key, as logarithms (LPSI Eq. 5).
+
+    Args:
+        log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
+        causal: gates to the right of the query are 0.
+
+    Returns:
+        log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
+    """
+    size = log_factors.size(-1)
+    before = log_factors.new_ones(size, size).tril(-1)  # [a, b]: 1 if b < a
+    after = before.transpose(0, 1)
+    if causal:  # sum over the j before t that i is before
+        return multiply(log_factors * before, before).add(after, alpha=SHUT)
+    # On the right, sum over the j after t that i is after: the same product does both.
+    between = torch.cat([before, after])
+    on_sides = log_factors.unsqueeze(-2) * between.view(2, size, size).transpose(0, 1)
+    return multiply(on_sides.flatten(-2), between)
+
+
+def sum_left(log_factors: Tensor) -> Tensor:
+    """Multiply the factors of the words between query and key, as logarithms, for keys on the left.
+
+    Args:
+        log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
+
+    Returns:
+        log g, ``(..., T, T)``, row = query; 0 for other keys.
+    """
+    size = log_factors.size(-1)
+    before = log_factors.new_ones(size, size).tril(-1)
+    return multiply(log_factors * before, before)
