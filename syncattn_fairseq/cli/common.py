@@ -223,6 +223,30 @@ def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
+def add_model_files(parser: Parser) -> None:
+    """Add the arguments for what a model needs besides its checkpoint."""
+    parser.add_argument(
+        "--data-bin",
+        metavar="DIR",
+        help="the binarised corpus, for its dictionaries (default: next to the checkpoint, or "
+        "where its training had them)",
+    )
+    parser.add_argument(
+        "--subwords",
+        nargs="+",
+        metavar="FILE",
+        help="the subword model, of sentencepiece or subword-nmt; two if source and target have "
+        "their own (default: the one exported with the model)",
+    )
+    parser.add_argument(
+        "--source-parser",
+        metavar="PARSER",
+        help="the parser for models that read the source's parse, such as stanza:en",
+    )
+    add_user_dir(parser, OF_MODEL)
+    parser.name_files(files=["subwords"])
+
+
 def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:
     """Rewrite each input with ``lines``; all outputs appear at the end, or none.
 

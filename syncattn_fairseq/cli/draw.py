@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
-from .common import OF_MODEL, add_user_dir, command, new_parser, positive
+from .common import add_model_files, command, new_parser, positive
 from .files import Parser
 
 if TYPE_CHECKING:
@@ -128,23 +128,8 @@ def add_model(parser: Parser) -> None:
     parser.add_argument(
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
     )
-    parser.add_argument(
-        "--data-bin", metavar="FOLDER", help="folder of its dictionaries (default: as in training)"
-    )
-    parser.add_argument(
-        "--subwords",
-        nargs="+",
-        type=Path,
-        metavar="MODEL",
-        help="subword model, sentencepiece or subword-nmt; two if source and target have their own",
-    )
-    parser.add_argument(
-        "--source-parser",
-        metavar="NAME",
-        help="parser for models that read parses, such as stanza:en",
-    )
-    add_user_dir(parser, OF_MODEL)
-    parser.name_files(files=["path", "subwords"])
+    add_model_files(parser)
+    parser.name_files(files=["path"])
 
 
 def _parser() -> Parser:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from .common import OF_MODEL, add_user_dir, command, new_parser, positive
+from .common import add_model_files, command, new_parser, positive
 from .files import Parser
 from .score import add_arguments, measures, quieten, read_input
 
@@ -149,25 +149,12 @@ def _parser() -> Parser:
         metavar="N",
         help="show the first N sentences (default: 5000); the scores are those of all",
     )
-    parser.add_argument(
-        "--data-bin",
-        metavar="FOLDER",
-        help="folder of their dictionaries (default: as in training)",
-    )
-    parser.add_argument(
-        "--subwords", nargs="+", metavar="FILE", help="their subword model, such as bpe.model"
-    )
-    parser.add_argument(
-        "--source-parser",
-        metavar="NAME",
-        help="parser for models that read parses, such as stanza:en",
-    )
-    add_user_dir(parser, OF_MODEL)
+    add_model_files(parser)
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE.html", help="the page to write"
     )
-    parser.name_files(inputs=["log"], files=["attention", "subwords"], outputs=["output"])
+    parser.name_files(inputs=["log"], files=["attention"], outputs=["output"])
     return parser
 
 

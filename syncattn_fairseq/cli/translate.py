@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from .common import OF_MODEL, add_user_dir, command, new_parser, number, positive
+from .common import add_model_files, command, new_parser, number, positive
 from .files import Parser
 
 if TYPE_CHECKING:
@@ -73,24 +73,7 @@ def _parser() -> Parser:
         required=True,
         help="a checkpoint, several of them separated by ':', or the folder of an exported model",
     )
-    parser.add_argument(
-        "--data-bin",
-        metavar="DIR",
-        help="the binarised corpus, for its dictionaries (default: next to the checkpoint, or "
-        "where its training had them)",
-    )
-    parser.add_argument(
-        "--subwords",
-        nargs="+",
-        metavar="FILE",
-        help="the subword model, of sentencepiece or subword-nmt; two if source and target have "
-        "their own (default: the one exported with the model)",
-    )
-    parser.add_argument(
-        "--source-parser",
-        metavar="PARSER",
-        help="the parser for models that read the source's parse, such as stanza:en",
-    )
+    add_model_files(parser)
     parser.add_argument(
         "--input", default=0, metavar="FILE", help="text to translate (standard input)"
     )
@@ -108,7 +91,6 @@ def _parser() -> Parser:
         help="as in fairseq-generate: above 1, longer translations are preferred (1)",
     )
     parser.add_argument("--device", help="cpu or cuda (a GPU if there is one)")
-    add_user_dir(parser, OF_MODEL)
     more = parser.add_mutually_exclusive_group()
     more.add_argument(
         "--parses",
@@ -132,9 +114,7 @@ def _parser() -> Parser:
         metavar="N",
         help="its head to align with, from 1 (default: the mean of its heads)",
     )
-    parser.name_files(
-        inputs=["input"], files=["subwords", lambda args: args.path.split(os.pathsep)]
-    )
+    parser.name_files(inputs=["input"], files=[lambda args: args.path.split(os.pathsep)])
     return parser
 
 

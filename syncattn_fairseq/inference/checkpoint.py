@@ -18,7 +18,7 @@ from ..data.dataset import SyntaxPairDataset
 from ..tasks.forced import Forced
 from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .ensemble import Ensemble
-from .model import Model
+from .model import NO_PARSER, Model
 from .subwords import Cutter
 
 T = TypeVar("T")
@@ -183,18 +183,9 @@ class CheckpointModel(Model):
         """Make a batch of sentences; fairseq reorders them, ``id`` gives their numbers."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
         if self.ensemble.reads_parses and self.task.cfg.source_parser is None:
-            raise DataError(
-                f"{self.name}: the model reads the parse of its source; name a parser, as in "
-                "source_parser='stanza:en' (--source-parser stanza:en)"
-            )
+            raise DataError(f"{self.name}: {NO_PARSER}")
+        self._check_lengths(sources, min(m.max_positions()[0] for m in self.models) - 1)
         texts = [" ".join(source.pieces) for source in sources]
-        longest = min(model.max_positions()[0] for model in self.models)
-        for source in sources:
-            if len(source.pieces) >= longest:
-                raise DataError(
-                    f"{self.name}: a sentence has {len(source.pieces)} subwords, but the model "
-                    f"reads at most {longest - 1}; split it: {str(source)[:60]!r}..."
-                )
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
         heads, labels = self.task.input_parses(texts)
         pairs = LanguagePairDataset(

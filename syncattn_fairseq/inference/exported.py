@@ -15,7 +15,7 @@ from ..base.errors import DataError, shorten
 from ..base.files import hash_file
 from ..data.schemes import stored_schemes
 from .analysis import Alignment, Sentence, Translation
-from .model import Model
+from .model import NO_PARSER, Model
 from .subwords import Cutter, is_plain_name, open_cutters
 
 #: Separates a subword from its dependency label.
@@ -131,10 +131,7 @@ class CTranslate2Model(Model):
         self.parser: Any = None
         if about.labels:
             if source_parser is None:
-                raise DataError(
-                    f"{folder}: the model reads the parse of its source; name a parser, as in "
-                    "source_parser='stanza:en' (--source-parser stanza:en)"
-                )
+                raise DataError(f"{folder}: {NO_PARSER}")
             from ..parsing.registry import open_parser
 
             self.parser = open_parser(source_parser)
@@ -233,12 +230,7 @@ class CTranslate2Model(Model):
 
     def _tokens(self, sources: Sequence[Sentence]) -> list[list[str]]:
         """Return what CTranslate2 reads of each source."""
-        for source in sources:
-            if len(source.pieces) > self.about.longest_source:
-                raise DataError(
-                    f"{self.folder}: a sentence has {len(source.pieces)} subwords, but the model "
-                    f"reads at most {self.about.longest_source}; split it: {str(source)[:60]!r}..."
-                )
+        self._check_lengths(sources, self.about.longest_source)
         if self.parser is None:
             return [[*source.pieces] for source in sources]
         parses = self.parser([source.words for source in sources])

@@ -11,6 +11,11 @@ from ..base.errors import DataError
 from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .subwords import Cutter
 
+NO_PARSER = (
+    "the model reads the parse of its source; name a parser, as in source_parser='stanza:en' "
+    "(--source-parser stanza:en)"
+)
+
 
 class Model(ABC):
     """A translation model, with the subwords that it reads and writes.
@@ -95,6 +100,15 @@ class Model(ABC):
             DataError: the model measures none; also as in `translate`.
         """
         raise DataError(f"{self.name}: this model measures no syntactic distances")
+
+    def _check_lengths(self, sources: Sequence[Sentence], longest: int) -> None:
+        """Raise `DataError` if a source has more subwords than the model reads."""
+        for source in sources:
+            if len(source.pieces) > longest:
+                raise DataError(
+                    f"{self.name}: a sentence has {len(source.pieces)} subwords, but the model "
+                    f"reads at most {longest}; split it: {str(source)[:60]!r}..."
+                )
 
     @property
     @abstractmethod
