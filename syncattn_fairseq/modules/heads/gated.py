@@ -22,8 +22,8 @@ class GateOptions:
 
     distance_layers: str = option(
         "",
-        "encoder layers whose heads are gated by syntactic distances (LPSI; biases by distance are "
-        "--distance-bias-layers), such as 1,2, or all (none)",
+        "encoder layers whose heads are gated by syntactic distances (LPSI), such as 1,2, or all "
+        "(none)",
     )
     distance_decoder_layers: str = option(
         "same", "the same for the decoder; same: those of the encoder"
