@@ -11,6 +11,7 @@ losses above it.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ import torch
 from fairseq import checkpoint_utils
 from torch import Tensor
 
-import syncattn_fairseq.plugin  # noqa: F401
-from syncattn_fairseq.checkpoints.files import read_checkpoint
-from syncattn_fairseq.evaluation.table import format_table
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import syncattn_fairseq.plugin  # noqa: E402, F401
+from syncattn_fairseq.checkpoints.files import read_checkpoint  # noqa: E402
+from syncattn_fairseq.evaluation.table import format_table  # noqa: E402
 
 
 def flatten_gradient(model: torch.nn.Module, loss: Tensor) -> Tensor:

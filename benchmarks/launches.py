@@ -64,7 +64,7 @@ TRANSFORMERS = {
     "local attention": System("transformer_local_attn", 1.05),
     "supervised gate": System("syntax_transformer", 1.05, {"supervised_gate_layers": "1,2"}),
     **{
-        name: System("syntax_transformer", 1.28 if name == "rotary" else 1.05, options)
+        name: System("syntax_transformer", 1.24 if name == "rotary" else 1.05, options)
         for name, options in common.KINDS.items()
     },
 }
@@ -116,8 +116,14 @@ def _attend(
     dropout_p: float = 0.0,
     is_causal: bool = False,
 ) -> Tensor:
-    """Attend with the kernel that a GPU would use for an additive mask."""
+    """Attend with the kernel that a GPU would use for an additive mask.
+
+    Raises:
+        ValueError: a GPU would use none of its fused kernels, since the mask's layout is wrong.
+    """
     if attn_mask is not None:
+        if attn_mask.size(-1) > 1 and attn_mask.stride(-1) != 1:
+            raise ValueError(f"a mask with strides {attn_mask.stride()}")
         attn_mask = attn_mask.expand(*query.shape[:-1], key.size(-2))
     attend = torch.ops.aten._scaled_dot_product_efficient_attention
     out: Tensor = attend(query, key, value, attn_mask, True, dropout_p, is_causal)[0]

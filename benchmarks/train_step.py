@@ -49,7 +49,7 @@ def make_optimizer(model: Any, precision: str) -> Any:
         "fp16": precision == "fp16",
         "bf16": precision == "bf16",
         "fp16_scale_window": 128,
-        "fp16_no_flatten_grads": not torch.cuda.is_available(),  # fairseq flattens on GPUs only
+        "fp16_no_flatten_grads": not next(model.parameters()).is_cuda,  # as in fairseq
     }
     cfg = OmegaConf.merge(OmegaConf.structured(FairseqConfig), {"common": options})
     OmegaConf.set_struct(cfg, False)

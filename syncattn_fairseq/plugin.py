@@ -5,6 +5,7 @@ with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
 from .patches import (
+    amp_scale,
     checkpoint_classes,
     checkpoint_errors,
     compiler_imports,
@@ -39,6 +40,7 @@ patience.keep_patience()
 safety_saves.save_between_validations()
 finite_losses.stop_at_infinite_losses()
 returned_memory.keep_memory()
+amp_scale.unscale_once()
 
 from . import models, tasks  # noqa: E402  (check first that fairseq works)
 from .criterions import label_smoothed_cross_entropy_with_syntax  # noqa: E402

@@ -43,7 +43,11 @@ def rotate(states: Tensor, angles: Tensor) -> Tensor:
     Returns:
         x', ``(..., T, d)``, of the type of ``states``.
     """
+    return rotate_by(states, angles.cos().to(states.dtype), angles.sin().to(states.dtype))
+
+
+def rotate_by(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Compute :func:`rotate`, given the cosines and sines of the angles."""
     even, odd = states[..., ::2], states[..., 1::2]
-    cos, sin = angles.cos().to(states.dtype), angles.sin().to(states.dtype)
     turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
     return turned.flatten(-2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -27,6 +28,8 @@ _TOKENS = ("bos", "eos", "unk", "decoder_start")
 _SWITCHES = ("add_source_bos", "add_source_eos")
 _LONGEST_TARGET = 200  # as fairseq's --max-len-b
 
+#: The version of CUDA whose libraries CTranslate2 loads for a GPU.
+_CUDA = 12
 #: Before this version of CTranslate2, all layers had the biases of the first one.
 _OWN_BIASES = [4, 8, 3]
 
@@ -223,9 +226,11 @@ class CTranslate2Model(Model):
         try:
             return self.translator.translate_batch(tokens, max_input_length=0, **options)
         except (ValueError, RuntimeError) as error:
+            mend = "export the model again"
+            if "libcu" in str(error):
+                mend = f"for a GPU, it needs CUDA {_CUDA}; choose device='cpu' (--device cpu)"
             raise DataError(
-                f"{self.folder}: CTranslate2 cannot translate with it ({shorten(error)}); export "
-                "the model again"
+                f"{self.folder}: CTranslate2 cannot translate with it ({shorten(error)}); {mend}"
             ) from None
 
     def _tokens(self, sources: Sequence[Sentence]) -> list[list[str]]:
@@ -266,7 +271,7 @@ def load_exported(
         (schemes.get(about.source), schemes.get(about.target)),
     )
     if device is None:
-        device = "cuda" if load_ctranslate2().get_cuda_device_count() else "cpu"
+        device = "cuda" if _can_use_gpu() else "cpu"
     return CTranslate2Model(folder, about, cutters, source_parser, device)
 
 
@@ -318,6 +323,17 @@ def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:
     except (FileNotFoundError, ValueError, RecursionError):
         pass
     raise DataError(f"{path}: damaged or missing; export the model again")
+
+
+def _can_use_gpu() -> bool:
+    """Return whether there is a GPU, and the library of CUDA that CTranslate2 loads for it."""
+    if not load_ctranslate2().get_cuda_device_count():
+        return False
+    try:
+        ctypes.CDLL(f"libcublas.so.{_CUDA}")
+    except OSError:
+        return False
+    return True
 
 
 def load_ctranslate2(positions: str = "absolute") -> Any:

@@ -153,12 +153,14 @@ def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
     cores = len(os.sched_getaffinity(0))
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
     common = {} if os.environ.get("OMP_NUM_THREADS") else {"OMP_NUM_THREADS": str(threads)}
-    if machines.cpu or machines.slurm is not None or jobs == 1:
+    if machines.cpu or machines.slurm is not None:
         return [common] * jobs
     import torch
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = visible.split(",") if visible else [str(n) for n in range(torch.cuda.device_count())]
+    if not names:
+        return [common] * jobs
     each = machines.processes
     taken = [[names[(n * each + k) % len(names)] for k in range(each)] for n in range(jobs)]
     return [common | {"CUDA_VISIBLE_DEVICES": ",".join(some)} for some in taken]

@@ -120,7 +120,9 @@ def training(
     if one:
         step = new_step("fairseq-hydra-train", *words)
     elif job is None:
-        step = new_step("torchrun", f"--nproc-per-node={machines.processes}", *_worker(words))
+        step = new_step(
+            "torchrun", "--standalone", f"--nproc-per-node={machines.processes}", *_worker(words)
+        )
     else:
         step = new_step("python", *_worker(words))
     return replace(step, job=job)

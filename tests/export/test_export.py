@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.folders import making
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.export import check, export
+from syncattn_fairseq.inference import exported as exported_models
 from tests.checkpoints import Corpus, make_checkpoint
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -352,6 +354,31 @@ def test_vocabularies_that_do_not_fit_are_refused(
     model = syncattn_fairseq.load(folder, source_parser="random:1", device="cpu")
     with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot translate with it "):
         model.translate(["a b ."])
+
+
+def test_a_gpu_needs_the_library_that_ctranslate2_loads(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    model = syncattn_fairseq.load(folder, device="cpu")
+
+    def lack(*_: Any, **__: Any) -> None:
+        raise RuntimeError("Library libcublas.so.12 is not found or cannot be loaded")
+
+    monkeypatch.setattr(model, "translator", SimpleNamespace(translate_batch=lack))
+    with pytest.raises(DataError, match=r"; for a GPU, it needs CUDA 12; choose device='cpu'"):
+        model.translate(["a b ."])
+    assert not exported_models._can_use_gpu()
+    monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
+    monkeypatch.setattr("ctypes.CDLL", lambda name: {"libcublas.so.12": name}[name])
+    assert exported_models._can_use_gpu()
+
+    def find_none(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr("ctypes.CDLL", find_none)
+    assert not exported_models._can_use_gpu()
+    assert syncattn_fairseq.load(folder).translate(["a b ."])
 
 
 def test_another_subword_model_is_not_exported(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -25,6 +26,7 @@ from syncattn_fairseq.modules.positions import (
     RotaryPositions,
     register_positions,
 )
+from syncattn_fairseq.modules.positions.positions import Order
 
 CPU = torch.device("cpu")
 
@@ -70,6 +72,22 @@ def test_turned_states_know_how_many_came_before() -> None:
     assert whole[:, :, 0].equal(x[:, :, 0])
     torch.testing.assert_close(positions.rotate(x[:, :, 4:], 4), whole[:, :, 4:])
     assert not torch.allclose(whole[:, :, 1:], x[:, :, 1:])
+
+
+def test_masks_are_laid_out_as_cudas_kernels_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    strides = []
+
+    def record(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor, **_: object) -> Tensor:
+        strides.append(attn_mask.stride(-1))
+        return q
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", record)
+    learnt = DistanceBiasHeads(3, 4, view()).bias(states(), states(), scope())
+    order = Order(bias=BiasPositions(3, 4, view(), causal=False).bias(6, 6, CPU))
+    replace(scope(), order=order).attend(states(), states(), states(), None)
+    for positions in (order, Order()):
+        replace(scope(), order=positions).attend(states(), states(), states(), learnt)
+    assert strides == [1, 1, 1]
 
 
 def test_positions_with_other_settings_may_share_a_batch() -> None:

@@ -31,13 +31,15 @@ def test_threads_are_as_many_as_help_or_as_the_user_says(monkeypatch: pytest.Mon
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     assert environments(Machines(cpu=True), 2) == [{}, {}]
     monkeypatch.setenv("OMP_NUM_THREADS", "")
-    assert environments(Machines(cpu=True), 4) == [{"OMP_NUM_THREADS": "16"}] * 4
+    assert environments(Machines(cpu=True), 4) == [{"OMP_NUM_THREADS": str(MOST_THREADS)}] * 4
 
 
 @pytest.mark.parametrize(
     "gpus, visible, processes, jobs, expected",
     [
         (1, None, 1, 3, ["0", "0", "0"]),
+        (4, None, 1, 1, ["0"]),  # fairseq would take all four
+        (4, None, 4, 1, ["0,1,2,3"]),
         (2, None, 1, 3, ["0", "1", "0"]),
         (4, None, 2, 2, ["0,1", "2,3"]),
         (8, "5,7", 1, 2, ["5", "7"]),

@@ -85,7 +85,7 @@ def test_only_our_task_can_save_without_validating() -> None:
 
 def test_several_are_torchruns() -> None:
     found = words(Machines(2, cpu=True))
-    assert found[:4] == ("torchrun", "--nproc-per-node=2", "-m", "syncattn_fairseq.recipes.worker")
+    assert found[:4] == ("torchrun", "--standalone", "--nproc-per-node=2", "-m")
     assert {"++common.cpu=true", "++common.fp16=false", "++optimization.update_freq=[3]"} <= {
         *found
     }

@@ -136,19 +136,22 @@ class DistanceBiasHeads(Heads):
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return the biases, ``(B, h, rows, T)`` or ``(h, rows, T)``."""
-        distances = self._measure(query.size(2), key.size(2), query.device)
+        rows, columns, limit = query.size(2), key.size(2), self.limit
+        name = f"{self.distance}_distances_{rows}_{columns}"
         if self.slopes is not None:
+            distances = self.view.keep(name, lambda: self._measure(rows, columns, query.device))
             return linear_biases(distances, self.slopes)
         assert self.weight is not None
-        return F.embedding(distances.clamp_max(self.limit), self.weight).movedim(-1, -3)
+        buckets = self.view.keep(
+            f"{name}_to_{limit}",
+            lambda: self._measure(rows, columns, query.device).clamp_max(limit),
+        )
+        return F.embedding(buckets, self.weight).movedim(-1, -3)
 
     def _measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
         """Return the distances, ``(B, T, T)`` or ``(rows, T)``."""
         control = DISTANCES[self.distance]
         if control is None:
-            return self.view.keep(
-                f"linear_distances_{rows}_{columns}",
-                lambda: offsets(rows, columns, device).abs(),
-            )
+            return offsets(rows, columns, device).abs()
         field = ask_for_tree_distances(control).name
         return self.view.require(field, "the model's distance heads").int()

@@ -94,7 +94,8 @@ class Scope:
         mask = self.mask
         for addend in (self.order.bias, bias):
             if addend is not None:
-                addend = addend.to(key.dtype)
+                # CUDA's fused kernels refuse masks whose last dimension is not the innermost.
+                addend = addend.to(key.dtype).contiguous()
                 mask = addend if mask is None else mask + addend
         query, key = self.order.turn(query.to(key.dtype), key)
         # With --retain-dropout, fairseq's modules drop in decoding, too.

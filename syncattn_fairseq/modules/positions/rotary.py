@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...functional import rotary_angles, rotate
+from ...functional.rotary import rotary_angles, rotate_by
 from ..options import SIDES
 from .positions import Positions, register_positions
 
@@ -30,13 +30,14 @@ class RotaryPositions(Positions):
                 )
 
     def rotate(self, states: Tensor, first: int) -> Tensor:
-        """Turn queries or keys; the angles are the same in all layers."""
-        wide = torch.promote_types(states.dtype, torch.float32)
-        last = first + states.size(-2)
+        """Turn queries or keys; cosines and sines are the same in all layers."""
+        kind, width, last = states.dtype, states.size(-1), first + states.size(-2)
 
         def measure() -> Tensor:
+            wide = torch.promote_types(kind, torch.float32)
             positions = torch.arange(first, last, device=states.device, dtype=wide)
-            return rotary_angles(positions, states.size(-1))
+            angles = rotary_angles(positions, width)
+            return torch.stack([angles.cos(), angles.sin()]).to(kind)
 
-        name = f"angles_{states.size(-1)}_{first}_{last}_{wide}"
-        return rotate(states, self.view.keep(name, measure))
+        cos, sin = self.view.keep(f"rotary_{width}_{first}_{last}_{kind}", measure)
+        return rotate_by(states, cos, sin)

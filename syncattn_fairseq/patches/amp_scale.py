@@ -1,0 +1,21 @@
+"""Divide the gradients of ``--amp`` once by the scale of the loss, not twice.
+
+Fault: all versions give PyTorch's GradScaler two names of one optimizer, so that it does not know
+that the gradients are unscaled already. Adam hides this until they come near its epsilon.
+Test: ``test_amp_scale.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def unscale_once() -> None:
+    """Let ``--amp`` step with the optimizer whose gradients it has unscaled."""
+    from fairseq.optim import AMPOptimizer
+
+    def step(self: Any) -> None:
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+    AMPOptimizer.step = step
