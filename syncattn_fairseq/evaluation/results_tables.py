@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError, naming
 from .results import SIGNED, unpack_counts
+from .table import escape_html
 
 if TYPE_CHECKING:
     from .intervals import Interval
@@ -141,7 +142,9 @@ def list_notes(notes: Sequence[str], bullet: str) -> str:
         return "\n".join(notes)
     indent = " " * len(bullet)
     return "\n".join(
-        textwrap.fill(bullet + note, 120, subsequent_indent=indent, break_long_words=False)
+        textwrap.fill(
+            bullet + escape_html(note), 120, subsequent_indent=indent, break_long_words=False
+        )
         for note in notes
     )
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .scoring import SystemScore
+
+#: What begins HTML.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def format_scores(scores: Mapping[str, SystemScore]) -> str:
@@ -34,9 +38,21 @@ def format_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Format rows as a Markdown table; the first row has the names of the columns."""
-    head, *rest = (f"| {' | '.join(row)} |" for row in rows)
+    """Format rows as a Markdown table; the first row has the names of the columns.
+
+    Names come from files: in them, nothing is HTML or the end of a cell.
+    """
+    head, *rest = (f"| {' | '.join(map(_cell, row))} |" for row in rows)
     return "\n".join([head, "|" + "---|" * len(rows[0]), *rest])
+
+
+def _cell(text: str) -> str:
+    return escape_html(text).replace("|", r"\|")
+
+
+def escape_html(text: str) -> str:
+    """Return Markdown in which nothing is HTML."""
+    return _TAG.sub("&lt;", text)
 
 
 def _format_main_table(scores: Mapping[str, SystemScore]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataError, printable
+from ..evaluation.table import escape_html
 
 #: Measures in the JSON of ``syncattn-score``: their names, where they are, and their factors.
 _MEASURES = (
@@ -109,7 +110,7 @@ def _describe(scores: Mapping[str, Any]) -> Iterator[str]:
     }
     others: Mapping[str, Any] = scores.get("sentence_scores") or {}
     for name, found in others.items():
-        shown[_line(name).replace("|", "/")] = f"{_number(found['mean']):.4f}"
+        shown[escape_html(_line(name)).replace("|", "/")] = f"{_number(found['mean']):.4f}"
     rows = ["| " + " | ".join(row) + " |" for row in (shown, shown.values())]
     yield "\n".join([rows[0], "|" + "---|" * len(shown), rows[1]])
     test = scores.get("significance")
@@ -117,7 +118,7 @@ def _describe(scores: Mapping[str, Any]) -> Iterator[str]:
         difference, p = _number(test["difference"]), _number(test["p"])
         where = "ahead of" if difference > 0 else "behind"
         yield (
-            f"{abs(difference):.2f} BLEU {where} {_line(test['baseline'])}, p = "
+            f"{abs(difference):.2f} BLEU {where} {escape_html(_line(test['baseline']))}, p = "
             f"{p:.4f} by paired approximate randomisation over the sentences of one test "
             "set; that says nothing of other trainings of these systems."
         )

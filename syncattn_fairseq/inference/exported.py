@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import re
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -139,9 +141,10 @@ class CTranslate2Model(Model):
 
             self.parser = open_parser(source_parser)
         ctranslate2 = load_ctranslate2(about.positions)
+        _check_heads(folder / "model.bin")
         try:
             self.translator = ctranslate2.Translator(str(folder), device=device)
-        except (ValueError, RuntimeError) as error:
+        except (ValueError, RuntimeError, LookupError) as error:
             raise DataError(
                 f"{folder}: CTranslate2 cannot run it on {device} ({shorten(error)}); "
                 "give cpu, or cuda for a GPU"
@@ -225,7 +228,7 @@ class CTranslate2Model(Model):
         tokens = self._tokens(sources)
         try:
             return self.translator.translate_batch(tokens, max_input_length=0, **options)
-        except (ValueError, RuntimeError) as error:
+        except (ValueError, RuntimeError, LookupError) as error:
             mend = "export the model again"
             if "libcu" in str(error):
                 mend = f"for a GPU, it needs CUDA {_CUDA}; choose device='cpu' (--device cpu)"
@@ -323,6 +326,35 @@ def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:
     except (FileNotFoundError, ValueError, RecursionError):
         pass
     raise DataError(f"{path}: damaged or missing; export the model again")
+
+
+def _check_heads(path: Path) -> None:
+    """Check that there are heads in CTranslate2's file: it would divide by their number.
+
+    Raises:
+        DataError: there are none, or the file is damaged.
+    """
+    with path.open("rb") as file:
+
+        def number(kind: str) -> int:
+            found: int = struct.unpack(kind, file.read(struct.calcsize(kind)))[0]
+            return found
+
+        def text() -> str:
+            return file.read(number("<H")).rstrip(b"\0").decode("utf-8", "replace")
+
+        try:
+            number("<I"), text(), number("<I")  # versions, and the kind of the model
+            for _ in range(number("<I")):
+                name, rank = text(), number("B")
+                file.seek(4 * rank + 1, os.SEEK_CUR)  # its shape and type
+                size = number("<I")
+                if not name.endswith("num_heads"):
+                    file.seek(size, os.SEEK_CUR)
+                elif int.from_bytes(file.read(size), "little", signed=True) < 1:
+                    raise DataError(f"{path}: damaged: {name} is below 1; export the model again")
+        except struct.error:
+            raise DataError(f"{path}: damaged: it ends early; export the model again") from None
 
 
 def _can_use_gpu() -> bool:

@@ -104,7 +104,12 @@ def parse_corpus(
                 total=total, initial=total - left, unit="word", unit_scale=True, disable=None
             )
             with bar:
-                execute(task, missing, bar.update)
+                try:
+                    execute(task, missing, bar.update)
+                except DataError:
+                    if unfinished is None and not any(s.folder(folder).exists() for s in shards):
+                        remove_locked(lock)
+                    raise
         seconds = time.monotonic() - began
         finished = _merge(task, manifest, outputs, min_parsed)
         finished.write(record)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
-from ..base.errors import BadParse, DataError
+from ..base.errors import BadParse, DataError, shorten
 from .parser import Morphology, Parse, Parser, ParserSource, Sentences, parse_in_halves
 
 # Enough for full batches, few enough for the memory of a small machine.
@@ -150,6 +150,24 @@ class StanzaModels(ParserSource):
         return StanzaParser(self, f"cuda:{worker % gpus}" if gpus else None)
 
 
+def _check_file(path: Path) -> None:
+    """Check that a model is plain data: old versions of Stanza would run any code in it.
+
+    Raises:
+        DataError: it is damaged, or holds something else.
+    """
+    import torch
+
+    try:
+        torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except Exception:
+        raise DataError(
+            f"{path}: not a model of Stanza, or one that would run code; download or train it again"
+        ) from None
+
+
 class StanzaParser(Parser):
     """Stanza's pipeline on sentences of similar length, with faster tree prediction.
 
@@ -166,13 +184,18 @@ class StanzaParser(Parser):
     def __init__(self, models: StanzaModels, device: str | None = None) -> None:
         from . import arborescence  # imports numpy, which --help does not need
 
-        folder = models.folder
+        for path in models.files():
+            _check_file(path)
         try:
-            self.pipeline = _load_pipeline(models, folder, device)
-        except (FileNotFoundError, ValueError) as error:
-            if models.tagger:
-                raise DataError(f"{models.tagger}, {models.depparse}: {error}") from error
+            self.pipeline = _load_pipeline(models, models.folder, device)
+        except FileNotFoundError as error:
             raise models.missing() from error
+        except Exception as error:  # whatever a damaged model leads to
+            named = ", ".join(map(str, models.files()))
+            raise DataError(
+                f"{named}: Stanza cannot open it ({type(error).__name__}: {shorten(error, 200)}); "
+                "download or train it again"
+            ) from error
         model = self.pipeline.processors["depparse"].trainer.model
         if hasattr(model, "forward_scores"):  # graph parsers, since Stanza 1.15
             model.predict = arborescence.make_predictor(model)

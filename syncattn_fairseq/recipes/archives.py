@@ -34,6 +34,7 @@ RATIO = 100
 
 #: Bytes that are read at a time; no name or header of a member is longer.
 _BLOCK = 1 << 16
+_LONGEST_PAX = 1 << 12
 #: Compression of zip that is unpacked in small steps, whatever the content.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 #: Names that a missing one is compared with, and their length.
@@ -150,10 +151,18 @@ class _Entry(NamedTuple):
 
 
 class _Member(tarfile.TarInfo):
-    """A member of a tar; the map of a sparse file would be read whole, whatever its length."""
+    """A member of a tar, without what takes long to read, whatever its length.
+
+    That is the map of a sparse file, and in old versions of Python the pax headers (CVE-2024-6232).
+    """
 
     def _proc_gnusparse_10(self, *_: Any) -> None:
         raise tarfile.ReadError("a sparse file")
+
+    def _proc_pax(self, archive: Any) -> Any:
+        if self.size > _LONGEST_PAX:
+            raise tarfile.ReadError(f"a pax header of {self.size} bytes")
+        return super()._proc_pax(archive)  # type: ignore[misc]
 
 
 def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:

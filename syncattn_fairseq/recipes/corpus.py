@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 
 from ..base.errors import DataError, naming
 from .config_file import read_config
+from .formats import PAIRS, TEXTS
 from .programs import check_programs
 from .stages import commands_of
 from .systems import (
@@ -357,6 +358,11 @@ def _check(corpus: Corpus, path: Path) -> None:
                 f"{path}: heads come with the text, so all pairs are used as they are: give "
                 "clean: null, and valid as texts"
             )
+    if isinstance(corpus.checkpoint, str) and not corpus.checkpoint.isidentifier():
+        raise DataError(
+            f"{path}: checkpoint: {corpus.checkpoint!r}: give best, last, or for the mean of the "
+            "last ones their number"
+        )
     if wrong := [x for x in corpus.treebank or () if x not in corpus.languages]:
         raise DataError(
             f"{path}: treebank: {wrong[0]}; choose from {corpus.source} and {corpus.target}"
@@ -368,6 +374,10 @@ def _check(corpus: Corpus, path: Path) -> None:
 def _texts(path: Path, split: str, entries: Any) -> list[str]:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise DataError(f"{path}: {split}: give a list of FORMAT: PLACE")
+    for name in (name for entry in entries for name in entry):
+        if name not in (*TEXTS, *PAIRS):
+            known = ", ".join((*TEXTS, *PAIRS))
+            raise DataError(f"{path}: {split}: no format {name!r}; choose from {known}")
     return [f"{name}={place}" for entry in entries for name, place in entry.items()]
 
 

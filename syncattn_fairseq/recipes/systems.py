@@ -80,7 +80,7 @@ def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
             )
         name = text.partition("=")[0]
         section = name.partition(".")[0]
-        if section not in (*SECTIONS, *IGNORED):
+        if section not in (*SECTIONS, "generation"):
             raise DataError(f"{text}: no section {section!r}; choose from {', '.join(SECTIONS)}")
         found[name] = read_value(text)
     return found
@@ -178,9 +178,16 @@ def find_file(folders: Sequence[Path], name: Path) -> Path | None:
 
 
 def search_folders(folder: Path) -> tuple[Path, ...]:
-    """Return where configs are searched: in a folder, then in this package's."""
-    same = folder.resolve() == SHARED.resolve()
-    return (folder,) if same else (folder, SHARED)
+    """Return where configs are searched: in a folder, then in this package's.
+
+    Raises:
+        DataError: hydra would begin with a file of the folder, whatever is in it.
+    """
+    if folder.resolve() == SHARED.resolve():
+        return (folder,)
+    if (first := folder / f"{FAIRSEQ}.yaml").exists():
+        raise DataError(f"{first}: hydra would read it in place of this package's; rename it")
+    return folder, SHARED
 
 
 def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) -> System:
@@ -225,6 +232,8 @@ def _read(path: Path) -> Any:
     config = read_config(path)
     if "defaults" in config:
         raise DataError(f"{path}: defaults: name no other files here; see docs/recipes.md")
+    if "hydra" in config and not path.resolve().is_relative_to(SHARED.resolve()):
+        raise DataError(f"{path}: hydra: its settings can start programs; leave them out")
     return config
 
 

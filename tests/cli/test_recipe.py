@@ -538,6 +538,41 @@ def test_settings_that_are_wrong(
     assert fault in fails(capsys, "multi30k_en_de", *systems, *words, "--dry-run")
 
 
+def test_a_config_may_not_set_up_hydra(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy_corpus("builtin_en_de", tmp_path)
+    words = ["x", "--configs", str(tmp_path), "--dry-run"]
+    system = tmp_path / "x" / SYSTEM
+    started = "hydra: {callbacks: {it: {_target_: os.system, command: ls}}}"
+    text = system.read_text()
+    system.write_text(f"{text}\n{started}\n")
+    assert f"{system}: hydra: its settings can start programs" in fails(capsys, *words, SYSTEM_NAME)
+    system.write_text(text)
+    for row in (f"{SYSTEM_NAME}:hydra.searchpath=[/elsewhere]", SYSTEM_NAME):
+        extra = [] if ":" in row else ["hydra.searchpath=[/elsewhere]"]
+        assert "no section 'hydra'" in fails(capsys, *words, row, *extra)
+    dry(capsys, *words[:-1], SYSTEM_NAME)
+    first = tmp_path / "fairseq.yaml"
+    first.write_text(f"defaults: [_self_]\n{started}\n")
+    assert f"{first}: hydra would read it in place of" in fails(capsys, *words, SYSTEM_NAME)
+
+
+@pytest.mark.parametrize(
+    ("facts", "fault"),
+    [
+        ("train: [{--output: /elsewhere}, {plain: 'train.{language}'}]", "no format '--output'"),
+        ("test: [{plane: 'test.{language}'}]", "test: no format 'plane'; choose from plain, "),
+        ("checkpoint: best/../../../foreign", "checkpoint: 'best/../../../foreign': give best, l"),
+    ],
+)
+def test_facts_about_a_corpus_give_no_options_and_no_paths(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], facts: str, fault: str
+) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "_data.yaml").write_text(f"like: multi30k_en_de\n{facts}\n")
+    told = fails(capsys, "x", SYSTEM_NAME, "--configs", str(tmp_path), "--dry-run")
+    assert told.startswith(f"error: {tmp_path}/x/_data.yaml: ") and fault in told
+
+
 @pytest.mark.parametrize(
     ("section", "option", "place"),
     [
@@ -582,7 +617,8 @@ def test_options_that_no_config_names_are_known(capsys: pytest.CaptureFixture[st
 
 
 #: A file that a corpus may have: what its baseline has different.
-SYSTEM = "transformer/transformer.yaml"
+SYSTEM_NAME = "transformer"
+SYSTEM = f"{SYSTEM_NAME}/{SYSTEM_NAME}.yaml"
 
 
 def copy_corpus(corpus: str, folder: Path) -> None:

@@ -18,7 +18,7 @@ from syncattn_fairseq.evaluation.results import (
     record,
     unpack_counts,
 )
-from syncattn_fairseq.evaluation.results_tables import make_rows, make_tables, spread
+from syncattn_fairseq.evaluation.results_tables import list_notes, make_rows, make_tables, spread
 from syncattn_fairseq.evaluation.significance import (
     compare_with_baseline,
     holm,
@@ -174,6 +174,12 @@ def test_the_table(tmp_path: Path) -> None:
     assert "\n- hardware: a CPU\n- commit: abc" in page
     record(path, "x", [{**cells[0], "hardware": "a GPU"}])
     assert {"hardware: a CPU", "hardware: a GPU"} <= {*shown(path, ["base", "ours"])}
+
+
+def test_names_are_no_html() -> None:
+    [_, _, row] = markdown_table([["system"], ["<script>a</script> | p < .05 <b>"]]).split("\n")
+    assert row == r"| &lt;script>a&lt;/script> \| p < .05 &lt;b> |"
+    assert list_notes(["x|y <img src=a>", "p <.05"], "- ") == "- x|y &lt;img src=a>\n- p <.05"
 
 
 def test_p_is_corrected_if_there_are_several_comparisons(tmp_path: Path) -> None:

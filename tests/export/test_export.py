@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -354,6 +355,47 @@ def test_vocabularies_that_do_not_fit_are_refused(
     model = syncattn_fairseq.load(folder, source_parser="random:1", device="cpu")
     with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot translate with it "):
         model.translate(["a b ."])
+
+
+@pytest.mark.parametrize(
+    ("start", "value", "fault"),
+    [
+        (b"encoder/num_heads\0", 0, "damaged: encoder/num_heads is below 1"),
+        (b"decoder/num_heads\0", -1, "damaged: decoder/num_heads is below 1"),
+        (b"decoder/num_heads\0", None, "damaged: it ends early"),
+    ],
+)
+def test_a_model_without_heads_is_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path, start: bytes, value: Any, fault: str
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    describe(folder, files=None)
+    path = folder / "model.bin"
+    content = bytearray(path.read_bytes())
+    place = content.index(start) + len(start)
+    assert content[place] == 0, "a number has no dimensions"
+    size = int.from_bytes(content[place + 2 : place + 6], "little")
+    if value is None:
+        del content[place + 4 :]
+    else:
+        held = slice(place + 6, place + 6 + size)
+        content[held] = value.to_bytes(size, "little", signed=True)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=f"^{path}: {fault}"):
+        syncattn_fairseq.load(folder, device="cpu")
+
+
+def test_a_model_without_weights_is_refused(
+    small_corpus: Corpus, tmp_path: Path, trained: Path
+) -> None:
+    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
+    describe(folder, files=None)
+    path = folder / "model.bin"
+    content = path.read_bytes()
+    (kind,) = struct.unpack_from("<H", content, 4)
+    path.write_bytes(content[: 10 + kind] + bytes(8))  # no variables, no aliases
+    with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot run it on cpu "):
+        syncattn_fairseq.load(folder, device="cpu")
 
 
 def test_a_gpu_needs_the_library_that_ctranslate2_loads(

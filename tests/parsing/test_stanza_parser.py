@@ -5,16 +5,20 @@ from __future__ import annotations
 import gc
 import importlib.util
 import json
+import pickle
+import shutil
 import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import BadParse, DataError
+from syncattn_fairseq.cli import parse as command
 from syncattn_fairseq.data.parses import check_tree, read_heads
 from syncattn_fairseq.parsing import parser as parser_module
 from syncattn_fairseq.parsing import stanza_parser
@@ -196,6 +200,31 @@ def test_missing_models_say_how_to_get_them(
     assert "stanza.download('de')" in message("stanza:de")
     (downloaded / "en" / "pos" / "tiny.pt").unlink()
     assert "stanza.download('en')" in message("stanza:en")
+
+
+@pytest.mark.parametrize("content", [b"garbage", pickle.dumps(print)])
+def test_models_that_are_not_plain_data_are_refused(
+    stanza_models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    models, text, heads = (tmp_path / name for name in ("models", "text.en", "text.heads.en"))
+    models.mkdir()
+    shutil.copy(stanza_models / "en_parser.pt", models)
+    bad = models / "en_tagger.pt"
+    bad.write_bytes(content)
+    text.write_text("a b .\n")
+    words = ["--lang=en", "--stanza-dir", models, "--input", text, "--output", heads, "--workers=1"]
+    assert command.main([*map(str, words)]) == 1
+    assert f"error: {bad}: not a model of Stanza, or one that would run" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["models", "text.en"]
+
+
+def test_models_of_something_else_are_refused(stanza_models: Path, tmp_path: Path) -> None:
+    torch.save({"model": {}}, tmp_path / "en_tagger.pt")
+    shutil.copy(stanza_models / "en_parser.pt", tmp_path)
+    with pytest.raises(
+        DataError, match=rf"^{tmp_path}/en_tagger\.pt, .*: Stanza cannot open it \("
+    ):
+        open_parser(f"stanza:en:{tmp_path}")
 
 
 def test_models_can_be_named_one_by_one(parser: Parser, stanza_models: Path) -> None:

@@ -260,6 +260,14 @@ def test_a_sparse_file_is_as_large_as_it_says(limited: Path) -> None:
     assert "is truncated or damaged (a sparse file)" in refused(limited, "x.tar!bomb")
 
 
+def test_a_pax_header_is_short(limited: Path) -> None:
+    for length, fault in ((100, "has no other"), (30_000, r"a pax header of 30022 bytes")):
+        info = tarfile.TarInfo("bomb")
+        info.pax_headers = {"comment": "9" * length}
+        (limited / "x.tar").write_bytes(info.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+        assert fault in refused(limited, "x.tar!other")
+
+
 def test_a_name_fills_no_memory(tmp_path: Path) -> None:
     """Headers of tar are read whole, and so is what a link in a zip says."""
     long = special("x", tarfile.GNUTYPE_LONGNAME)
