@@ -14,6 +14,7 @@ from .patches import (
     evaluated_options,
     fairseq_version,
     finite_losses,
+    logged_tensors,
     ngram_blocking,
     one_line,
     patience,
@@ -41,6 +42,7 @@ safety_saves.save_between_validations()
 finite_losses.stop_at_infinite_losses()
 returned_memory.keep_memory()
 amp_scale.unscale_once()
+logged_tensors.log_tensors()
 
 from . import models, tasks  # noqa: E402  (check first that fairseq works)
 from .criterions import label_smoothed_cross_entropy_with_syntax  # noqa: E402

@@ -114,7 +114,8 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         if self.report_accuracy:
             log["n_correct"], log["total"] = self.compute_accuracy(model, net_output, sample)
 
-        extra = net_output[1]
+        # fairseq's recurrent and convolutional models return nothing, or attention alone.
+        extra = net_output[1] if isinstance(net_output[1], dict) else {}
         objective = loss
         for term in self.terms:
             if not term.applies(extra, sample):

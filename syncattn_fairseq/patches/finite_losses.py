@@ -20,7 +20,8 @@ _REMEDY = "lower --lr, warm up for longer, or set --clip-norm"
 
 # In bits per token. The perplexity, two to this power, is infinite.
 _INFINITE = 1024
-_BITS = ("train loss", "valid loss", "valid nll_loss")
+_PER_TOKEN = ("valid nll_loss",)
+_PER_TOKEN_OR_SENTENCE = ("train loss", "valid loss")
 
 
 class _NotFinite(Exception):
@@ -68,7 +69,9 @@ def stop_at_infinite_losses() -> None:
         name, value = f"valid {cfg.best_checkpoint_metric}", val_loss
         if value is None:
             name, value = "train loss", metrics.get_smoothed_values("train").get("loss", 0.0)
-        if not math.isfinite(value) or (name in _BITS and value >= _INFINITE):
+        per_sentence = trainer.cfg.optimization.sentence_avg
+        bits = _PER_TOKEN if per_sentence else (*_PER_TOKEN, *_PER_TOKEN_OR_SENTENCE)
+        if not math.isfinite(value) or (name in bits and value >= _INFINITE):
             raise DataError(
                 f"{name} is {value} after update {trainer.get_num_updates()}: training has "
                 f"diverged, and its checkpoint is not saved; {_REMEDY}"

@@ -331,6 +331,8 @@ class TranslationWithSyntaxTask(TranslationTask):
             tgt_dict=self.target_dictionary,
             constraints=constraints,
         )
+        if self.cfg.gold_source_heads and not (self.cfg.input_heads or self.cfg.source_parser):
+            raise DataError("--gold-source-heads: give --input-heads or --source-parser, too")
         heads, labels = self.input_parses(texts)
         dataset = _InputSentences(
             sentences, heads, None, labels, self.fields, gold=self.cfg.gold_source_heads
@@ -352,6 +354,11 @@ class TranslationWithSyntaxTask(TranslationTask):
                 heads for gold parses, or for an option.
         """
         self.nbest = getattr(args, "nbest", 1)
+        if self.fields.fields and not all(hasattr(model, "source_fields") for model in models):
+            raise DataError(
+                "the ensemble: some models read parses, and one is fairseq's own, which cannot be "
+                "given them; train that one with --arch syntax_transformer"
+            )
         if self.cfg.gold_source_heads and not self.fields.rules:
             raise DataError(
                 "--gold-source-heads: the model's encoder has no dependency heads that could "
@@ -362,7 +369,7 @@ class TranslationWithSyntaxTask(TranslationTask):
                 raise DataError("--alignment-head: the model can only show the mean of its heads")
             model.decoder.show_head(self.cfg.alignment_head)
         for split, dataset in self.datasets.items():
-            if split != self.cfg.train_subset:
+            if split == self.cfg.gen_subset or split != self.cfg.train_subset:
                 self._require_parses(
                     dataset,
                     split,
@@ -414,7 +421,7 @@ class TranslationWithSyntaxTask(TranslationTask):
     @contextmanager
     def _analysis_output(self) -> Iterator[TextIO]:
         """Open the output for them: standard output, or a file next to fairseq's own."""
-        if self.cfg.results_path is None:
+        if self.cfg.results_path is None or self.sentences_read:  # fairseq-interactive prints
             yield sys.stdout
             return
         path = Path(self.cfg.results_path) / f"parses-{self.cfg.gen_subset}.txt"

@@ -269,6 +269,25 @@ def test_fairseqs_transformer_trains_with_it() -> None:
     assert log["total_loss"] == log["loss"]
 
 
+@pytest.mark.parametrize("extra", [None, torch.zeros(2, 3)])
+def test_models_that_return_no_dictionary_train_with_it(extra: Tensor | None) -> None:
+    sample = batch()
+
+    class Recurrent:
+        def __call__(self, **_: Any) -> tuple[Tensor, Tensor | None]:
+            return torch.zeros(*sample["target"].shape, 40), extra
+
+        get_targets = staticmethod(lambda sample, _: sample["target"])
+
+        @staticmethod
+        def get_normalized_probs(output: Any, log_probs: bool, sample: Any = None) -> Tensor:
+            return output[0].log_softmax(-1)
+
+    objective, _, log = criterion().eval()(Recurrent(), sample)
+    assert objective == log["loss"] == log["total_loss"] > 0
+    assert not any("dep" in name for name in log)
+
+
 def test_a_prefix_is_ignored_as_fairseq_does() -> None:
     model, sample = build.model("syntax_transformer_tiny"), batch()
     task = SimpleNamespace(target_dictionary=build.dictionary())

@@ -24,8 +24,9 @@ class Criterion(torch.nn.Module):
 class Trainer:
     """What is asked of fairseq's; its step ends as fairseq's does."""
 
-    def __init__(self) -> None:
+    def __init__(self, sentence_avg: bool = False) -> None:
         self.criterion = Criterion()
+        self.cfg = Namespace(optimization=Namespace(sentence_avg=sentence_avg))
 
     def get_num_updates(self) -> int:
         return 7
@@ -110,6 +111,19 @@ def test_no_checkpoint_of_an_infinite_loss(
         with pytest.raises(DataError, match=f"valid {metric} is {value} after update 7: "):
             checkpoint_utils.save_checkpoint(cfg, Trainer(), None, value)
         assert not saved
+
+
+def test_a_loss_per_sentence_may_be_large(saved: list[Any]) -> None:
+    cfg, trainer = Namespace(best_checkpoint_metric="loss"), Trainer(sentence_avg=True)
+    checkpoint_utils.save_checkpoint(cfg, trainer, None, 5000.0)
+    metrics.log_scalar("loss", 5000.0)
+    checkpoint_utils.save_checkpoint(cfg, trainer, None, None)
+    assert saved == [5000.0, None]
+    cfg.best_checkpoint_metric = "nll_loss"
+    for name, value in (("nll_loss", 5000.0), ("loss", INF)):
+        cfg.best_checkpoint_metric = name
+        with pytest.raises(DataError, match=f"valid {name} is {value} after update 7: "):
+            checkpoint_utils.save_checkpoint(cfg, trainer, None, value)
 
 
 def test_without_validation_the_training_loss_counts(saved: list[Any]) -> None:

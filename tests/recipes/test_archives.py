@@ -261,7 +261,7 @@ def test_a_sparse_file_is_as_large_as_it_says(limited: Path) -> None:
 
 
 def test_a_pax_header_is_short(limited: Path) -> None:
-    for length, fault in ((100, "has no other"), (30_000, r"a pax header of 30022 bytes")):
+    for length, fault in ((100, "has no other"), (30_000, "a pax header of 300")):
         info = tarfile.TarInfo("bomb")
         info.pax_headers = {"comment": "9" * length}
         (limited / "x.tar").write_bytes(info.tobuf(tarfile.PAX_FORMAT) + bytes(1024))

@@ -44,6 +44,47 @@ def test_gold_heads_need_dependency_heads(small_corpus: Corpus) -> None:
             task.build_generator([model], Namespace())
 
 
+def test_gold_heads_of_input_have_to_be_given(small_corpus: Corpus) -> None:
+    task = make_task(small_corpus.data, gold_source_heads=True)
+    tokens, lengths = task.get_interactive_tokens_and_lengths(["a b ."], lambda text: text)
+    with pytest.raises(DataError, match="^--gold-source-heads: give --input-heads or --source-p"):
+        task.build_dataset_for_inference(tokens, lengths)
+
+
+def test_fairseqs_own_models_decode_with_no_model_that_reads_parses(small_corpus: Corpus) -> None:
+    task = make_task(small_corpus.data)
+    models = [task.build_model(model_options(arch)) for arch in ("transformer", "rnn_global")]
+    task.build_generator(models, Namespace())
+    models.append(task.build_model(model_options("transformer_pascal")))
+    with pytest.raises(DataError, match="^the ensemble: some models read parses, and one is"):
+        task.build_generator(models, Namespace())
+
+
+@pytest.mark.parametrize("gen_subset", ["train", "test"])
+def test_the_training_text_needs_parses_if_it_is_translated(
+    small_corpus: Corpus, gen_subset: str
+) -> None:
+    task = make_task(small_corpus.data, gen_subset=gen_subset, missing_parses="stop")
+    model = task.build_model(model_options("transformer_pascal"))
+    task.load_dataset("train")
+    task.datasets["train"].unparsed = lambda: [4]
+    if gen_subset == "train":
+        with pytest.raises(DataError, match=r"^train: 1 of \d+ sentences have no parse"):
+            task.build_generator([model], Namespace())
+    else:
+        task.build_generator([model], Namespace())
+
+
+def test_parses_of_input_are_printed_beside_its_translations(
+    small_corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = make_task(small_corpus.data, results_path=str(tmp_path / "none"))
+    task.sentences_read = 1
+    with task._analysis_output() as output:
+        print("X-0", file=output)
+    assert capsys.readouterr().out == "X-0\n"
+
+
 @pytest.mark.parametrize("fast", [False, True])
 def test_fast_cpu_reaches_the_model(small_corpus: Corpus, fast: bool) -> None:
     task = make_task(small_corpus.data, fast_cpu=fast)
