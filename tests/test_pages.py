@@ -17,6 +17,7 @@ import pytest
 from benchmarks.trials import make_table
 from syncattn_fairseq.evaluation.intervals import Interval, welch, welch_interval
 from syncattn_fairseq.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
+from syncattn_fairseq.recipes.corpus import load_corpus
 from syncattn_fairseq.recipes.plan import load_plan
 from tests.importing import import_file
 
@@ -284,6 +285,21 @@ def test_a_tuned_system_is_the_best_of_its_trials(system: str) -> None:
     chosen = measure_plan()[0].plan.names[f"{system}_tuned"]
     assert len(trials) == 8
     assert min(trials, key=trials.__getitem__) == ("multi30k_tiny_en_de_3625", chosen)
+
+
+def test_atis_has_the_size_and_the_rate_that_its_trials_chose() -> None:
+    path = DOCS / "results" / "trials" / "atis_en_tr.json"
+    trials = {
+        cell["system"]: nats_per_word(cell)
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+    }
+    best = min(trials, key=trials.__getitem__)
+    assert best == "transformer:model.encoder_layers=2:model.decoder_layers=2"
+    config = load_corpus(ROOT / "configs" / "atis_en_tr").system("transformer").load()
+    assert [config["model"][f"{side}_layers"] for side in ("encoder", "decoder")] == [2, 2]
+    assert config["model"]["encoder_embed_dim"] == 128 and config["optimization"]["lr"] == [0.004]
+    plan = " ".join((DOCS / "plan.md").read_text(encoding="utf-8").split())
+    assert len(trials) == 6 and all(f"{value:.3f}" in plan for value in trials.values())
 
 
 #: The rows of the table of what we tried: a system, and the first setting that was changed.
