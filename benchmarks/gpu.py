@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib.util
 import json
 import math
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -41,7 +43,7 @@ SMALL_RNN += ["--decoder-embed-dim=128", "--decoder-hidden-size=128"]
 #: The most seconds that everything may take on a GPU; the table names what does not fit.
 SECONDS = 540
 #: Kernels of attention, by a part of their names.
-KERNELS = {"flash": "flash", "fmha": "memory-efficient", "cudnn": "cuDNN", "softmax": "plain"}
+KERNELS = {"flash": "flash", "fmha": "memory-efficient", "cudnn": "cuDNN"}
 
 #: The largest share of heads that may differ between two devices.
 MOST_DIFFERENT = 0.001
@@ -83,12 +85,14 @@ class Setting:
 
     def __str__(self) -> str:
         size = {"": "base", "_iwslt_de_en": "512/1024", "_tiny": "tiny"}[self.size]
-        size = size if self.family == "transformer" else "620/1000"
+        size = "620/1000" if self.family == "rnn" else size
+        size = f"kinds of heads, {size}" if self.family == "kinds" else size
         return f"{size}, {self.precision}" + (f", length {self.length}" if self.length > 26 else "")
 
 
 SETTINGS = [
     Setting("transformer", "", "fp16"),
+    Setting("kinds", "", "fp16"),
     Setting("transformer", "", "fp32"),
     Setting("transformer", "", "bf16"),
     Setting("transformer", "", "fp16", length=98),
@@ -111,6 +115,7 @@ def measure_updates(args: argparse.Namespace, setting: Setting) -> Iterator[Row]
     updates: dict[str, Callable[[], Any]] = {}
     memory, kernels = {}, {}
     for name, (arch, chosen) in _systems(options).items():
+        gc.collect()  # models that hold themselves stay until then
         before = torch.cuda.memory_allocated() if device.type == "cuda" else 0
         updates[name] = train_step.make_update(arch, chosen, options, task, batches)
         if device.type == "cuda":
@@ -118,7 +123,7 @@ def measure_updates(args: argparse.Namespace, setting: Setting) -> Iterator[Row]
             for _ in range(2):
                 updates[name]()
             memory[name] = (torch.cuda.max_memory_allocated(device) - before) / 2**20
-            kernels[name] = describe_kernels(updates[name])
+            kernels[name] = describe_kernels(updates[name]) + find_fallback(updates[name])
     seconds = common.interleaved(updates, options.rounds, device)
     for row in _ratio_rows(f"update, {setting}", seconds, memory, invert=False):
         yield (*row, kernels.get(row[1], "-"))
@@ -133,6 +138,17 @@ def describe_kernels(update: Callable[[], Any]) -> str:
     names = [name for name in names if not name.startswith(("Memcpy", "Memset"))]
     used = [said for part, said in KERNELS.items() if any(part in name.lower() for name in names)]
     return f"{len(names)} kernels, attention {', '.join(used) or '-'}"
+
+
+def find_fallback(update: Callable[[], Any]) -> str:
+    """Say whether some attention of an update needs PyTorch's plain kernel, which is slow."""
+    fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]
+    try:
+        with sdpa_kernel(fused):
+            update()
+    except RuntimeError as error:
+        return f", FAILED without the plain one: {' '.join(str(error).split())[:80]}"
+    return ""
 
 
 def measure_decoding(args: argparse.Namespace) -> Iterator[Row]:
