@@ -269,7 +269,7 @@ def _bootstrap(contrast: Contrast, cells: Cells) -> Interval | None:
         ]
         for system in contrast.systems
     )
-    return bootstrap_seeds(ours, theirs)[0] if min(len(ours), len(theirs)) > 1 else None
+    return bootstrap_seeds(ours, theirs) if min(len(ours), len(theirs)) > 1 else None
 
 
 def _count(found: MeasuredPlan, contrast: Contrast) -> str:
