@@ -188,9 +188,9 @@ class StanzaParser(Parser):
             _check_file(path)
         try:
             self.pipeline = _load_pipeline(models, models.folder, device)
-        except FileNotFoundError as error:
-            raise models.missing() from error
         except Exception as error:  # whatever a damaged model leads to
+            if isinstance(error, FileNotFoundError) and not models.tagger:
+                raise models.missing() from error
             named = ", ".join(map(str, models.files()))
             raise DataError(
                 f"{named}: Stanza cannot open it ({type(error).__name__}: {shorten(error, 200)}); "
