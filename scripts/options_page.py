@@ -6,7 +6,7 @@ Usage: ``python scripts/options_page.py > docs/options.md``; a test compares the
 from __future__ import annotations
 
 from syncattn_fairseq.base.options import flag
-from syncattn_fairseq.cli.plugin_options import CRITERION, MODELS, TASK, Group, list_groups
+from syncattn_fairseq.cli.plugin_options import CRITERION, MODELS, TASK, OptionGroup, list_groups
 
 HEAD = """# Options
 
@@ -24,7 +24,7 @@ TITLES = {
 }
 
 
-def format_group(group: Group) -> str:
+def format_group(group: OptionGroup) -> str:
     """Format a table of options."""
     rows = []
     for field in group.fields:

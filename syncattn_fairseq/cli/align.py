@@ -19,7 +19,7 @@ from ..evaluation.table import format_table
 from ..evaluation.word_alignment import WordAlignment, read_word_alignments, select_common_sentences
 from ..printed.analysis_lines import Link
 from .common import add_subword_marks, announce, command, new_parser, publish
-from .files import Parser
+from .files import CommandLine
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""
@@ -141,7 +141,7 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
     return "\n".join(parts)
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-align",
         "Score and write the word alignments that models printed with fairseq-generate "

@@ -17,12 +17,12 @@ from ..base.processes import map_in_order
 from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, open_pieces
 from ..data.words import MARK, REPLACEMENT
 from .common import add_command, add_texts, announce, command, new_parser, positive, rewrite_texts
-from .files import Parser
+from .files import CommandLine
 
 LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-bpe",
         "Learn subwords from text, and split text into them.",

@@ -16,7 +16,7 @@ from ..data.words import REPLACEMENT, without_mark
 from ..recipes.clean import EXCLUDED, FAULTS, find_fault, key
 from ..recipes.parallel import find_sides, read_pairs, sides, write_pairs
 from .common import command, new_parser, positive
-from .files import Parser
+from .files import CommandLine
 
 
 @command
@@ -85,7 +85,7 @@ def _ratio(value: str) -> float:
     return number
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-clean",
         "Remove pairs of tokenised text with an empty, too long or uneven side, and write the "

@@ -18,7 +18,7 @@ from ..recipes.collect import collect, collect_lines, name_sides
 from ..recipes.formats import PAIRS, TEXTS
 from ..recipes.parallel import sides, write_pairs
 from .common import command, new_parser, positive
-from .files import Parser
+from .files import CommandLine
 
 
 @command
@@ -82,7 +82,7 @@ def _outputs(args: argparse.Namespace) -> list[Path]:
     return [*sides(args.output, args.languages), *links]
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-collect",
         "Extract parallel text from archives to PREFIX.SRC and PREFIX.TGT, one sentence per line "

@@ -24,7 +24,7 @@ from ..base.files import replacing
 from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
 from ..data.words import SCHEMES
-from .files import Parser
+from .files import CommandLine
 
 #: Why a command that loads models has ``--user-dir``.
 OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
@@ -111,7 +111,7 @@ class _HelpFormatter(argparse.HelpFormatter):
         return "\n\n".join(p if p.startswith("example:") else fill(p, width, indent) for p in parts)
 
 
-def new_parser(name: str, description: str, example: str, epilog: str = "") -> Parser:
+def new_parser(name: str, description: str, example: str, epilog: str = "") -> CommandLine:
     """Make the parser of a command's arguments.
 
     Args:
@@ -120,12 +120,12 @@ def new_parser(name: str, description: str, example: str, epilog: str = "") -> P
         example: a call, shown at the end of the help.
         epilog: shown before it.
     """
-    parser = Parser(prog=name, **_texts(description, example, epilog))
+    parser = CommandLine(prog=name, **_texts(description, example, epilog))
     add_version(parser)
     return parser
 
 
-def add_command(commands: Any, name: str, about: str, example: str) -> Parser:
+def add_command(commands: Any, name: str, about: str, example: str) -> CommandLine:
     """Add a subcommand.
 
     Args:
@@ -136,7 +136,7 @@ def add_command(commands: Any, name: str, about: str, example: str) -> Parser:
     """
     first = about.partition(". ")[0].rstrip(".")
     help = first[0].lower() + first[1:]
-    parser: Parser = commands.add_parser(name, help=help, **_texts(about, example))
+    parser: CommandLine = commands.add_parser(name, help=help, **_texts(about, example))
     return parser
 
 
@@ -181,7 +181,7 @@ def announce(path: str | Path, contents: str, file: TextIO | None = None) -> Non
         print(f"{path}: {contents}", file=file)
 
 
-def add_texts(parser: Parser) -> None:
+def add_texts(parser: CommandLine) -> None:
     """Add the arguments of a command that rewrites texts line by line."""
     parser.add_argument(
         "--input", nargs="+", type=Path, metavar="FILE", help="default: standard input"
@@ -223,7 +223,7 @@ def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def add_model_files(parser: Parser) -> None:
+def add_model_files(parser: CommandLine) -> None:
     """Add the arguments for what a model needs besides its checkpoint."""
     parser.add_argument(
         "--data-bin",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
 from .common import add_model_files, command, new_parser, positive
-from .files import Parser
+from .files import CommandLine
 
 if TYPE_CHECKING:
     from ..inference.model import Model
@@ -112,7 +112,7 @@ def load_model(args: argparse.Namespace) -> Model:
     )
 
 
-def add_languages(parser: Parser) -> None:
+def add_languages(parser: CommandLine) -> None:
     """Add the arguments that name the languages of a test set."""
     for letter, side in (("s", "source"), ("t", "target")):
         parser.add_argument(
@@ -123,7 +123,7 @@ def add_languages(parser: Parser) -> None:
         )
 
 
-def add_model(parser: Parser) -> None:
+def add_model(parser: CommandLine) -> None:
     """Add the arguments that say which model to use."""
     parser.add_argument(
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
@@ -132,7 +132,7 @@ def add_model(parser: Parser) -> None:
     parser.name_files(files=["path"])
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-draw",
         "Draw one sentence. Blue: right; orange: wrong; grey: there is no gold to compare with.",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from .common import OF_MODEL, add_user_dir, command, new_parser, positive
-from .files import Parser
+from .files import CommandLine
 
 
 @command
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"{args.output}: {said}; its README.md says how to use it")
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-export",
         "Write a trained model as a plain Transformer that translates the same, for "

@@ -1,7 +1,7 @@
 """The files that a command reads and writes, checked before it does either.
 
-A parser is told which of its arguments are files (`Parser.name_files`); it checks them when it has
-read them (`check_files`).
+A command line is told which of its arguments are files (`CommandLine.name_files`); it checks them
+when it has read them (`check_files`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Names: TypeAlias = "str | Callable[[argparse.Namespace], Iterable[str | Path]]"
 _NOT_FILES = ("NAME", "ALIGNMENT", "MEASURE")
 
 
-class Parser(argparse.ArgumentParser):
+class CommandLine(argparse.ArgumentParser):
     """Reads arguments, and checks the files that they name."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -13,7 +13,7 @@ from ..data.multitask import TRANSLATE, Dependencies, ParsedSource, PhraseStruct
 from ..data.parses import POLICIES
 from ..data.words import detect_scheme
 from .common import add_command, add_subword_marks, add_texts, command, new_parser, rewrite_texts
-from .files import Parser
+from .files import CommandLine
 
 MIX = (
     "syncattn-multitask mix --source pieces/train.en --target pieces/train.de \\\n"
@@ -21,7 +21,7 @@ MIX = (
 )
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-multitask",
         "Mix a corpus for Multi-Task: a plain Transformer that learns to translate and to parse.",

@@ -16,7 +16,7 @@ from ..parsing.parser import MAX_WORDS, ParserSource
 from ..parsing.registry import PARSERS, find_parser
 from ..parsing.writer import CONLLU, HEADS, LABELS
 from .common import command, fraction, new_parser, positive
-from .files import Parser
+from .files import CommandLine
 
 
 @command
@@ -87,7 +87,7 @@ def _make_executor(args: argparse.Namespace) -> Executor:
     return make_local_executor(args.workers or 1)
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-parse",
         "Parse a text of one sentence per line, with white space between words. The "

@@ -28,7 +28,7 @@ TASK = "translation_with_syntax"
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class OptionGroup:
     """Options that belong together.
 
     Attributes:
@@ -42,16 +42,16 @@ class Group:
     fields: list[Any]
 
 
-def list_groups() -> list[Group]:
+def list_groups() -> list[OptionGroup]:
     """List all options, each once for each owner."""
     transformer, _ = MODELS
     inherited = {field.name for field in dataclasses.fields(TranslationConfig)}
     losses = (term.Options for term in TERMS.values())
     found = [
-        *(Group(transformer, _summarise(o), _fields(o)) for o in config.list_options()),
-        Group(RNN, _summarise(SyntaxRNNConfig), _fields(SyntaxRNNConfig)),
-        *(Group(CRITERION, _summarise(o), _fields(o)) for o in map(as_fairseq, losses)),
-        Group(
+        *(OptionGroup(transformer, _summarise(o), _fields(o)) for o in config.list_options()),
+        OptionGroup(RNN, _summarise(SyntaxRNNConfig), _fields(SyntaxRNNConfig)),
+        *(OptionGroup(CRITERION, _summarise(o), _fields(o)) for o in map(as_fairseq, losses)),
+        OptionGroup(
             TASK,
             "Parses of the text, and what to print of them",
             [f for f in _fields(TranslationWithSyntaxConfig) if f.name not in inherited],
@@ -63,7 +63,7 @@ def list_groups() -> list[Group]:
         new = [field for field in group.fields if (group.owner, field.name) not in known]
         known |= {(group.owner, field.name) for field in new}
         if new:
-            groups.append(Group(group.owner, group.title, new))
+            groups.append(OptionGroup(group.owner, group.title, new))
     return groups
 
 
@@ -99,7 +99,7 @@ def format_options(architecture: str) -> str:
     )
 
 
-def _format_owner(title: str, groups: list[Group], defaults: argparse.Namespace) -> str:
+def _format_owner(title: str, groups: list[OptionGroup], defaults: argparse.Namespace) -> str:
     # argparse fits the text to the terminal.
     parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False)
     for group in groups:

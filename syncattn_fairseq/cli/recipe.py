@@ -17,12 +17,12 @@ from ..base.errors import DataError
 from ..recipes.corpus import Corpus, load_corpus
 from ..recipes.row import Row, is_row, read_row
 from .common import announce, command, new_parser, positive
-from .files import Parser
+from .files import CommandLine
 from .own_commands import check_calls
 
 if TYPE_CHECKING:
     from ..evaluation.differences import Group, Measure
-    from ..evaluation.results_tables import Row as TableRow
+    from ..evaluation.results_tables import TableRow
     from ..recipes.launch import Machines
 
 #: Each parser needs 1 or 2 GB.
@@ -150,12 +150,12 @@ def _run(args: argparse.Namespace, corpus: Corpus) -> None:
     if any(stage.name == "score" for stage in chosen) and args.results.exists():
         _print(args, corpus, partly=failed is not None)
         if args.report:
-            from ..recipes.report import Report
+            from ..recipes.report import TableReport
             from .recipe_report import write_report
 
             rows = _rows(args, corpus, partly=failed is not None)
             given = {row.label: row for row in args.rows}
-            report = Report(experiment, args.work, rows, given)
+            report = TableReport(experiment, args.work, rows, given)
             write_report(report, args.report, _groups(args, corpus))
     if failed:
         raise failed
@@ -295,7 +295,7 @@ def _rows(args: argparse.Namespace, corpus: Corpus, partly: bool) -> list[TableR
     return make_rows(results, list(dict.fromkeys([*compared, *wanted])), args.seeds, baseline)
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-recipe",
         "Prepare a corpus; train, decode and score systems on it, each with one or "

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from .report import read_arguments, write_page
 
 if TYPE_CHECKING:
-    from ..recipes.report import Report
+    from ..recipes.report import TableReport
     from ..report.trainings import Trainings
 
 
-def write_report(report: Report, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
+def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
     """Write the page, and log the call that writes the same without other seeds.
 
     Args:
@@ -31,7 +31,7 @@ def write_report(report: Report, page: Path, groups: Mapping[str, Sequence[str]]
     write_page(read_arguments(call.commands[0][1:]), trainings)
 
 
-def _trainings(report: Report, groups: Mapping[str, Sequence[str]]) -> Trainings:
+def _trainings(report: TableReport, groups: Mapping[str, Sequence[str]]) -> Trainings:
     from ..evaluation.differences import compare_rows, group_rows
     from ..evaluation.results_tables import list_tables
     from ..report.forest import draw_forest

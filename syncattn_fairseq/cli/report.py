@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..base.errors import DataError
 from ..base.files import replacing
 from .common import add_model_files, command, new_parser, positive
-from .files import Parser
+from .files import CommandLine
 from .score import add_arguments, measures, quieten, read_input
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
     return models
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-report",
         "Show systems side by side on one test set, in one HTML file that needs no "

@@ -21,7 +21,7 @@ from ..evaluation.table import format_scores
 from ..printed.decoded import read_decoded
 from ..trees.brackets import read_trees
 from .common import add_subword_marks, announce, command, new_parser, publish
-from .files import Parser
+from .files import CommandLine
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output
@@ -181,7 +181,7 @@ def _parts(value: str) -> dict[str, int]:
     return {name: int(count) for name, _, count in pairs}
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-score",
         "Score decoded translations, and the parses and alignments printed with them.",
@@ -224,7 +224,7 @@ def _parser() -> Parser:
     return parser
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: CommandLine) -> None:
     """Add the arguments that say what is scored, against what, and how."""
     parser.add_argument(
         "--system",

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from .common import add_model_files, command, new_parser, number, positive
-from .files import Parser
+from .files import CommandLine
 
 if TYPE_CHECKING:
     from ..inference import Model
@@ -60,7 +60,7 @@ def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Ite
             yield f"{translation}\n"
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-translate",
         "Translate lines of plain text, tokenised like the training text, and print one "

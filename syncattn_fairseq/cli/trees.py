@@ -19,12 +19,12 @@ from ..trees.binary import branch_left, branch_right, split_at_random, split_in_
 from ..trees.brackets import read_trees, remove_binarisation
 from ..trees.tree import Tree
 from .common import add_command, add_subword_marks, command, new_parser, positive, publish
-from .files import Parser
+from .files import CommandLine
 
 INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --output trees.de"
 
 
-def _parser() -> Parser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-trees",
         "Make trees from syntactic distances, and compare trees with gold trees.",

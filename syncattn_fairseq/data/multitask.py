@@ -49,14 +49,14 @@ class MixCounts:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class SegmentedSentence:
     """The words of a sentence, and the subwords of each word, separated by spaces."""
 
     words: list[str]
     pieces: list[str]
 
 
-Lineariser: TypeAlias = Callable[[Sentence, bool], "list[str] | None"]
+Lineariser: TypeAlias = Callable[[SegmentedSentence, bool], "list[str] | None"]
 """Takes a sentence, and whether to keep its words; returns its linearised parse if it has one."""
 
 
@@ -75,7 +75,7 @@ class PhraseStructures:
         return (partial(self._linearise, line) for line in read_lines(self.path))
 
     @staticmethod
-    def _linearise(line: str, sentence: Sentence, with_words: bool) -> list[str] | None:
+    def _linearise(line: str, sentence: SegmentedSentence, with_words: bool) -> list[str] | None:
         tree = parse_tree(line)
         if tree is None:
             return None
@@ -111,7 +111,7 @@ class Dependencies:
 
     @staticmethod
     def _linearise(
-        heads: list[int] | None, line: str | None, sentence: Sentence, with_words: bool
+        heads: list[int] | None, line: str | None, sentence: SegmentedSentence, with_words: bool
     ) -> list[str] | None:
         if heads is None:
             return None
@@ -162,7 +162,7 @@ class ParsedSource:
             lengths = count_subwords(text.split(), self.scheme)
             pieces = [" ".join(next(subwords) for _ in range(length)) for length in lengths]
             try:
-                tokens = parse(Sentence(words, pieces), self.with_words)
+                tokens = parse(SegmentedSentence(words, pieces), self.with_words)
             except BadParse as fault:
                 if self.on_bad_parse == "stop":
                     raise DataError(

@@ -28,7 +28,7 @@ KINDS = (HEADS, LABELS)
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitText:
     """One language of one split: its text, and the prefix of its heads and labels."""
 
     split: str
@@ -42,7 +42,7 @@ class Part:
         return find_text(Path(f"{self.prefix}.{kind.name}.{self.language}"))
 
 
-def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
+def _list_parts(args: argparse.Namespace) -> Iterator[SplitText]:
     """List the texts that fairseq will binarise, in its order and under its names."""
     languages = [args.source_lang] if args.only_source else [args.source_lang, args.target_lang]
     if None in languages:
@@ -71,7 +71,7 @@ def _list_parts(args: argparse.Namespace) -> Iterator[Part]:
                     raise DataError(f"{path}: no such file; see --{split}pref")
                 _check_plain(path)
                 compare = words.exists() and not words.samefile(path)
-                yield Part(
+                yield SplitText(
                     f"{split}{number or ''}",
                     language,
                     path,
@@ -100,8 +100,8 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
 
 
 def _check(
-    args: argparse.Namespace, parts: Sequence[Part]
-) -> tuple[list[tuple[Part, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
+    args: argparse.Namespace, parts: Sequence[SplitText]
+) -> tuple[list[tuple[SplitText, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
     """Check everything that can be checked before anything is written.
 
     Returns:
@@ -158,7 +158,7 @@ def _check(
 
 
 def _load_given_dictionaries(
-    args: argparse.Namespace, labelled: Sequence[Part]
+    args: argparse.Namespace, labelled: Sequence[SplitText]
 ) -> dict[str, Dictionary]:
     """Load the label dictionaries that are given, and check that the others can be made."""
     dictionaries = {}
@@ -247,7 +247,7 @@ def _says_no_place(record: logging.LogRecord) -> bool:
     return not record.getMessage().startswith("Wrote preprocessed data to")
 
 
-def _remove_earlier(args: argparse.Namespace, parts: Sequence[Part]) -> None:
+def _remove_earlier(args: argparse.Namespace, parts: Sequence[SplitText]) -> None:
     """Remove heads and labels of an earlier run, which do not belong to the new text."""
     for part in parts:
         for kind in KINDS:
@@ -263,7 +263,7 @@ def _refuse_dictionaries(args: argparse.Namespace) -> None:
             raise DataError(f"{made}: exists already; choose another --destdir or remove it")
 
 
-def _dataset(args: argparse.Namespace, part: Part, kind: Annotation | None = None) -> Path:
+def _dataset(args: argparse.Namespace, part: SplitText, kind: Annotation | None = None) -> Path:
     """Return the path, without suffix, of a binarised text, or of its heads or labels."""
     prefix = f"{part.split}.{kind.name}" if kind else part.split
     return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))

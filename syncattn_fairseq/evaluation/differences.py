@@ -8,7 +8,7 @@ from statistics import mean
 
 from ..base.errors import DataError
 from .intervals import welch_interval
-from .results_tables import Number, Row, compute_p, pair_values, score_of
+from .results_tables import Number, TableRow, compute_p, pair_values, score_of
 from .significance import LEVEL
 
 
@@ -90,7 +90,7 @@ _MEASURES: Sequence[tuple[Measure, Number]] = (
 
 
 def group_rows(
-    rows: Sequence[Row], groups: Mapping[str, Sequence[str]]
+    rows: Sequence[TableRow], groups: Mapping[str, Sequence[str]]
 ) -> tuple[list[Measure], list[Group]]:
     """Return the measures that there are, and the systems in groups.
 
@@ -126,7 +126,7 @@ def group_rows(
     ]
 
 
-def compare_rows(rows: Sequence[Row]) -> list[Comparison]:
+def compare_rows(rows: Sequence[TableRow]) -> list[Comparison]:
     """Compare the BLEU of all rows that have a baseline, over seeds, corrected by Holm's method."""
     bleu = score_of("BLEU")
     compared = [row for row in rows if row.baseline]
@@ -137,5 +137,5 @@ def compare_rows(rows: Sequence[Row]) -> list[Comparison]:
     ]
 
 
-def _difference(row: Row, number: Number) -> Difference | None:
+def _difference(row: TableRow, number: Number) -> Difference | None:
     return Difference.of(*pair_values(row, number))

@@ -36,14 +36,14 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """The results of one system with the same settings, and those that they are compared with."""
 
     name: str
     system: str
     cells: Sequence[Any]
     """One for each seed, see `.results`."""
-    baseline: Row | None = None
+    baseline: TableRow | None = None
     note: str = ""
     """Why it is not compared with anything."""
 
@@ -53,7 +53,7 @@ def make_rows(
     systems: Sequence[str],
     seeds: Sequence[int] | None,
     baseline: Callable[[str], str],
-) -> list[Row]:
+) -> list[TableRow]:
     """Return a row for each system, or several if it was trained with several settings.
 
     Args:
@@ -71,14 +71,14 @@ def make_rows(
         which = ", ".join(missing) + (f" with seed {', '.join(map(str, seeds))}" if seeds else "")
         there = f"there are some of {', '.join(known)}" if known else "there are no others"
         raise DataError(f"no results of {which}; {there}")
-    rows: dict[str, dict[tuple[str, str], Row]] = {}
+    rows: dict[str, dict[tuple[str, str], TableRow]] = {}
     for system in dict.fromkeys([*systems, *map(baseline, systems)]):
         parts: dict[tuple[str, str], list[Any]] = {}
         for cell in found:
             if cell["system"] == system:
                 parts.setdefault((_settings(cell), _own(cell)), []).append(cell)
         rows[system] = {
-            both: Row(_name(system, both) if len(parts) > 1 else system, system, cells)
+            both: TableRow(_name(system, both) if len(parts) > 1 else system, system, cells)
             for both, cells in parts.items()
         }
     return [
@@ -107,23 +107,25 @@ def _name(system: str, settings: tuple[str, str]) -> str:
     return f"{system} ({shown})" if shown else system
 
 
-def _with_baseline(row: Row, settings: str, others: Mapping[tuple[str, str], Row]) -> Row:
+def _with_baseline(
+    row: TableRow, settings: str, others: Mapping[tuple[str, str], TableRow]
+) -> TableRow:
     """Compare a row with one of the same settings."""
     same = [other for (changed, _), other in others.items() if changed == settings]
     other = same[0] if len(same) == 1 else None
     if row in others.values():
         return row
     if other is not None and other.system != row.system:
-        return Row(row.name, row.system, row.cells, other)
+        return TableRow(row.name, row.system, row.cells, other)
     if others and other is None:
         [*names] = (one.name for one in others.values())
         note = f"{row.name}: not compared with {' or '.join(names)}, which has other settings"
-        return Row(row.name, row.system, row.cells, note=note)
+        return TableRow(row.name, row.system, row.cells, note=note)
     return row
 
 
 def make_tables(
-    rows: Sequence[Row], table: Callable[[Sequence[Sequence[str]]], str], bullet: str = ""
+    rows: Sequence[TableRow], table: Callable[[Sequence[Sequence[str]]], str], bullet: str = ""
 ) -> str:
     """Format tables of translation scores, structure scores and costs, and notes.
 
@@ -149,7 +151,7 @@ def list_notes(notes: Sequence[str], bullet: str) -> str:
     )
 
 
-def list_tables(rows: Sequence[Row]) -> tuple[list[list[list[str]]], list[str]]:
+def list_tables(rows: Sequence[TableRow]) -> tuple[list[list[list[str]]], list[str]]:
     """Return the tables of `make_tables` and their notes."""
     measures = list(dict.fromkeys(n for row in rows for cell in row.cells for n in cell["scores"]))
     translation = [name for name in measures if name.startswith(_TRANSLATION)]
@@ -173,7 +175,7 @@ def _structure(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _scores(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
+def _scores(rows: Sequence[TableRow], measures: Sequence[str]) -> list[list[str]]:
     made = [["system", "seeds", *measures]]
     for row in rows:
         shown = (spread(values(row.cells, score_of(measure))) for measure in measures)
@@ -181,7 +183,7 @@ def _scores(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
     return _without_empty_columns(made)
 
 
-def _differences(rows: Sequence[Row]) -> list[list[str]]:
+def _differences(rows: Sequence[TableRow]) -> list[list[str]]:
     """Return the table of differences to the baselines; empty if there are none."""
     compared = [row for row in rows if row.baseline]
     parts = [[[row.name] for row in compared]]
@@ -193,7 +195,7 @@ def _differences(rows: Sequence[Row]) -> list[list[str]]:
     return table if len(table) > 1 and len(table[0]) > 1 else []
 
 
-def _over_sentences(row: Row) -> str:
+def _over_sentences(row: TableRow) -> str:
     """Return p of the seeds of which both systems have their counts."""
     from .significance import randomisation
 
@@ -212,7 +214,7 @@ def _over_sentences(row: Row) -> str:
     return p
 
 
-def _compare(rows: Sequence[Row], number: Number, digits: int) -> list[list[str]]:
+def _compare(rows: Sequence[TableRow], number: Number, digits: int) -> list[list[str]]:
     """Return each row's difference to its baseline, its p by Welch's test, and its Holm's p."""
     tests = compute_p(rows, number)
     several = sum(p is not None for p, _ in tests) > 1
@@ -226,12 +228,12 @@ def _compare(rows: Sequence[Row], number: Number, digits: int) -> list[list[str]
     ]
 
 
-def pair_values(row: Row, number: Number) -> tuple[list[float], list[float]]:
+def pair_values(row: TableRow, number: Number) -> tuple[list[float], list[float]]:
     """Return the numbers of a row and of its baseline."""
     return values(row.cells, number), values(row.baseline.cells if row.baseline else (), number)
 
 
-def compute_p(rows: Sequence[Row], number: Number) -> list[tuple[float | None, float | None]]:
+def compute_p(rows: Sequence[TableRow], number: Number) -> list[tuple[float | None, float | None]]:
     """Test rows against their baselines.
 
     Returns:
@@ -287,7 +289,7 @@ def describe_power(name: str, samples: Sequence[Sequence[float]], counts: Sequen
     )
 
 
-def _measured(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
+def _measured(rows: Sequence[TableRow], measures: Sequence[str]) -> list[list[str]]:
     made = [["system", *measures]]
     for row in rows:
         shown = [spread(values(row.cells, score_of(measure))) for measure in measures]
@@ -296,7 +298,7 @@ def _measured(rows: Sequence[Row], measures: Sequence[str]) -> list[list[str]]:
     return made
 
 
-def _training(rows: Sequence[Row]) -> list[list[str]]:
+def _training(rows: Sequence[TableRow]) -> list[list[str]]:
     columns: dict[str, tuple[Number, int]] = {
         "updates": (lambda cell: cell.get("updates"), 0),
         "minutes": (lambda cell: cell["seconds"] / 60 if "seconds" in cell else None, 1),
@@ -316,7 +318,7 @@ def _without_empty_columns(table: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[cell for i, cell in enumerate(row) if i not in empty] for row in table]
 
 
-def _notes(rows: Sequence[Row], differences: Sequence[Sequence[str]]) -> list[str]:
+def _notes(rows: Sequence[TableRow], differences: Sequence[Sequence[str]]) -> list[str]:
     cells = [cell for row in rows for cell in row.cells]
     notes = []
     counts = sorted({len(row.cells) for row in rows if len(row.cells) > 1}, reverse=True)

@@ -20,7 +20,7 @@ from .formats import FORMATS
 from .manifest import Manifest
 from .parsed_file import EMPTY, match_parses
 from .parser import ParserSource
-from .report import Report
+from .report import ParseReport
 from .shards import Shard, ShardTask, is_whole, plan_shards
 from .writer import HEADS, open_writer
 
@@ -38,7 +38,7 @@ def parse_corpus(
     overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
     min_parsed: float = 0.0,
-) -> tuple[Report, float]:
+) -> tuple[ParseReport, float]:
     """Parse a text, except for what has been parsed already.
 
     Finished shards are kept next to the output, in ``OUTPUT.shards``, until all are finished. Then
@@ -192,7 +192,7 @@ def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) 
     return [shard for shard in manifest.shards if shard not in usable]
 
 
-def _check_parsed(where: Path, report: Report, least: float) -> None:
+def _check_parsed(where: Path, report: ParseReport, least: float) -> None:
     parsed = report.sentences - report.empty.total()
     try:
         check_parsed(where, parsed, report.sentences - report.empty[EMPTY], least)
@@ -205,7 +205,7 @@ def _merge(
     task: ShardTask, manifest: Manifest, outputs: Mapping[str, Path], min_parsed: float
 ) -> Manifest:
     """Write the outputs; their checksums are stored with the shards before any is in place."""
-    report = Report()
+    report = ParseReport()
     for shard in manifest.shards:
         report.add(task.report(shard))
     _check_parsed(outputs[HEADS], report, min_parsed)
@@ -231,7 +231,7 @@ def convert_parsed(
     outputs: Mapping[str, Path],
     overwrite: bool = False,
     min_parsed: float = 0.0,
-) -> tuple[Report, float]:
+) -> tuple[ParseReport, float]:
     """Take the parses of a text from a parser's output.
 
     Args:

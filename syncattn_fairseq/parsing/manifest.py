@@ -11,7 +11,7 @@ from typing import Any
 from .. import __version__
 from ..base.files import hash_file, replacing
 from .parser import ParserSource
-from .report import Report
+from .report import ParseReport
 from .shards import Shard
 
 
@@ -33,7 +33,7 @@ class Manifest:
     models: Mapping[str, str]
     shards: list[Shard]
     outputs: Mapping[str, str]
-    report: Report
+    report: ParseReport
 
     @classmethod
     def of(cls, text: str, shards: list[Shard], source: ParserSource, **options: Any) -> Manifest:
@@ -50,7 +50,7 @@ class Manifest:
         """
         settings = {**source.describe(), "syncattn-fairseq": __version__, **options}
         models = {str(path): hash_file(path) for path in source.files()}
-        return cls(text, settings, models, shards, {}, Report())
+        return cls(text, settings, models, shards, {}, ParseReport())
 
     def differences(self, earlier: Manifest) -> list[str]:
         """List how an earlier manifest's parses differ from this one's."""
@@ -63,7 +63,7 @@ class Manifest:
         same = sorted(self.models.values()) == sorted(earlier.models.values())
         return found if same else [*found, "the parser's files have changed"]
 
-    def finished(self, outputs: Mapping[str, str], report: Report) -> Manifest:
+    def finished(self, outputs: Mapping[str, str], report: ParseReport) -> Manifest:
         """Return the manifest with the outcome."""
         return replace(self, outputs=outputs, report=report)
 
@@ -79,7 +79,7 @@ class Manifest:
         try:
             document = json.loads(path.read_text("utf-8"))
             shards = [Shard(*values) for values in document.pop("shards")]
-            report = Report.from_json(document.pop("report"))
+            report = ParseReport.from_json(document.pop("report"))
             found = cls(shards=shards, report=report, **document)
             return found if found.is_sound() else None
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -12,7 +12,7 @@ _KEPT = 5
 
 
 @dataclass
-class Report:
+class ParseReport:
     """Totals for a text or a part of it.
 
     Attributes:
@@ -32,7 +32,7 @@ class Report:
         if len(self.failures) < _KEPT:
             self.failures.append((line, detail))
 
-    def add(self, part: Report) -> None:
+    def add(self, part: ParseReport) -> None:
         """Add the report on the next part of the text."""
         self.sentences += part.sentences
         self.words += part.words
@@ -53,7 +53,7 @@ class Report:
         return vars(self)
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Report:
+    def from_json(cls, values: Mapping[str, Any]) -> ParseReport:
         """Restore a report from JSON values."""
         return cls(
             values["sentences"],

@@ -19,7 +19,7 @@ from ..base.errors import BadParse, DataError
 from ..base.files import MAX_LINE, read_lines
 from .parsed_file import EMPTY
 from .parser import Parse, Parser, ParserSource
-from .report import Report
+from .report import ParseReport
 from .writer import CONLLU, open_writer
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class ShardTask:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def report(self, shard: Shard) -> Report:
+    def report(self, shard: Shard) -> ParseReport:
         """Return the report on a finished shard."""
         return _read_report(shard.folder(self.shards))
 
@@ -209,8 +209,8 @@ def is_whole(shard: Shard, folder: Path, kinds: Iterable[str]) -> bool:
     )
 
 
-def _read_report(folder: Path) -> Report:
-    return Report.from_json(json.loads((folder / "report.json").read_text()))
+def _read_report(folder: Path) -> ParseReport:
+    return ParseReport.from_json(json.loads((folder / "report.json").read_text()))
 
 
 def _count_lines(path: Path) -> int:

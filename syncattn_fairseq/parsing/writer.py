@@ -11,7 +11,7 @@ from ..base.errors import BadParse
 from ..data.parses import check_tree
 from ..trees.conllu import format_conllu
 from .parser import FAILED, Parse
-from .report import Report
+from .report import ParseReport
 
 HEADS, LABELS, CONLLU = "heads", "labels", "conllu"
 
@@ -30,7 +30,7 @@ class ParseWriter:
     def __init__(self, files: Mapping[str, TextIO], first_line: int = 1) -> None:
         self.files = files
         self.first_line = first_line
-        self.report = Report()
+        self.report = ParseReport()
 
     def write(self, words: Sequence[str], found: Parse | BadParse) -> None:
         """Write the parse of the next line.

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from .. import __version__
 from ..base.files import hash_file
 from .incoming import Failure, Incoming, Pace
-from .part import Origin, Part
+from .partial_file import Origin, PartialFile
 
 #: Seconds before each new attempt; starts over whenever an attempt gets further.
 PAUSES = (1.0, 5.0, 15.0)
@@ -52,7 +52,7 @@ class Expected(NamedTuple):
                 yield what, expected.lower(), found
 
 
-def download(part: Part, url: str, expected: Expected) -> None:
+def download(part: PartialFile, url: str, expected: Expected) -> None:
     """Make requests until the part is complete, as long as they make progress; then verify it.
 
     Raises:
@@ -79,13 +79,13 @@ def download(part: Part, url: str, expected: Expected) -> None:
         raise Failure(f"{what} {found}, expected {wanted}; has it changed there?")
 
 
-def _origin_at(url: str, part: Part) -> Origin | None:
+def _origin_at(url: str, part: PartialFile) -> Origin | None:
     """Return the origin of a partial file if ``url`` can send the rest."""
     origin = part.origin()
     return origin if origin is not None and origin.url == url else None
 
 
-def _request(part: Part, url: str, expected: Expected, pace: Pace) -> None:
+def _request(part: PartialFile, url: str, expected: Expected, pace: Pace) -> None:
     """Make one request, and keep what arrives."""
     origin = _origin_at(url, part)
     headers = {"User-Agent": f"syncattn-fairseq/{__version__}"}
@@ -117,7 +117,7 @@ def _request(part: Part, url: str, expected: Expected, pace: Pace) -> None:
         raise Failure("the server sent an empty file")
 
 
-def _read(part: Part, incoming: Incoming, size: int | None, most: int, pace: Pace) -> None:
+def _read(part: PartialFile, incoming: Incoming, size: int | None, most: int, pace: Pace) -> None:
     bar = tqdm(
         desc=part.target.name,
         initial=part.size,

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from ..base.errors import DataError
 from .download import Expected, download
 from .incoming import Failure
-from .part import Part, open_part
+from .partial_file import PartialFile, open_partial_file
 from .sums import SUMS, Sums
 
 #: Environment variable with the base URLs of mirrors, separated by spaces.
@@ -56,7 +56,7 @@ def fetch(
     sums = Sums(directory / SUMS)
     expected = Expected(size, sha256 or (None if md5 else sums.of(name)), md5)
     if not target.exists():
-        with _made(directory), open_part(target) as part:
+        with _made(directory), open_partial_file(target) as part:
             if not target.exists():  # else: another run has finished it
                 _fill(part, url, expected)
                 part.publish()
@@ -120,7 +120,7 @@ def _made(folder: Path) -> Iterator[None]:
                 path.rmdir()
 
 
-def _fill(part: Part, url: str, expected: Expected) -> None:
+def _fill(part: PartialFile, url: str, expected: Expected) -> None:
     """Download from the first place that has the file."""
     failures = []
     for place in _places(url):

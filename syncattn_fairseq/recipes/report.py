@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from ..evaluation.results_tables import Row as TableRow
-from ..evaluation.results_tables import score_of, values
+from ..evaluation.results_tables import TableRow, score_of, values
 from .experiment import Cell, Experiment
 from .prepare import PIECES, WORDS, data, folder, gold_alignments
 from .row import Row, read_row
@@ -19,7 +18,7 @@ _SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")
 
 
 @dataclass(frozen=True)
-class Report:
+class TableReport:
     """What is shown of a table's systems.
 
     Attributes:

@@ -11,12 +11,12 @@ import torch
 from ..evaluation.scoring import Output
 from ..functional.lpsi import distance_gates
 from ..printed.decoded import DecodedSentence
-from .sentences import Sentence
+from .sentences import ReportedSentence
 
 
 def with_gates(
-    sentences: Iterable[Sentence], outputs: Mapping[str, Output], number: int
-) -> Iterator[Sentence]:
+    sentences: Iterable[ReportedSentence], outputs: Mapping[str, Output], number: int
+) -> Iterator[ReportedSentence]:
     """Add ``gates`` to the first sentences of a report, where systems printed distances.
 
     Args:

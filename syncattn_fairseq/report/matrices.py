@@ -11,12 +11,12 @@ from ..inference.analysis import Pair, Parse
 from ..inference.model import Model
 from .example import Example, Links, Side
 from .figures import attention_matrices
-from .sentences import Sentence
+from .sentences import ReportedSentence
 
 
 def with_matrices(
-    sentences: Iterable[Sentence], models: Mapping[int, Model], number: int
-) -> Iterator[Sentence]:
+    sentences: Iterable[ReportedSentence], models: Mapping[int, Model], number: int
+) -> Iterator[ReportedSentence]:
     """Add ``matrices`` to the first sentences of a report.
 
     Each is ``title``, ``rows`` and ``columns``, ``source`` or ``target``, ``values`` in per cent,

@@ -27,7 +27,7 @@ from . import charts
 from .curves import training_charts
 from .in_words import compare_scores, say_differences, say_links, say_parents, say_sameness
 from .overview import COLOURS, measured_charts
-from .sentences import Sentence
+from .sentences import ReportedSentence
 from .training_log import Point
 from .trainings import Trainings
 
@@ -40,7 +40,7 @@ _KINDS = {
 def render(
     title: str,
     scores: Mapping[str, SystemScore],
-    sentences: Iterable[Sentence],
+    sentences: Iterable[ReportedSentence],
     logs: Mapping[str, Sequence[Sequence[Point]]],
     trainings: Trainings | None = None,
 ) -> str:

@@ -23,7 +23,7 @@ _GOLD = ("heads", "labels", "trees")
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ReportedSentence:
     """One sentence, ready for JSON.
 
     Words are counted from 0, but heads from 1, with 0 for the root. A value is None or empty if it
@@ -48,7 +48,7 @@ def describe(
     scheme: str | None = None,
     moses_language: str | None = None,
     number: int | None = None,
-) -> Iterator[Sentence]:
+) -> Iterator[ReportedSentence]:
     """Yield sentences.
 
     Args:
@@ -73,7 +73,7 @@ def describe(
         if longest <= MOST_WORDS:
             shown = [system.show(index, sides) for system in systems]
             detail = {**sides, "sure": sure, "possible": possible, "systems": shown}
-        yield Sentence(
+        yield ReportedSentence(
             {
                 "source": " ".join(source),
                 "reference": reference,

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from . import lexicon
 from .morphology import article_form
 from .phrases import NOTHING, PhraseGrammar
-from .tree import Pair, Phrase, SentencePair, Token, finish, join, phrase
+from .tree import NodePair, Phrase, SentencePair, Token, finish, join, phrase
 
 _VOWEL = re.compile("(?i)(?!use|univ)[aeiou]|honest")
 
@@ -64,7 +64,7 @@ class Grammar(PhraseGrammar):
 
     # Sentences and clauses
 
-    def _sentence(self) -> Pair:
+    def _sentence(self) -> NodePair:
         kind = self.random()
         if kind < 0.38:
             return self._clause(*self._main_verb())
@@ -92,7 +92,7 @@ class Grammar(PhraseGrammar):
         kind = self.random()
         return frame, "present" if kind < 0.65 else "modal" if kind < 0.85 else "negated"
 
-    def _subordinate(self, mark: tuple[str, str], tense: str = "", front: bool = False) -> Pair:
+    def _subordinate(self, mark: tuple[str, str], tense: str = "", front: bool = False) -> NodePair:
         """Make a clause with a conjunction; German has a comma, English one only after it."""
         verb = (self.pick(_PAST_FRAMES), tense) if tense else self._main_verb()
         clause = self._clause(*verb, final=True)
@@ -106,9 +106,9 @@ class Grammar(PhraseGrammar):
         frame: str,
         tense: str,
         final: bool = False,
-        front: tuple[Pair, str] | None = None,
-        tail: tuple[Pair, str] | None = None,
-    ) -> Pair:
+        front: tuple[NodePair, str] | None = None,
+        tail: tuple[NodePair, str] | None = None,
+    ) -> NodePair:
         """Make a clause.
 
         Args:
@@ -125,12 +125,12 @@ class Grammar(PhraseGrammar):
         last = tail[0].attach(vp, tail[1]) if tail else NOTHING
         english = phrase("VP", vp.en, vp.en, last.en) if tail else vp.en
         order = (finite, subject.de) if front else (subject.de, finite)
-        return Pair(
+        return NodePair(
             phrase("S", vp.en, first.en, subject.en, english),
             phrase("S", vp.de, first.de, *order, vp.de, last.de),
         )
 
-    def _coordination(self) -> Pair:
+    def _coordination(self) -> NodePair:
         """Make a main clause with two predicates."""
         subject, plural = self._subject()
         vp, finite = self._predicate(*self._main_verb(), plural)
@@ -144,11 +144,11 @@ class Grammar(PhraseGrammar):
             conjunction.de,
             phrase("S", other.de, other_finite, other.de),
         )
-        return Pair(phrase("S", vp.en, subject.en, english), phrase("S", vp.de, *clauses))
+        return NodePair(phrase("S", vp.en, subject.en, english), phrase("S", vp.de, *clauses))
 
     def _predicate(
         self, frame: str, tense: str, plural: bool, final: bool = False, relative: bool = False
-    ) -> tuple[Pair, Token | None]:
+    ) -> tuple[NodePair, Token | None]:
         """Make the VP and, unless ``final``, the German finite verb, which is outside its VP.
 
         The German VP may be empty.
@@ -162,7 +162,7 @@ class Grammar(PhraseGrammar):
         auxiliary = self._auxiliary(frame, tense, plural, head)
         adverb = negation = prefix = NOTHING
         if separable and not final:
-            prefix = Pair(None, Token(separable, "ADP")).attach(head, "compound:prt")
+            prefix = NodePair(None, Token(separable, "ADP")).attach(head, "compound:prt")
             self.links.append((head.en, prefix.de, True))
         if tense == "negated":
             negation = self.word("not", "nicht", "PART").attach(head, "advmod")
@@ -180,9 +180,9 @@ class Grammar(PhraseGrammar):
         verbs = [head.de, auxiliary.de] if auxiliary.de else [head.de]
         finite = None if final else verbs.pop()
         middle = (adverb.de, *objects, negation.de, *obliques, prefix.de)
-        return Pair(vp, phrase("VP", head.de, *middle, *verbs)), finite.head if finite else None
+        return NodePair(vp, phrase("VP", head.de, *middle, *verbs)), finite.head if finite else None
 
-    def _auxiliary(self, frame: str, tense: str, plural: bool, head: Pair) -> Pair:
+    def _auxiliary(self, frame: str, tense: str, plural: bool, head: NodePair) -> NodePair:
         if tense == "modal":
             english, *german = self.pick(lexicon.MODALS)
             auxiliary = self.word(english, german[plural], "AUX")
@@ -198,7 +198,7 @@ class Grammar(PhraseGrammar):
 
     def _complements(
         self, frame: str, case: str, definite: bool, relative: bool
-    ) -> list[tuple[Pair, str]]:
+    ) -> list[tuple[NodePair, str]]:
         """Make what a verb governs, with labels.
 
         Args:
@@ -232,7 +232,7 @@ class Grammar(PhraseGrammar):
             complements.append((tool, "obl"))
         return complements
 
-    def _fronted_phrase(self) -> tuple[Pair, str]:
+    def _fronted_phrase(self) -> tuple[NodePair, str]:
         kind = self.random()
         if kind < 0.6:
             adverb = self.word(*self.pick(lexicon.SENTENCE_ADVERBS), "ADV")
@@ -244,7 +244,7 @@ class Grammar(PhraseGrammar):
         adposition = self.word(english, german, "ADP").attach(day, "case")
         return join("PP", day, adposition, join("NP", day, day)), "obl"
 
-    def _subject(self) -> tuple[Pair, bool]:
+    def _subject(self) -> tuple[NodePair, bool]:
         """Make a subject; also return whether it is plural."""
         if self.chance(0.25):
             return self.short_subject()
@@ -252,14 +252,16 @@ class Grammar(PhraseGrammar):
         person, gender = self._extend(noun_phrase, ("who", "attribute", "town"))
         return person, gender == "pl"
 
-    def _extend(self, noun_phrase: tuple[Pair, str], followers: Sequence[str]) -> tuple[Pair, str]:
+    def _extend(
+        self, noun_phrase: tuple[NodePair, str], followers: Sequence[str]
+    ) -> tuple[NodePair, str]:
         """Let a relative clause or a prepositional phrase follow, now and then."""
         noun, gender = noun_phrase
         if not self.chance(0.2):
             return noun_phrase
         return join("NP", noun, noun, self._follower(self.pick(followers), noun, gender)), gender
 
-    def _follower(self, kind: str, noun: Pair, gender: str) -> Pair:
+    def _follower(self, kind: str, noun: NodePair, gender: str) -> NodePair:
         if kind in ("who", "which"):
             return self._relative_clause(kind, gender).attach(noun, "acl:relcl")
         if kind == "town":
@@ -272,7 +274,7 @@ class Grammar(PhraseGrammar):
             modifier = self.adpositional(lexicon.PLACE_PREPOSITIONS, "place")
         return modifier.attach(noun, "nmod")
 
-    def _relative_clause(self, pronoun: str, gender: str) -> Pair:
+    def _relative_clause(self, pronoun: str, gender: str) -> NodePair:
         """Make a subject clause with "who" or an object clause with "which"."""
         case = "nom" if pronoun == "who" else "acc"
         relative = self.word(pronoun, article_form("d", "der", case, gender), "PRON")

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from . import lexicon
 from .morphology import adjective_ending, article_form
-from .tree import Link, Node, Pair, Phrase, Token, join
+from .tree import Link, Node, NodePair, Phrase, Token, join
 
 T = TypeVar("T")
 
-NOTHING = Pair(None, None)
+NOTHING = NodePair(None, None)
 
 
 class PhraseGrammar:
@@ -31,14 +31,14 @@ class PhraseGrammar:
         """Choose early options more often, as few words are frequent and many are rare."""
         return options[int(len(options) * self.random() ** 2)]
 
-    def word(self, english: str, german: str, upos: str) -> Pair:
+    def word(self, english: str, german: str, upos: str) -> NodePair:
         """Make a word and its counterpart, linked; an empty string makes none."""
         en = Token(english, upos) if english else None
         de = Token(german, upos) if german else None
         self.links.append((en, de, True))
-        return Pair(en, de)
+        return NodePair(en, de)
 
-    def noun_phrase(self, kind: str, case: str, definite: bool = False) -> tuple[Pair, str]:
+    def noun_phrase(self, kind: str, case: str, definite: bool = False) -> tuple[NodePair, str]:
         """Make a noun phrase; also return its gender, which is ``pl`` in the plural.
 
         Args:
@@ -53,7 +53,7 @@ class PhraseGrammar:
         article, stem, inflection = self.pick(
             [row for row in determiners if row[0] in lexicon.DEFINITE or not definite]
         )
-        parts: list[Pair] = []
+        parts: list[NodePair] = []
 
         def add(english: str, german: str, upos: str, label: str) -> None:
             parts.append(self.word(english, german, upos).attach(head, label))
@@ -79,7 +79,7 @@ class PhraseGrammar:
             self.links.append((parts[-1].en, head.de, True))
         return join("NP", head, *parts, head), gender
 
-    def adpositional(self, prepositions: Sequence[tuple[str, str, str]], kind: str) -> Pair:
+    def adpositional(self, prepositions: Sequence[tuple[str, str, str]], kind: str) -> NodePair:
         """Make a prepositional phrase with a noun of the kind; it lacks only a label."""
         english, german, case = self.pick(prepositions)
         adposition = self.word(english, german, "ADP")
@@ -101,7 +101,7 @@ class PhraseGrammar:
                 for en, de, sure in self.links
             ]
 
-    def short_subject(self) -> tuple[Pair, bool]:
+    def short_subject(self) -> tuple[NodePair, bool]:
         """Make a name or a pronoun in the nominative; also return whether it is plural."""
         if self.chance(0.5):
             return self.name(lexicon.NAMES), False
@@ -109,7 +109,7 @@ class PhraseGrammar:
         pronoun = self.word(english, german, "PRON")
         return join("NP", pronoun, pronoun), plural
 
-    def name(self, names: Sequence[tuple[str, str]]) -> Pair:
+    def name(self, names: Sequence[tuple[str, str]]) -> NodePair:
         """Make a noun phrase of one proper name."""
         name = self.word(*self.pick(names), "PROPN")
         return join("NP", name, name)

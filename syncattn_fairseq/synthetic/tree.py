@@ -76,13 +76,13 @@ class SentencePair:
 
 
 @dataclass
-class Pair:
+class NodePair:
     """A node in both languages, or ``None`` in the one that leaves it out."""
 
     en: Node | None
     de: Node | None
 
-    def attach(self, governor: Pair, label: str) -> Pair:
+    def attach(self, governor: NodePair, label: str) -> NodePair:
         """Make the heads of this pair dependents of the heads of another."""
         for node, other in ((self.en, governor.en), (self.de, governor.de)):
             if node and other:
@@ -96,9 +96,9 @@ def phrase(category: str, head: Node | None, *children: Node | None) -> Phrase:
     return Phrase(category, head.head, [child for child in children if child])
 
 
-def join(category: str, head: Pair, *children: Pair) -> Pair:
+def join(category: str, head: NodePair, *children: NodePair) -> NodePair:
     """Make a phrase that has the same order in both languages."""
-    return Pair(
+    return NodePair(
         phrase(category, head.en, *(child.en for child in children)),
         phrase(category, head.de, *(child.de for child in children)),
     )

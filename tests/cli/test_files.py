@@ -27,7 +27,7 @@ from syncattn_fairseq.cli import (
     translate,
     trees,
 )
-from syncattn_fairseq.cli.files import Parser
+from syncattn_fairseq.cli.files import CommandLine
 from tests.cli.test_help import parsers
 from tests.test_packaging import SCRIPTS
 
@@ -169,7 +169,7 @@ OWN_PARSERS = [name for name in SCRIPTS if name != "syncattn-preprocess"]
 @pytest.mark.parametrize("name", OWN_PARSERS)
 def test_every_argument_that_is_a_file_is_checked(name: str) -> None:
     for parser in parsers(name):
-        assert isinstance(parser, Parser)
+        assert isinstance(parser, CommandLine)
         for action in parser._actions:
             shown = action.metavar if isinstance(action.metavar, tuple) else (action.metavar,)
             if any(re.match("FILE|PREFIX|CHECKPOINT|MODEL|SOURCE$", part or "") for part in shown):
@@ -177,7 +177,7 @@ def test_every_argument_that_is_a_file_is_checked(name: str) -> None:
                 assert is_checked(parser, action) != (argument in OTHERS), argument
 
 
-def is_checked(parser: Parser, action: argparse.Action) -> bool:
+def is_checked(parser: CommandLine, action: argparse.Action) -> bool:
     """Tell whether a parser checks what is given for an argument."""
     value = ["given"] * 3 if isinstance(action.nargs, int) or action.nargs == "+" else "given"
     args = argparse.Namespace(**{each.dest: None for each in parser._actions})

@@ -16,7 +16,7 @@ import pytest
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.parsing.corpus import convert_parsed, parse_corpus
 from syncattn_fairseq.parsing.executors import Progress
-from syncattn_fairseq.parsing.report import Report
+from syncattn_fairseq.parsing.report import ParseReport
 from syncattn_fairseq.parsing.shards import Shard, ShardTask
 from tests.parsing.chain import Chain, ChainSource
 
@@ -80,7 +80,7 @@ def test_output_is_in_the_order_of_the_text(run: Run) -> None:
     assert run.outputs["labels"].read_text() == run.text.read_text().replace("line", "dep").replace(
         "word", "dep"
     )
-    assert run.report == Report(60, sum(len(line.split()) for line in LINES))
+    assert run.report == ParseReport(60, sum(len(line.split()) for line in LINES))
     assert run.rate > 0
     names = {path.name for path in run.text.parent.iterdir()}
     assert names == {"text", "heads", "labels", "heads.manifest.json"}

@@ -13,7 +13,7 @@ from syncattn_fairseq.printed.decoded import DecodedSentence
 
 pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_fairseq.report.gates import with_gates
-from syncattn_fairseq.report.sentences import Sentence
+from syncattn_fairseq.report.sentences import ReportedSentence
 
 DISTANCES = [0.2, -0.5, 0.75]
 
@@ -23,8 +23,8 @@ def decoded(**distances: dict[int, list[float]]) -> DecodedSentence:
     return replace(found, **distances)
 
 
-def sentences(count: int) -> list[Sentence]:
-    return [Sentence({}, {"systems": [{}]}) for _ in range(count)]
+def sentences(count: int) -> list[ReportedSentence]:
+    return [ReportedSentence({}, {"systems": [{}]}) for _ in range(count)]
 
 
 def test_gates_are_those_of_the_distances() -> None:
@@ -47,5 +47,5 @@ def test_what_was_not_printed_or_does_not_fit_is_left_out() -> None:
     joined = decoded(source_distances={1: DISTANCES[:2]}, hypothesis_distances={1: DISTANCES})
     [one] = with_gates(sentences(1), {"A": Output([joined])}, 5)
     assert one.detail["systems"][0]["gates"] == [], "of the reference only if it was scored"
-    [long] = with_gates([Sentence({}, {"long": 300})], {"A": Output([joined])}, 5)
+    [long] = with_gates([ReportedSentence({}, {"long": 300})], {"A": Output([joined])}, 5)
     assert long.detail == {"long": 300}

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.report.sentences import Sentence
+from syncattn_fairseq.report.sentences import ReportedSentence
 
 pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_fairseq.report.matrices import with_matrices
 from tests.report.test_figures import EXAMPLE, Stub
 
 
-def described(source: str) -> Sentence:
+def described(source: str) -> ReportedSentence:
     """As `describe` does."""
     sides = {
         side: {"words": words, "heads": heads}
@@ -21,7 +21,9 @@ def described(source: str) -> Sentence:
             ("target", ["der", "Hund", "da"], [2, 0, 2]),
         )
     }
-    return Sentence({}, {**sides, "sure": [(1, 0)], "possible": [(1, 2)], "systems": [{}, {}]})
+    return ReportedSentence(
+        {}, {**sides, "sure": [(1, 0)], "possible": [(1, 2)], "systems": [{}, {}]}
+    )
 
 
 def test_percentages_and_gold_of_the_first_sentences() -> None:

@@ -29,7 +29,7 @@ class Origin(NamedTuple):
     size: int | None
 
 
-class Part:
+class PartialFile:
     """A partial file that is being downloaded.
 
     Args:
@@ -93,7 +93,7 @@ class Part:
 
 
 @contextmanager
-def open_part(target: Path) -> Iterator[Part]:
+def open_partial_file(target: Path) -> Iterator[PartialFile]:
     """Yield the partial file of a download, which no other process may write in the meantime.
 
     Raises:
@@ -111,7 +111,7 @@ def open_part(target: Path) -> Iterator[Part]:
         running = f"{target}: another download of it is running; wait until it ends"
         if not lock(file.fileno(), running):  # the other one removed it
             raise DataError(running)
-        part = Part(target, path, file)
+        part = PartialFile(target, path, file)
         try:
             yield part
         finally:
