@@ -29,6 +29,7 @@ BATCHES = 8
 TOLERANCE = 1.1
 #: Options that no architecture sets.
 KINDS: dict[str, dict[str, Any]] = {
+    **common.KINDS,
     "tree window": {"cross_attention_tree_window": 4},
     "supervised gate": {"supervised_gate_layers": "1,2"},
     "relative depth": {"relative_depth_layers": "1,2"},

@@ -138,14 +138,14 @@ class DistanceBiasHeads(Heads):
         """Return the biases, ``(B, h, rows, T)`` or ``(h, rows, T)``."""
         rows, columns, limit = query.size(2), key.size(2), self.limit
         name = f"{self.distance}_distances_{rows}_{columns}"
+
+        def measure() -> Tensor:
+            return self._measure(rows, columns, query.device)
+
         if self.slopes is not None:
-            distances = self.view.keep(name, lambda: self._measure(rows, columns, query.device))
-            return linear_biases(distances, self.slopes)
+            return linear_biases(self.view.keep(name, measure), self.slopes)
         assert self.weight is not None
-        buckets = self.view.keep(
-            f"{name}_to_{limit}",
-            lambda: self._measure(rows, columns, query.device).clamp_max(limit),
-        )
+        buckets = self.view.keep(f"{name}_to_{limit}", lambda: measure().clamp_max(limit))
         return F.embedding(buckets, self.weight).movedim(-1, -3)
 
     def _measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
