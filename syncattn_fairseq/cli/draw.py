@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import DataError
+from ..base.errors import DataError, printable
 from .common import add_model_files, command, new_parser, positive
 from .files import CommandLine
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
             file=sys.stderr,
         )
-    print(f"{args.output}: {args.kind} of: {example.source.text}")
+    print(f"{args.output}: {args.kind} of: {printable(example.source.text)}")
 
 
 def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> Any:

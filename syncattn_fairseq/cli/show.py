@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..base.errors import DataError
+from ..base.errors import DataError, printable
 from ..base.files import read_lines
 from .common import command, new_parser, positive
 from .draw import add_languages, add_model, load_model
@@ -33,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         if args.conllu:
             sys.stdout.write(_conllu(model, example))
         else:
-            print("\n" * bool(number) + _show(model, example, args.layer), flush=True)
+            lines = _show(model, example, args.layer).split("\n")
+            print("\n" * bool(number) + "\n".join(map(printable, lines)), flush=True)
 
 
 def _sentences(args: argparse.Namespace) -> list[str]:

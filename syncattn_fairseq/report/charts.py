@@ -9,6 +9,7 @@ sentence. Sentences in right-to-left scripts run from right to left.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,8 @@ except ImportError:
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 """The rows of each data set, by name."""
 
+#: What an SVG cannot hold, since XML cannot; the renderer ends the program at it.
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: Most fonts have the letters up to here.
 _LAST_LATIN = 0x24F
 #: A place in Unicode that will never have a letter.
@@ -308,7 +311,8 @@ def list_boxes(picture: Mapping[str, Any]) -> list[str]:
 
     The picture of a letter without a font is that of a letter that does not exist.
     """
-    text = json.dumps([*picture.get("datasets", {}).values()], ensure_ascii=False)
+    rows = _replace_controls([*picture.get("datasets", {}).values()])
+    text = json.dumps(rows, ensure_ascii=False)
     letters = {_script(letter): letter for letter in text if ord(letter) > _LAST_LATIN}
     box = _draw_letter(_NOWHERE) if letters else b""
     return sorted(script for script, letter in letters.items() if _draw_letter(letter) == box)
@@ -326,20 +330,34 @@ def _draw_letter(letter: str) -> bytes:
 def save(picture: Mapping[str, Any], path: Path) -> None:
     """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
 
+    Control characters become U+FFFD.
+
     Raises:
         DataError: the file name has another suffix.
     """
     check_format(path)
     kind = path.suffix.lower().removeprefix(".")
+    specification = _replace_controls(picture)
     content: bytes
     if kind == "svg":
-        content = vl_convert.vegalite_to_svg(dict(picture)).encode()
+        content = vl_convert.vegalite_to_svg(specification).encode()
     elif kind == "png":
-        content = vl_convert.vegalite_to_png(dict(picture), scale=2)
+        content = vl_convert.vegalite_to_png(specification, scale=2)
     else:
-        content = vl_convert.vegalite_to_pdf(dict(picture))
+        content = vl_convert.vegalite_to_pdf(specification)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+def _replace_controls(value: Any) -> Any:
+    """Return a value of JSON without the control characters in its texts."""
+    if isinstance(value, str):
+        return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, Mapping):
+        return {name: _replace_controls(one) for name, one in value.items()}
+    if isinstance(value, Sequence):
+        return [_replace_controls(one) for one in value]
+    return value
 
 
 def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> Any:

@@ -38,6 +38,16 @@ def test_parents_and_tree_distances_need_no_model(
     assert ">2<" in svg, "edges between the and old"
 
 
+def test_no_word_reaches_the_terminal_as_a_command(
+    gold: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("t.en").write_text("a \x1b]0;b\x07\n")
+    Path("t.heads.en").write_text("2 0\n")
+    Path("t.labels.en").unlink()
+    assert main(["parents", "-s=en", "--gold=t", "--output=parents.svg"]) == 0
+    assert capsys.readouterr().out == "parents.svg: parents of: a \\x1b]0;b\\x07\n"
+
+
 def test_long_sentences_are_refused(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (251, 10000):
         Path("t.labels.en").unlink(missing_ok=True)

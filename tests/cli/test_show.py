@@ -116,6 +116,15 @@ def test_a_recurrent_model_shows_links(shown: Any) -> None:
     check_links(found)
 
 
+def test_no_word_reaches_the_terminal_as_a_command(
+    small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = named(small_corpus, tmp_path, "transformer_lpsi")
+    assert show.main(["the \x1b[2J dog", *model]) == 0
+    out = capfd.readouterr().out
+    assert "\x1b" not in out and "the \\x1b[2J dog" in out
+
+
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_standard_input_that_is_not_utf8_is_refused(locale: str) -> None:
     done = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -282,5 +283,16 @@ def test_letters_that_no_font_has_are_noticed() -> None:
         return charts.list_boxes({"datasets": {"words": [{"word": name} for name in names]}})
 
     assert boxes("the", "Mütter", "İşığı") == [] == charts.list_boxes({})
-    assert boxes("the", "\U0010ffff") == ["UNKNOWN"]
+    assert boxes("the", "\uffff", "\U0010ffff") == ["UNKNOWN"]
     assert charts._draw_letter("a") != charts._draw_letter("b") != charts._draw_letter("\U0010ffff")
+
+
+@pytest.mark.parametrize("suffix", charts.FORMATS)
+def test_control_characters_do_not_end_the_program(suffix: str, tmp_path: Path) -> None:
+    word = "a\0b\x1b]0;c\x07\x7f\uffff"
+    data = {"words": [{"word": word, "gold": 0, "predicted": None, "label": "\x01"}]}
+    path = tmp_path / f"arcs.{suffix}"
+    charts.save(charts.fill(charts.dress(charts.arcs()), data), path)
+    if suffix == "svg":
+        assert "a\ufffdb\ufffd]0;c\ufffd\x7f\ufffd" in path.read_text(encoding="utf-8")
+        ElementTree.parse(path)
