@@ -32,15 +32,15 @@ GOLD_KINDS = ("parents", "tree-distances")
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    from ..report import charts  # needs the extra viz
+    from ..report import picture_files  # needs the extra viz
 
-    charts.check_format(args.output)
+    picture_files.check_format(args.output)
     _check_sentence(args)
     model = None if args.kind in GOLD_KINDS else load_model(args)
     example = _example(args, model)
     picture = _figure(args, example, model).specification()
-    charts.save(picture, args.output)
-    if args.output.suffix.lower() != ".svg" and (boxes := charts.list_boxes(picture)):
+    picture_files.save(picture, args.output)
+    if args.output.suffix.lower() != ".svg" and (boxes := picture_files.list_boxes(picture)):
         print(
             f"warning: {args.output}: no font here has letters of {', '.join(boxes)}, which become "
             "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",

@@ -37,9 +37,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     args.work = args.work.resolve()
     corpus = load_corpus(args.configs / args.corpus, args.programs)
     if args.figure:
-        from ..report import charts  # needs the extra viz
+        from ..report import picture_files  # needs the extra viz
 
-        charts.check_format(args.figure)
+        picture_files.check_format(args.figure)
     args.results = args.results or args.work / "results" / f"{corpus.name}.json"
     words = [name for word in args.words for name in corpus.members(word)]
     _check_given(words, args.words, corpus)
@@ -238,7 +238,7 @@ def _print_table(args: argparse.Namespace, corpus: Corpus, partly: bool = False)
 
 def _check_report(args: argparse.Namespace) -> None:
     """Check before anything runs that a report can be written."""
-    from ..report import charts  # noqa: F401  (needs the extra viz)
+    from ..report import viz  # noqa: F401  (needs the extra viz)
 
     if args.table:
         raise DataError(
@@ -263,10 +263,10 @@ def _groups(args: argparse.Namespace, corpus: Corpus) -> dict[str, Sequence[str]
 
 
 def _save_forest(path: Path, measures: Sequence[Measure], groups: Sequence[Group]) -> None:
-    from ..report import charts
     from ..report.forest import draw_forest
+    from ..report.picture_files import save
 
-    charts.save(draw_forest(measures, groups), path)
+    save(draw_forest(measures, groups), path)
     announce(path, "the differences to the baseline", sys.stderr)
 
 

@@ -8,31 +8,14 @@ sentence. Sentences in right-to-left scripts run from right to left.
 
 from __future__ import annotations
 
-import json
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..base.errors import DataError
-from ..base.files import replacing
-
-try:
-    import altair as alt
-    import vl_convert
-except ImportError:
-    raise DataError("pictures need the extra viz: pip install 'syncattn-fairseq[viz]'") from None
+from .viz import alt
 
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 """The rows of each data set, by name."""
 
-#: What an SVG cannot hold, since XML cannot; the renderer ends the program at it.
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-#: Most fonts have the letters up to here.
-_LAST_LATIN = 0x24F
-#: A place in Unicode that will never have a letter.
-_NOWHERE = "\U0010fffe"
 GOLD, RIGHT, WRONG, UNASKED, UNKNOWN = "#868e96", "#1c5fb8", "#d9480f", "#a5bfe3", "#495057"
 INK = "#212529"
 CELL = 19
@@ -291,73 +274,6 @@ def dress(chart: Any) -> Any:
         .configure_title(anchor="start", fontSize=13, font="sans-serif", color=INK, offset=10)
         .configure_axis(labelFontSize=11, titleFontSize=11, gridColor="#e9ecef")
     )
-
-
-FORMATS = ("svg", "png", "pdf")
-
-
-def check_format(path: Path) -> None:
-    """Check that a picture can be saved as this file.
-
-    Raises:
-        DataError: the file name has another suffix.
-    """
-    if path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
-
-
-def list_boxes(picture: Mapping[str, Any]) -> list[str]:
-    """Return the scripts, such as ``HIRAGANA``, that no font here has: their letters become boxes.
-
-    The picture of a letter without a font is that of a letter that does not exist.
-    """
-    rows = _replace_controls([*picture.get("datasets", {}).values()])
-    text = json.dumps(rows, ensure_ascii=False)
-    letters = {_script(letter): letter for letter in text if ord(letter) > _LAST_LATIN}
-    box = _draw_letter(_NOWHERE) if letters else b""
-    return sorted(script for script, letter in letters.items() if _draw_letter(letter) == box)
-
-
-def _script(letter: str) -> str:
-    return unicodedata.name(letter, "UNKNOWN").split()[0].partition("-")[0]
-
-
-def _draw_letter(letter: str) -> bytes:
-    chart = alt.Chart(alt.Data(values=[{}])).mark_text(text=letter, font="sans-serif")
-    return vl_convert.vegalite_to_png(_picture(chart).to_dict())
-
-
-def save(picture: Mapping[str, Any], path: Path) -> None:
-    """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
-
-    Control characters become U+FFFD.
-
-    Raises:
-        DataError: the file name has another suffix.
-    """
-    check_format(path)
-    kind = path.suffix.lower().removeprefix(".")
-    specification = _replace_controls(picture)
-    content: bytes
-    if kind == "svg":
-        content = vl_convert.vegalite_to_svg(specification).encode()
-    elif kind == "png":
-        content = vl_convert.vegalite_to_png(specification, scale=2)
-    else:
-        content = vl_convert.vegalite_to_pdf(specification)
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
-
-
-def _replace_controls(value: Any) -> Any:
-    """Return a value of JSON without the control characters in its texts."""
-    if isinstance(value, str):
-        return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
-    if isinstance(value, Mapping):
-        return {name: _replace_controls(one) for name, one in value.items()}
-    if isinstance(value, Sequence):
-        return [_replace_controls(one) for one in value]
-    return value
 
 
 def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -276,23 +275,3 @@ def test_labels_stand_above_their_words_and_do_not_meet() -> None:
     assert all(gap > half for gap, half in zip(gaps, halves, strict=True))
     ends = [float(mark.get("d").split(",")[1].split("L")[0]) for mark in picture.marks("line")]
     assert {round(end, 1) for end in ends if end < 0} == {-21.0}, "arcs begin above the labels"
-
-
-def test_letters_that_no_font_has_are_noticed() -> None:
-    def boxes(*names: str) -> list[str]:
-        return charts.list_boxes({"datasets": {"words": [{"word": name} for name in names]}})
-
-    assert boxes("the", "Mütter", "İşığı") == [] == charts.list_boxes({})
-    assert boxes("the", "\uffff", "\U0010ffff") == ["UNKNOWN"]
-    assert charts._draw_letter("a") != charts._draw_letter("b") != charts._draw_letter("\U0010ffff")
-
-
-@pytest.mark.parametrize("suffix", charts.FORMATS)
-def test_control_characters_do_not_end_the_program(suffix: str, tmp_path: Path) -> None:
-    word = "a\0b\x1b]0;c\x07\x7f\uffff"
-    data = {"words": [{"word": word, "gold": 0, "predicted": None, "label": "\x01"}]}
-    path = tmp_path / f"arcs.{suffix}"
-    charts.save(charts.fill(charts.dress(charts.arcs()), data), path)
-    if suffix == "svg":
-        assert "a\ufffdb\ufffd]0;c\ufffd\x7f\ufffd" in path.read_text(encoding="utf-8")
-        ElementTree.parse(path)

@@ -18,7 +18,7 @@ from syncattn_fairseq.evaluation.results_tables import make_rows
 from tests.evaluation.test_results import baseline, cell
 
 pytest.importorskip("altair", reason="needs the extra viz")
-from syncattn_fairseq.report import charts
+from syncattn_fairseq.report import charts, picture_files
 from syncattn_fairseq.report.forest import draw_forest
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -57,7 +57,7 @@ def test_systems_are_in_their_first_group() -> None:
 
 def texts_and_colours(picture: dict[str, Any], path: Path) -> tuple[list[str], dict[str, str]]:
     """Return all texts, and the colour of each mean by its words."""
-    charts.save(picture, path)
+    picture_files.save(picture, path)
     root: Any = ElementTree.parse(path).getroot()
     texts = [mark.text for mark in root.iter() if mark.tag.endswith("text") and mark.text]
     marks = (mark for mark in root.iter() if "mean: " in mark.get("aria-label", ""))
