@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-import altair as alt
-
 from .overview import Chart, colours, make_chart
 from .training_log import Point
+from .viz import alt
 
 _NAMES = {
     "nll_loss": "loss without label smoothing",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-import altair as alt
 import numpy as np
 import torch
 
@@ -25,6 +24,7 @@ from ..trees.tree import Tree
 from . import charts
 from .example import MOST_WORDS, Example, Links, Side
 from .sentences import tree_nodes
+from .viz import alt
 
 Rows = list[dict[str, Any]]
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-import altair as alt
-
 from ..evaluation.differences import Group, Line, Measure
 from . import charts
 from .charts import GOLD, INK, RIGHT, WRONG
+from .viz import alt
 
 _LINE, _GAP = 22, 12
 _BELOW = 6

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from ..evaluation.length import FEWEST
 from ..evaluation.scoring import SystemScore
 from .charts import INK, dress
+from .viz import alt
 
 COLOURS = ("#0b7285", "#9c36b5", "#74901c", "#a61e4d", "#8d6e3f", "#4c3fb5", "#2f9e74", "#868e96")
 """Of systems: neither the blue of what is right nor the orange of what is wrong."""

@@ -15,10 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-import vl_convert
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
 from ..base.errors import DataError
 from ..evaluation.attachment import AttachmentScore
 from ..evaluation.scoring import SystemScore
@@ -30,6 +26,7 @@ from .overview import COLOURS, measured_charts
 from .sentences import ReportedSentence
 from .training_log import Point
 from .trainings import Trainings
+from .viz import jinja2, markupsafe, vl_convert
 
 _KINDS = {
     **{"arcs": charts.arcs, "compare": charts.compare, "links": charts.links},
@@ -77,8 +74,8 @@ def render(
     folder = files(__package__) / "page"
     bundle: Any = vl_convert.javascript_bundle  # its type hints wrongly require an argument
     scripts = [bundle(), (folder / "report.js").read_text("utf-8")]
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.from_string((folder / "report.html").read_text("utf-8")).render(
         title=title,
@@ -92,8 +89,8 @@ def render(
         lead=_lead(scores, [summary["translations"] for summary in summaries], trainings),
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
         data=b64encode(packed).decode(),
-        style=Markup((folder / "report.css").read_text("utf-8")),
-        scripts=[Markup(_inside_script(script)) for script in scripts],
+        style=markupsafe.Markup((folder / "report.css").read_text("utf-8")),
+        scripts=[markupsafe.Markup(_inside_script(script)) for script in scripts],
         hashes=" ".join(f"'sha256-{_digest(_inside_script(script))}'" for script in scripts),
     )
 
