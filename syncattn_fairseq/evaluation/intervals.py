@@ -96,18 +96,20 @@ def _degrees_of_freedom(ours: Any, theirs: Any, count: int, others: int) -> Any:
     return (ours + theirs) ** 2 / (ours**2 / (count - 1) + theirs**2 / (others - 1))
 
 
-def pool_deviations(samples: Iterable[Sequence[float]]) -> float:
-    """Return the standard deviation that several samples have in common, whatever their means.
+def estimate_deviations(samples: Iterable[Sequence[float]]) -> list[float]:
+    """Estimate the standard deviation of each sample that has two values or more.
 
-    Raises:
-        DataError: no sample has two values.
+    That of a few values is more often below the true one than above it. So each is divided by the
+    median of its distribution for values that are normal, with a deviation of 1: it is then as
+    often below as above, whatever the number of values.
     """
-    varying = [sample for sample in samples if len(sample) > 1]
-    if not varying:
-        raise DataError("a standard deviation needs two seeds of a system")
-    freedom = sum(len(sample) - 1 for sample in varying)
-    squares = sum((len(sample) - 1) * statistics.variance(sample) for sample in varying)
-    return math.sqrt(squares / freedom)
+    from scipy.stats import chi2
+
+    return [
+        math.sqrt(statistics.variance(sample) * freedom / float(chi2.median(freedom)))
+        for sample in samples
+        if (freedom := len(sample) - 1) > 0
+    ]
 
 
 def smallest_detectable(
@@ -192,8 +194,15 @@ def bootstrap_seeds(
     Each sample draws sentences, the same for all outputs, and of each system seeds. The interval
     tells what other seeds and other sentences may give; that of one system's seeds alone, or of
     the sentences alone, is too narrow. Of n seeds, n − 1 are drawn: with n, the variance of the
-    mean would be (n − 1) / n of what it is. A single seed is always drawn, so that only sentences
-    vary.
+    mean would be (n − 1) / n of what it is.
+
+    Quantiles of these samples would be too narrow, too: they ignore that few seeds know their own
+    variance badly. So the half width is the samples' standard deviation times Student's quantile.
+    Its degrees of freedom are Satterthwaite's, where the part of the variance that seeds explain
+    has Welch's, and that of the sentences has so many that they do not matter.
+
+    A single seed is always drawn, so that only sentences vary. Then, and where no seed differs,
+    the interval is that of the samples' quantiles.
 
     Args:
         system: what is counted in each sentence, ``(sentences, counts)``, with each seed.
@@ -229,5 +238,14 @@ def bootstrap_seeds(
 
     difference = compare(np.ones(size), [np.arange(len(outputs)) for outputs in pair])
     drawn = np.array([draw() for _ in range(_SAMPLES)])
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(difference, float(low), float(high))
+    found = _welch(*([score(counts.sum(0)) for counts in outputs] for outputs in pair))
+    if found is None:
+        low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+        return Interval(difference, float(low), float(high))
+    from scipy.stats import t
+
+    _, of_seeds, freedom = found
+    error = float(drawn.std(ddof=1))
+    freedom *= max(1.0, error / of_seeds) ** 4
+    half = error * float(t.ppf((1 + confidence) / 2, freedom))
+    return Interval(difference, difference - half, difference + half)

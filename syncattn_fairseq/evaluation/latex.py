@@ -52,7 +52,8 @@ def _notes(scores: Mapping[str, SystemScore]) -> list[str]:
         if score.significance:
             notes.append(
                 f"dagger: better than {score.significance.baseline}, double dagger: worse, with "
-                f"p < 0.05 by paired approximate randomisation, {score.significance.signature}"
+                "p < 0.05 by paired approximate randomisation, for these outputs, not corrected "
+                f"for several systems; other seeds may differ, {score.significance.signature}"
             )
     return list(dict.fromkeys(notes))
 

@@ -29,7 +29,8 @@ _COLUMNS = {
     "Δ chrF": "the same in chrF",
     "Δ BLEU": "the same in BLEU",
     "p": "of the difference to its left, by Welch's test over seeds: do the systems differ?",
-    "p Holm": "corrected by Holm's method for all {count} comparisons in the column",
+    "p Holm": "corrected by Holm's method for all comparisons in the column that have a p "
+    "({count})",
     "p sentences": "of the difference in BLEU, by randomisation over sentences, all seeds "
     "together: do these trained models differ?",
 }
@@ -272,20 +273,25 @@ def show_interval(found: Interval, digits: int) -> str:
 def describe_power(name: str, samples: Sequence[Sequence[float]], counts: Sequence[int]) -> str:
     """Say which differences so many seeds can show; empty if no system has two seeds.
 
+    It takes the median of the systems' standard deviations, which a single system whose trainings
+    fail does not change.
+
     Args:
         name: of the measure.
         samples: the seeds of each system.
         counts: numbers of seeds.
     """
-    from .intervals import pool_deviations, smallest_detectable
+    from .intervals import estimate_deviations, smallest_detectable
 
-    if all(len(sample) < 2 for sample in samples):
+    deviations = estimate_deviations(samples)
+    if not deviations:
         return ""
-    deviation = pool_deviations(samples)
-    shown = [f"{smallest_detectable(deviation, n):.2g} with {n}" for n in counts if n > 1]
+    typical = statistics.median(deviations)
+    shown = [f"{smallest_detectable(typical, n):.2g} with {n}" for n in counts if n > 1]
     return (
-        f"{name}: standard deviation over seeds {deviation:.2g}; differences shown with 80 % power "
-        f"(before correction): {', '.join(shown)} seeds"
+        f"{name}: standard deviation over seeds {min(deviations):.2g} to {max(deviations):.2g}, "
+        f"median {typical:.2g}; with the median, differences shown with 80 % power (before "
+        f"correction): {', '.join(shown)} seeds"
     )
 
 
@@ -325,7 +331,8 @@ def _notes(rows: Sequence[TableRow], differences: Sequence[Sequence[str]]) -> li
     if counts:
         notes.append("mean ± standard deviation (lowest–highest) over seeds")
     if differences:
-        count = len(differences) - 1
+        tested = {sum(p is not None for p, _ in compute_p(rows, n)) for n, _ in MEASURES.values()}
+        count = " or ".join(map(str, sorted(tested - {0})))
         shown = [(name, note) for name, note in _COLUMNS.items() if name in differences[0]]
         notes += [f"{name}: {note.format(count=count)}" for name, note in shown]
         for name, (number, _) in MEASURES.items():

@@ -131,7 +131,8 @@ def _format_significance(scores: Mapping[str, SystemScore]) -> str:
         [
             "± 95 %: half the width of the confidence interval, by bootstrap resampling",
             f"p: how often chance alone makes so large a difference to {result.baseline}, by "
-            "paired approximate randomisation; better, worse: p < 0.05",
+            "paired approximate randomisation; better, worse: p < 0.05, for these outputs, not "
+            "corrected for several systems; other seeds may differ",
             f"BLEU {result.signature}",
         ],
     )

@@ -25,6 +25,7 @@ from ..evaluation.results_tables import (
     list_notes,
     nats,
     score_of,
+    show_difference,
     show_interval,
 )
 from ..evaluation.significance import LEVEL, holm
@@ -220,7 +221,7 @@ def _likelihood_table(contrasts: Iterable[Contrast], found: MeasuredPlan) -> lis
             [
                 contrast.name,
                 _count(found, contrast),
-                _show(found.interval(contrast), 3),
+                _show(found, contrast, 3),
                 *_ps(found.p, contrast),
                 *_ps(found.p_same, contrast),
                 judge(found, contrast),
@@ -240,17 +241,18 @@ def _score_table(
     for contrast in contrasts:
         row = [contrast.name]
         for found in scores.values():
-            row += [_show(found.interval(contrast), 1), *_ps(found.p, contrast)]
-        made.append([*row, _show(_bootstrap(contrast, cells), 1)])
+            row += [_show(found, contrast, 1), *_ps(found.p, contrast)]
+        both = _bootstrap(contrast, cells) if scores["BLEU"].is_complete(contrast) else None
+        made.append([*row, "–" if both is None else show_interval(both, 1)])
     return made
 
 
 def judge(found: MeasuredPlan, contrast: Contrast) -> str:
     """Return what a contrast's NLL says: better, worse, the same, not known, or an estimate."""
-    if not contrast.tested:
-        return "estimate"
     if not found.is_complete(contrast):
         return "not complete"
+    if not contrast.tested:
+        return "estimate"
     if found.p.get(contrast, (1.0, 1.0))[1] < LEVEL:
         ours, theirs = map(np.mean, found.samples(contrast))
         return "better" if ours < theirs else "worse"
@@ -274,7 +276,7 @@ def _bootstrap(contrast: Contrast, cells: Cells) -> Interval | None:
 
 def _count(found: MeasuredPlan, contrast: Contrast) -> str:
     ours, theirs = map(len, found.samples(contrast))
-    counted = str(ours) if ours == theirs else f"{ours}, {theirs}"
+    counted = str(ours) if ours == theirs else f"{ours} and {theirs}"
     return counted if found.is_complete(contrast) else f"{counted} of {len(contrast.seeds)}"
 
 
@@ -282,8 +284,11 @@ def _ps(found: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> li
     return [*map(format_p, found[contrast])] if contrast in found else ["–", "–"]
 
 
-def _show(interval: Interval | None, digits: int) -> str:
-    return "–" if interval is None else show_interval(interval, digits)
+def _show(found: MeasuredPlan, contrast: Contrast, digits: int) -> str:
+    """Return the difference of a complete contrast; who looks earlier may stop when it pleases."""
+    if not found.is_complete(contrast):
+        return "–"
+    return show_difference(*found.samples(contrast), digits)
 
 
 def _notes(
@@ -295,15 +300,18 @@ def _notes(
     notes = [
         "NLL: validation, nats per subword; the difference of means over seeds, with Welch's 95 % "
         "interval. Lower is better",
-        f"p Holm: corrected for the {family} contrasts of the family, of which {complete} are "
-        "complete; the others count with p = 1",
     ]
+    if family:
+        notes.append(
+            f"p Holm: corrected for the family, of which {complete} of {family} contrasts are "
+            "complete; the others count with p = 1"
+        )
     if words := list(dict.fromkeys(c.group for c in plan.contrasts if c.per_word)):
         notes.append(f"NLL of {' and '.join(words)}: per word, since subwords differ")
     if same:
         notes.append(
             f"p same: two one-sided tests that the difference is below {plan.margin:g} nats; "
-            f"corrected for {same} contrasts"
+            f"corrected for all contrasts that have this test ({same})"
         )
     counts = sorted({len(c.seeds) for c in plan.contrasts}, reverse=True)
     measured = {
@@ -329,6 +337,8 @@ def _disagreements(
     """List the contrasts of which a score says something else than NLL."""
     said = []
     for contrast in plan.contrasts:
+        if not likelihood.is_complete(contrast):
+            continue
         lower = _side(likelihood.interval(contrast))
         wrong = [
             name
@@ -337,7 +347,8 @@ def _disagreements(
         ]
         if wrong:
             said.append(f"{contrast.name} ({', '.join(wrong)})")
-    return [f"other than NLL (interval without 0): {'; '.join(said)}"] if said else []
+    note = f"chrF or BLEU says what NLL does not (interval without 0): {'; '.join(said)}"
+    return [note] if said else []
 
 
 def _side(interval: Interval | None) -> int:

@@ -15,7 +15,7 @@ from syncattn_fairseq.evaluation import intervals
 from syncattn_fairseq.evaluation.intervals import (
     bootstrap_seeds,
     equivalence,
-    pool_deviations,
+    estimate_deviations,
     smallest_detectable,
     welch,
     welch_interval,
@@ -87,12 +87,15 @@ def test_the_same_is_more_than_not_different() -> None:
     assert different is not None and different > 0.5
 
 
-def test_deviations_are_pooled_by_their_degrees_of_freedom() -> None:
-    assert pool_deviations([[1, 3], [9]]) == pytest.approx(math.sqrt(2))
-    # Squares 2 and 8, and 1 + 2 degrees of freedom.
-    assert pool_deviations([[1, 3], [10, 12, 14]]) == pytest.approx(math.sqrt(10 / 3))
-    with pytest.raises(DataError, match="needs two seeds"):
-        pool_deviations([[1], [2]])
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_deviations_are_as_often_too_large_as_too_small(count: int) -> None:
+    samples = np.random.default_rng(4).normal(7, 0.5, (2000, count)).tolist()
+    found = estimate_deviations([*samples, [9.0]])
+    assert len(found) == 2000, "one seed has no deviation"
+    assert statistics.median(found) == pytest.approx(0.5, rel=0.04)
+    assert found[0] / found[1] == pytest.approx(
+        statistics.stdev(samples[0]) / statistics.stdev(samples[1])
+    )
 
 
 def test_many_seeds_show_what_the_normal_distribution_says() -> None:
@@ -169,9 +172,11 @@ def test_it_varies_as_much_as_the_seeds_do(count: int) -> None:
         for part in np.random.default_rng(0).choice(ours, (4000, max(1, count - 1)))
     ]
     assert statistics.pvariance(drawn) == pytest.approx(statistics.variance(ours) / count, rel=0.1)
-    if count == 5:  # two means of four draws are nearly normal
-        expected = 2 * 1.96 * math.sqrt(2 * statistics.variance(ours) / count)
-        assert found.high - found.low == pytest.approx(expected, rel=0.1)
+    # Few seeds know their own variance badly, as Welch's test takes into account.
+    expected = welch_interval(ours, theirs)
+    assert expected is not None
+    assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.15)
+    assert found.high + found.low == pytest.approx(2 * found.difference)
 
 
 def test_it_is_wider_than_that_of_the_sentences_alone() -> None:
@@ -183,6 +188,9 @@ def test_it_is_wider_than_that_of_the_sentences_alone() -> None:
     wide = bootstrap_seeds(outputs(apart, sentences + noise), theirs, mean)
     assert narrow.difference == pytest.approx(wide.difference)
     assert narrow.high - narrow.low == pytest.approx(2 * 1.96 / math.sqrt(200), rel=0.1)
+    # The variance of sentences is known well, so seeds that hardly differ do not widen it.
+    nearly = bootstrap_seeds(outputs([0.5, 0.51], sentences + noise), theirs[:2], mean)
+    assert nearly.high - nearly.low == pytest.approx(2 * 1.96 / math.sqrt(200), rel=0.1)
     assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 

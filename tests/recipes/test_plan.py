@@ -147,7 +147,11 @@ def test_a_missing_seed_makes_a_contrast_incomplete(tmp_path: Path) -> None:
     found = MeasuredPlan(plan, index_cells(results({**NLL, "a": NLL["a"][:3]}), {}), nats)
     assert judge(found, plan.contrasts[0]) == "not complete"
     assert plan.contrasts[0] not in found.p
-    assert found.interval(plan.contrasts[0]) is not None
+    cells = index_cells(results({**NLL, "a": NLL["a"][:3]}), {})
+    lines = make_contrast_tables(plan, cells, format_table).splitlines()
+    [likelihood, scores] = [line.split() for line in lines if line.startswith("a − base")]
+    assert likelihood[3:] == ["3", "and", "4", "of", "4", *["–"] * 5, "not", "complete"]
+    assert {*scores[3:]} == {"–"}, "nobody sees a difference before all planned seeds are there"
 
 
 def test_the_tables(tmp_path: Path) -> None:
@@ -160,12 +164,12 @@ def test_the_tables(tmp_path: Path) -> None:
     [other] = [line for line in lines if line.startswith("other/a − a") and "estimate" in line]
     assert "−0.855 [" in other
     said = " ".join(lines)
-    assert "corrected for the 3 contrasts of the family, of which 2 are complete" in said
-    assert "below 0.04 nats; corrected for 1 contrasts" in said
+    assert "corrected for the family, of which 2 of 3 contrasts are complete" in said
+    assert "below 0.04 nats; corrected for all contrasts that have this test (1)" in said
     assert "no results yet: c − base" in said
     assert "NLL: standard deviation over seeds 0.0" in said and " with 4, " in said
     # a has a lower NLL and more chrF; d has a lower one and less.
-    assert "other than NLL (interval without 0): d − a (chrF" in said
+    assert "chrF or BLEU says what NLL does not (interval without 0): d − a (chrF" in said
     measures, groups = group_contrasts(plan, cells)
     assert [group.title for group in groups] == ["A"]
     drawn = {line.name: line.differences for line in groups[0].lines}
@@ -238,11 +242,11 @@ def test_differences_are_per_word_and_deviations_are_not(tmp_path: Path) -> None
     [ours, theirs] = filter(None, measured.list_systems([True]))
     assert ours == pytest.approx([4.0, 4.04, 3.96, 4.0]) and theirs[0] == pytest.approx(4.5)
     [shown] = [line for line in lines if line.startswith("NLL per word: standard deviation")]
-    assert "over seeds 0.029; " in shown, "of .033 and .024"
+    assert "over seeds 0.028 to 0.037, median 0.032; " in shown
     [shown] = [line for line in lines if line.startswith("NLL: standard deviation")]
-    assert "over seeds 0.016; " in shown
+    assert "over seeds 0.018 to 0.018, " in shown
     [shown] = [line for line in lines if line.startswith("chrF: standard deviation")]
-    assert "over seeds 0.012; " in shown, "of both systems, whatever their subwords"
+    assert " median " in shown, "of both systems, whatever their subwords"
 
 
 def test_a_setting_may_have_a_slash(tmp_path: Path) -> None:
@@ -321,7 +325,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     path = tmp_path / "results.json"
     path.write_text(json.dumps(results({"lpsi": NLL["a"], "constant_gate": NLL["a"]})))
     assert main([corpus, "--plan", "--table", "--markdown", "--results", str(path)]) == 0
-    assert "| constant_gate − lpsi | 4 of 5 | +0.000 [" in capsys.readouterr().out
+    assert "| constant_gate − lpsi | 4 of 5 | – |" in capsys.readouterr().out
     assert main([corpus, "--plan", "dbsa", "--table"]) == 1
     assert "dbsa: not in" in capsys.readouterr().err
     assert main([corpus, "--plan", "model.dropout=0.1"]) == 1
