@@ -67,11 +67,12 @@ def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> 
 
 def _subwords(args: argparse.Namespace, example: Example) -> Any:
     from ..inference.analysis import Sentence
-    from ..inference.subwords import open_cutter
+    from ..inference.subwords import open_cutter, subword_paths
 
-    if not args.subwords:
+    paths = subword_paths(args.subwords)
+    if paths is None:
         return None
-    cutter = open_cutter(args.subwords[0])
+    cutter = open_cutter(paths[0])
     return Sentence(cutter([example.source.text])[0], cutter.scheme)
 
 

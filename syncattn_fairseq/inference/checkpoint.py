@@ -13,7 +13,7 @@ from fairseq.dataclass.configs import GenerationConfig
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from ..base.errors import DataError
+from ..base.errors import DataError, naming
 from ..data.dataset import SyntaxPairDataset
 from ..tasks.forced import Forced
 from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
@@ -124,11 +124,10 @@ class CheckpointModel(Model):
         if not all(hasattr(decoder, "show_head") for decoder in decoders):
             raise DataError(f"{self.name}: the model can show only the mean of its heads")
         try:
-            for decoder in decoders:
-                decoder.show_head(head)
+            with naming(self.name):
+                for decoder in decoders:
+                    decoder.show_head(head)
             yield
-        except ValueError as error:
-            raise DataError(f"{self.name}: {error}") from None
         finally:
             for decoder in decoders:
                 decoder.show_head(None)

@@ -139,6 +139,20 @@ def test_gold_that_does_not_fit_its_words_is_refused(
         assert not Path("x.svg").exists()
 
 
+def test_parents_over_subwords(
+    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = small_corpus.lines("test.en")[0]
+    Path("t.en").write_text(f"{line}\n")
+    Path("t.heads.en").write_text(" ".join(map(str, range(len(line.split())))) + "\n")
+    drawn = ["parents", "-s=en", "--gold=t"]
+    assert main([*drawn, "--output=subwords.svg", f"--subwords={small_corpus.subwords}"]) == 0
+    assert main([*drawn, "--output=words.svg"]) == 0
+    subwords, words = (Path(f"{name}.svg").read_text() for name in ("subwords", "words"))
+    assert subwords.count("<text") > words.count("<text")
+
+
 @pytest.mark.parametrize("command", [main, show.main])
 def test_the_model_knows_its_languages(
     command: Any,

@@ -12,6 +12,7 @@ from fairseq.logging.progress_bar import format_stat
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import (
     LabelSmoothedCrossEntropyWithSyntax,
     make_config,
@@ -247,6 +248,13 @@ def test_a_batch_without_a_usable_label_adds_nothing() -> None:
     assert loss.item() == log["loss"].item()
     loss.backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("weight", [-0.5, float("nan")])
+@pytest.mark.parametrize("term", ["src_dep", "sync_mse"])
+def test_a_negative_weight_would_train_away_from_the_parse(term: str, weight: float) -> None:
+    with pytest.raises(DataError, match=f"--{term.replace('_', '-')}-weight {weight}: must be 0"):
+        criterion(**{f"{term}_weight": weight})
 
 
 def test_training_heads_without_parses_is_refused_with_the_way_out() -> None:

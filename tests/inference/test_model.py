@@ -245,6 +245,9 @@ def test_one_head_aligns(small_corpus: Corpus, model: Any) -> None:
             np.testing.assert_array_equal(mean.attention, again.attention)
     with pytest.raises(DataError, match="a decoder layer has heads 1 to 4"):
         model.align(sources, targets, head=5)
+    with pytest.raises(DataError) as error:
+        model.align(["a " * 2000], ["a"], head=1)
+    assert str(error.value).count(model.name) == 1
 
 
 def test_subwords_are_marked_as_was_stored_beside_the_data(

@@ -98,9 +98,15 @@ def test_only_heads_that_attend_as_ordinary_ones_fold() -> None:
     class Below(Attending):
         pass
 
-    assert [kind.folds for kind in (Biased, Turned, Attending, Below)] == [
-        False,
-        True,
-        False,
-        False,
-    ]
+    class Mixin:
+        def bias(self, query: Any, key: Any, scope: Any) -> Any:
+            return query @ key.mT
+
+    class Mixed(Mixin, Heads):  # type: ignore[misc]
+        pass
+
+    class Said(Mixed):
+        folds = True
+
+    kinds = (Biased, Turned, Attending, Below, Mixed, Said)
+    assert [kind.folds for kind in kinds] == [False, True, False, False, False, True]

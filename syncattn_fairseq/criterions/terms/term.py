@@ -7,6 +7,8 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor
 
+from ...base.errors import DataError
+from ...base.options import flag
 from ...data.fields import LossField
 
 Log = dict[str, Tensor]
@@ -26,6 +28,9 @@ class Term(ABC):
     Args:
         options: the criterion's, with those of :attr:`Options`.
         task: fairseq's, which has the dictionaries.
+
+    Raises:
+        DataError: the weight is negative, or not a number.
     """
 
     #: Its options, a dataclass like those of heads, added to the criterion's.
@@ -37,6 +42,8 @@ class Term(ABC):
 
     def __init__(self, options: Any, task: Any) -> None:
         self.weight: float = getattr(options, self.weight_option)
+        if not self.weight >= 0:
+            raise DataError(f"{flag(self.weight_option)} {self.weight}: must be 0 or more")
         self.pad: int = task.target_dictionary.pad()
 
     @abstractmethod

@@ -141,8 +141,12 @@ class Heads(Part, nn.Module):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if not {"attend", "bias"}.isdisjoint(vars(cls)) and "folds" not in vars(cls):
-            cls.folds = False
+        for base in cls.__mro__:  # the nearest class that says anything about it, mixins included
+            if base is Heads or "folds" in vars(base):
+                return
+            if not {"attend", "bias"}.isdisjoint(vars(base)):
+                cls.folds = False
+                return
 
     def __init__(self, count: int, head_dim: int, view: BatchView) -> None:
         super().__init__()
