@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 from .errors import DataError
@@ -30,14 +30,14 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
     Raises:
         DataError: another process is in the block, and ``busy`` is a message.
     """
-    while True:
+    for attempt in count():
         try:
             with suppress(FileExistsError):
                 path.parent.mkdir(parents=True)
             descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
         except FileNotFoundError:
-            if path.parent.is_symlink():
-                raise
+            if attempt == 100:
+                raise  # nobody can make it
             continue  # removed before we opened it
         try:
             if lock(descriptor, busy, shared):

@@ -88,3 +88,10 @@ def test_what_is_called_before_waiting(tmp_path: Path) -> None:
 
 
 # ---- on a terminal
+
+
+def test_a_folder_that_nobody_can_make_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "broken").symlink_to(tmp_path / "away")
+    for folder in (Path("/proc/nowork"), tmp_path / "broken", tmp_path / "broken" / "below"):
+        with pytest.raises(FileNotFoundError), locked(folder / "lock", "busy"):
+            pass
