@@ -103,12 +103,15 @@ def estimate_deviations(samples: Iterable[Sequence[float]]) -> list[float]:
     median of its distribution for values that are normal, with a deviation of 1: it is then as
     often below as above, whatever the number of values.
     """
-    from scipy.stats import chi2
+    varying = [sample for sample in samples if len(sample) > 1]
+    if not varying:
+        return []
+    from scipy.stats import chi2  # takes a second to import
 
+    medians = {size: float(chi2.median(size - 1)) for size in map(len, varying)}
     return [
-        math.sqrt(statistics.variance(sample) * freedom / float(chi2.median(freedom)))
-        for sample in samples
-        if (freedom := len(sample) - 1) > 0
+        math.sqrt(statistics.variance(sample) * (len(sample) - 1) / medians[len(sample)])
+        for sample in varying
     ]
 
 
