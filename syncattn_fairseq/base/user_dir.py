@@ -23,12 +23,14 @@ def import_user_dir(folder: Path) -> None:
     """Register what a plugin adds.
 
     Raises:
-        DataError: it is not a folder, or cannot be imported.
+        DataError: it is not a folder with an ``__init__.py``, or cannot be imported.
     """
     from fairseq.utils import import_user_module
 
     if folder.is_file():
         raise DataError(f"--user-dir {folder}: a file; give the folder of your plugin")
+    if folder.is_dir() and not (folder / "__init__.py").is_file():
+        raise DataError(f"--user-dir {folder}: has no __init__.py, so nothing would be registered")
     try:
         import_user_module(Namespace(user_dir=str(folder)))
     except FileNotFoundError:

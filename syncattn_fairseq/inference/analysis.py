@@ -157,10 +157,12 @@ class Distances:
         sentence: n subwords.
         layers: for each layer number, from 1, the n distances, mean over the heads; each is the gap
             before its subword.
+        temperature: τ of the gates that they set.
     """
 
     sentence: Sentence
     layers: dict[int, list[float]]
+    temperature: float = 1.0
 
     def of_words(self, layer: int | None = None) -> list[float]:
         """Return the gap before each word.

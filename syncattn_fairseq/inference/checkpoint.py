@@ -140,8 +140,13 @@ class CheckpointModel(Model):
         if not all(layers):
             raise DataError(f"{self.name}: the model measures no syntactic distances")
         pairs = self._pairs(sentences, translations)
+        temperature = float(getattr(self.ensemble.options, "gate_temperature", None) or 1.0)
+
+        def gapped(sentence: Sentence, gaps: dict[int, list[float]]) -> Distances:
+            return Distances(sentence, gaps, temperature)
+
         found = [
-            _unread(pair, layers, lambda sentence, side: Distances(sentence, {n: [] for n in side}))
+            _unread(pair, layers, lambda sentence, side: gapped(sentence, {n: [] for n in side}))
             for pair in pairs
         ]
         for indices, forced in self._forced(pairs):
@@ -150,8 +155,8 @@ class CheckpointModel(Model):
                 of_source, translation = pairs[index]
                 found[index] = Pair(
                     translation,
-                    Distances(of_source, {layer: rows[row] for layer, rows in source.items()}),
-                    Distances(
+                    gapped(of_source, {layer: rows[row] for layer, rows in source.items()}),
+                    gapped(
                         translation.sentence, {layer: rows[row] for layer, rows in target.items()}
                     ),
                 )

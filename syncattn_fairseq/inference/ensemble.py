@@ -82,6 +82,14 @@ class Ensemble:
             if all((place / f"dict.{language}.txt").is_file() for language in pair):
                 self.source, self.target = map(str, pair)
                 return place
+        if missing := [str(place) for place in places if given is not None and not place.is_dir()]:
+            raise DataError(f"{missing[0]}: no such folder")
+        if None in pair and any(place.glob("dict.*.txt") for place in places):
+            raise DataError(
+                f"{self.name}: its training did not name its languages, and the dictionaries in "
+                f"{' or '.join(map(str, places))} do not say which is the source's; put the "
+                "binarised text beside them, or train with -s and -t"
+            )
         raise DataError(
             f"{self.name}: no dictionaries, dict.LANGUAGE.txt, in {' or '.join(map(str, places))}; "
             "say where the binarised corpus is: data=FOLDER (--data-bin FOLDER)"

@@ -14,7 +14,7 @@ from ..base.errors import DataError, printable
 
 
 def fail_in_one_line() -> None:
-    """When a `DataError` ends a fairseq command, print it without a traceback.
+    """When a `DataError` or a missing file ends a fairseq command, print it without a traceback.
 
     Other programs keep their tracebacks.
     """
@@ -41,6 +41,10 @@ def is_fairseq_command() -> bool:
 def _line(error: BaseException) -> str | None:
     """Return the message of an error in the input, None for any other error."""
     if isinstance(error, DataError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, FileNotFoundError):  # fairseq's own, such as "Dataset not found"
         return str(error)
     if type(error).__name__ == "ProcessRaisedException":  # raised in a GPU's own process
         name, _, line = str(error).strip().rpartition("\n")[2].partition(": ")

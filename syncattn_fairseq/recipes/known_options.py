@@ -21,6 +21,9 @@ from .stages import options
 from .systems import IGNORED, WRITTEN
 
 _SEE = "; see docs/options.md"
+_OWN = f"{_SEE}, or name the plugin of your own that has it: common.user_dir=FOLDER"
+#: Sections to which a plugin adds options.
+_EXTENDED = ("task", "model", "criterion")
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
 DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
 #: What ``generation`` may not hold: a config may be a stranger's, and these name code and files.
@@ -68,7 +71,7 @@ def check_options(
         name = str(values.get("_name") or "")
         known = _choices(section)
         if name and known and name not in known:
-            like = suggest(name, known) or _SEE
+            like = suggest(name, known) or (_OWN if section in _EXTENDED else _SEE)
             raise DataError(
                 f"{origin.of(f'{section}._name')}={name}: there is no such {section}{like}"
             )
@@ -99,7 +102,7 @@ def _import_plugin(folder: Path, path: Path, allowed: bool) -> None:
 
 def _check(section: str, names: Iterable[Any], known: Iterable[str], origin: _Origin) -> None:
     for name in sorted(set(map(str, names)) - set(known)):
-        like = suggest(name, known) or _SEE
+        like = suggest(name, known) or (_OWN if section in _EXTENDED else _SEE)
         raise DataError(f"{origin.of(f'{section}.{name}')}: there is no such option{like}")
 
 

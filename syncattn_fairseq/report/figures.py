@@ -142,7 +142,7 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
         figure.add(charts.bars, f"{title}: syntactic distance before each word", words=rows)
         figure.new_row()
         causal = title == "Target"
-        opened = distance_gates(torch.tensor(found.layers[chosen]), causal=causal)
+        opened = distance_gates(torch.tensor(found.layers[chosen]), found.temperature, causal)
         gates.append((f"{title}: gates", opened.numpy(), _shown(found.sentence), causal))
     for title, matrix, pieces, causal in gates:
         _add_heat(figure, title, matrix, pieces, pieces, set(), causal)

@@ -52,7 +52,8 @@ def _gates(sentence: DecodedSentence, forced: bool) -> list[dict[str, Any]]:
         for layer, found in layers.items():
             gates = distance_gates(torch.tensor(found), causal=causal)
             values = (100 * gates).round().int().tolist()
-            made.append(_matrix(f"{title}: gates of layer {layer}", pieces, pieces, values, causal))
+            name = f"{title}: gates of layer {layer}, for τ = 1"
+            made.append(_matrix(name, pieces, pieces, values, causal))
     return made
 
 

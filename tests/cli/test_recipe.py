@@ -499,7 +499,8 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (["transformer:optimizer.adam_beta=1"], "optimizer.adam_beta: there is no such option"),
         (["criterion.sync_wieght=1"], "no such option; did you mean sync_weight?"),
-        (["task.xyz=1"], "task.xyz: there is no such option; see docs/options.md"),
+        (["task.xyz=1"], "task.xyz: there is no such option; see docs/options.md, or name"),
+        (["dataset.xyz=1"], "there is no such option; see docs/options.md\n"),
         (["model.lr=[1]"], "model.lr: there is no such option"),  # of another section
         (
             ["optimization.max_update=abc"],
@@ -523,7 +524,7 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["generation.user_dir=x"], "generation.user_dir: recipes decide this; leave it out"),
         (["transformer:generation.log_file=x"], "generation.log_file: recipes decide this"),
         (["generation.beam=x"], "command line: generation.beam: invalid int value"),
-        (["model._name=x"], "command line: model._name=x: there is no such model"),
+        (["model._name=x"], "model._name=x: there is no such model; see docs/options.md, or name"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=x"], "criterion._name=x: there is no such criterion"),
         (["nothing"], "multi30k_en_de: no system 'nothing'; choose from alibi, "),

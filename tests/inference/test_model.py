@@ -85,12 +85,15 @@ def test_a_layer_can_be_chosen(small_corpus: Corpus, model: Any) -> None:
 
 
 def test_distances_make_trees(small_corpus: Corpus, tmp_path: Path, model: Any) -> None:
-    lpsi = make_checkpoint(small_corpus, tmp_path / "lpsi.pt", "transformer_lpsi")
+    lpsi = make_checkpoint(
+        small_corpus, tmp_path / "lpsi.pt", "transformer_lpsi", gate_temperature=2.0
+    )
     gated = syncattn_fairseq.load(lpsi, small_corpus.data, subwords=small_corpus.subwords)
     [pair] = gated.distances(["the dog sees a cat ."], ["der Hund sieht ."])
     assert [*pair.source.layers] == [1, 2]
     assert len(pair.source.layers[1]) == len(pair.source.sentence.pieces)
     assert len(pair.source.of_words()) == 6
+    assert pair.source.temperature == pair.target.temperature == 2.0
     assert [*pair.target.tree(1).leaves()] == ["der", "Hund", "sieht", "."]
     assert str(pair.target.tree(1)).startswith("(X ")
     with pytest.raises(DataError, match="no distances of layer 3; there are distances of 1, 2"):
@@ -171,6 +174,8 @@ def test_a_plugin_is_imported_if_the_caller_names_it(
     for missing in ("nowhere", Path("model.pt")):
         with pytest.raises(DataError, match=f"^--user-dir {missing}: "):
             syncattn_fairseq.load("model.pt", small_corpus.data, user_dir=missing, **options)
+    with pytest.raises(DataError, match=r"--user-dir .*: has no __init__\.py"):
+        syncattn_fairseq.load("model.pt", small_corpus.data, user_dir=own_plugin, **options)
     (own_plugin / "own_plugin_of_a_test").rename(own_plugin / "moved_plugin_of_a_test")
     named = own_plugin / "moved_plugin_of_a_test"
     syncattn_fairseq.load("model.pt", small_corpus.data, user_dir=named, **options)
@@ -277,6 +282,13 @@ def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: P
     fails("not a model", tmp_path)
     fails("PyTorch cannot load it", subwords, data)
     fails("no dictionaries", path, tmp_path)
+    fails("none: no such folder", path, tmp_path / "none")
+    state = torch.load(path, weights_only=False)
+    state["cfg"]["task"]["source_lang"] = None
+    torch.save(state, tmp_path / "unnamed.pt")
+    for dictionary in data.glob("dict.??.txt"):
+        shutil.copy(dictionary, tmp_path)
+    fails("its training did not name its languages", tmp_path / "unnamed.pt", tmp_path)
     fails("no subword model is in its folder; name one", path, data)
     fails("not a sentencepiece model", path, data, subwords=_file(tmp_path, b"\nnothing"))
     fails(

@@ -29,6 +29,9 @@ SPAWNED = (
         ("fairseq-train", SPAWNED, "error: no heads\n"),
         ("fairseq-train", "ProcessRaisedException('other')", None),
         ("fairseq-train", "ValueError('other')", None),
+        ("fairseq-train", "FileNotFoundError('no data')", "error: no data\n"),
+        ("fairseq-train", "PermissionError(13, 'No', 'dict.txt')", "error: dict.txt: No\n"),
+        ("fairseq-train", "OSError('other')", None),
         ("mine.py", "DataError('no heads')", None),
     ],
 )

@@ -166,7 +166,7 @@ def test_systems_side_by_side(reader: Reader) -> None:
         *("Tree of the source", "Tree of the reference", "Distances and gates of LPSI"),
     ]
     parser = f"P {SCRIPT}"
-    gates = ["Source: distance before each subword", "Source: gates of layer 1"]
+    gates = ["Source: distance before each subword", "Source: gates of layer 1, for τ = 1"]
     gates += [title.replace("Source", "Reference") for title in gates]
     all_captions = [*(parser, parser, "Plain", parser, "LPSI", "gold", "LPSI", "LPSI"), *gates]
     assert reader.captions() == all_captions

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.functional import distance_gates
 from syncattn_fairseq.inference.analysis import (
     Alignment,
     Distances,
@@ -178,6 +180,19 @@ def test_gates_of_the_target_see_no_future() -> None:
     assert found["5-0 rows"] == [{"word": "the"}, {"word": "do"}, {"word": "g"}]
     weights = {(c["row"], c["column"]): c["weight"] for c in found["5-0 cells"]}
     assert (weights[2, 0], weights[2, 1]) == (0, 1), "the distance falls by 1 between do and g"
+
+
+def test_gates_have_the_models_temperature() -> None:
+    sharp = Stub()
+    [pair] = sharp.distances()
+    assert pair.source
+    sharp.distances = lambda *_: [  # type: ignore[method-assign]
+        Pair(pair.translation, Distances(SOURCE, pair.source.layers, temperature=0.5), None)
+    ]
+    found = data(figures.draw_distances(sharp, EXAMPLE))  # type: ignore[arg-type]
+    weights = {(c["row"], c["column"]): c["weight"] for c in found["3-0 cells"]}
+    gates = distance_gates(torch.tensor(pair.source.layers[1]), temperature=0.5)
+    assert weights[2, 0] == pytest.approx(gates[2, 0].item(), abs=1e-3) and gates[2, 0] > 0
 
 
 def test_parents_are_in_the_middle_of_words() -> None:

@@ -35,7 +35,7 @@ def test_gates_are_those_of_the_distances() -> None:
     distance, gates, of_target, causal = first.detail["systems"][0]["gates"]
     assert distance["title"] == "Source: distance before each subword"
     assert distance["rows"] == ["layer 2"] and distance["values"] == [[60, 25, 88]]
-    assert gates["title"] == "Source: gates of layer 2" and not gates["causal"]
+    assert gates["title"] == "Source: gates of layer 2, for τ = 1" and not gates["causal"]
     assert gates["rows"] == gates["columns"] == ["the", "do", "gs"]
     expected = 100 * distance_gates(torch.tensor(DISTANCES))
     assert torch.tensor(gates["values"]).float().allclose(expected, atol=0.5)
