@@ -33,6 +33,8 @@ def rotate(states: Tensor, angles: Tensor) -> Tensor:
         x'_{2k} = x_{2k} cos θ_k − x_{2k+1} sin θ_k
         x'_{2k+1} = x_{2k} sin θ_k + x_{2k+1} cos θ_k
 
+    As complex numbers, :math:`x'_{2k} + i x'_{2k+1} = (x_{2k} + i x_{2k+1}) e^{i θ_k}`.
+
     The dot product of a turned query and a turned key depends on their positions only through the
     difference.
 
@@ -43,11 +45,17 @@ def rotate(states: Tensor, angles: Tensor) -> Tensor:
     Returns:
         x', ``(..., T, d)``, of the type of ``states``.
     """
-    return rotate_by(states, angles.cos().to(states.dtype), angles.sin().to(states.dtype))
+    return rotate_by(states, unit_complex(angles))
 
 
-def rotate_by(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Compute :func:`rotate`, given the cosines and sines of the angles."""
-    even, odd = states[..., ::2], states[..., 1::2]
-    turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
-    return turned.flatten(-2)
+def unit_complex(angles: Tensor) -> Tensor:
+    """Return e^{iθ}."""
+    return torch.complex(angles.cos(), angles.sin())
+
+
+def rotate_by(states: Tensor, turns: Tensor) -> Tensor:
+    """Compute :func:`rotate`, given e^{iθ}: one product, in float32 or wider."""
+    wide = torch.promote_types(states.dtype, torch.float32)
+    pairs = states.to(wide, memory_format=torch.contiguous_format).unflatten(-1, (-1, 2))
+    turned = torch.view_as_real(torch.view_as_complex(pairs) * turns)
+    return turned.flatten(-2).to(states.dtype)

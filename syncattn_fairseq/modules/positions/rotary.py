@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...functional.rotary import rotary_angles, rotate_by
+from ...functional.rotary import rotary_angles, rotate_by, unit_complex
 from ..options import SIDES
 from .positions import Positions, register_positions
 
@@ -30,14 +30,12 @@ class RotaryPositions(Positions):
                 )
 
     def rotate(self, states: Tensor, first: int) -> Tensor:
-        """Turn queries or keys; cosines and sines are the same in all layers."""
-        kind, width, last = states.dtype, states.size(-1), first + states.size(-2)
+        """Turn queries or keys; all layers turn by the same angles."""
+        width, last = states.size(-1), first + states.size(-2)
+        wide = torch.promote_types(states.dtype, torch.float32)
 
         def measure() -> Tensor:
-            wide = torch.promote_types(kind, torch.float32)
             positions = torch.arange(first, last, device=states.device, dtype=wide)
-            angles = rotary_angles(positions, width)
-            return torch.stack([angles.cos(), angles.sin()]).to(kind)
+            return unit_complex(rotary_angles(positions, width))
 
-        cos, sin = self.view.keep(f"rotary_{width}_{first}_{last}_{kind}", measure)
-        return rotate_by(states, cos, sin)
+        return rotate_by(states, self.view.keep(f"rotary_{width}_{first}_{last}_{wide}", measure))
