@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from scipy.stats import spearmanr
 
 from benchmarks.trials import make_table
 from syncattn_fairseq.evaluation.intervals import Interval, welch, welch_interval
@@ -232,6 +233,26 @@ def test_the_table_of_atis_is_that_of_the_plan() -> None:
     shown = check_planned_table(page, [found, *others])
     tested = [contrast for contrast in found.plan.contrasts if contrast.tested]
     assert shown == {contrast.name for contrast in tested if found.is_complete(contrast)}
+
+
+def test_the_numbers_from_turkish_to_english_are_those_of_the_plan() -> None:
+    page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
+    text = page.partition("**Turkish to English**")[2].partition("## ")[0]
+    names = ("LPSI", "rotary positions", "a window", "PASCAL", "DBSA")
+    systems = ("lpsi", "rotary", "local_attention", "pascal", "dbsa")
+    cells = {name: read_cells(f"planned/{name}") for name in ("atis_tr_en", "atis_en_tr")}
+    theirs = cells["atis_tr_en"]["transformer"]
+    for name, system in zip(names, systems, strict=True):
+        [shown] = re.findall(rf"{name}(?: is)? ([.\d]+(?: nats)? \[[−\d., ]+\])", text)
+        ours = cells["atis_tr_en"][system]
+        assert [cell["seed"] for cell in ours] == [cell["seed"] for cell in theirs] == [6, 7, 8]
+        check_differences([shown], theirs, ours)
+    means = [
+        [mean(c["valid"]["nll_loss"] for c in found[s] if c["seed"] < 9) for s in order]
+        for order in [(*systems, "transformer")]
+        for found in cells.values()
+    ]
+    assert f"(rank correlation {spearmanr(*means).statistic:.2f})".replace("0.", ".") in text
 
 
 def test_the_table_of_the_readme_is_that_of_the_plan() -> None:
