@@ -16,7 +16,7 @@ _BELOW = 6
 """How far the dots of seeds are below the line of their mean."""
 _FAR = 5
 """Systems farther from 0 than this many times the median are only pointed to."""
-_LONGEST_NAME = 44
+_LONGEST_NAME = 48
 #: For fonts that are wider than the one with which the size was computed.
 _PADDING = {"left": 40, "right": 24, "top": 5, "bottom": 5}
 _KEY = [
@@ -24,8 +24,8 @@ _KEY = [
     "Blue: better; orange: worse; grey: may be chance. Small dots: the seeds.",
 ]
 _KEY_OF_PLAN = [
-    "Line: 95 % interval of the mean over seeds (Welch). Small dots: the seeds.",
-    "Corrected for all planned contrasts, blue: better; orange: worse; grey: may be chance.",
+    "Line: 95 % interval of the mean over seeds (Welch). Small dots: the seeds. Corrected for all",
+    "planned contrasts, blue: better; orange: worse. Grey: may be chance, or is an estimate.",
 ]
 
 
