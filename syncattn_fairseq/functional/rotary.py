@@ -49,7 +49,7 @@ def rotate(states: Tensor, angles: Tensor) -> Tensor:
 
 
 def unit_complex(angles: Tensor) -> Tensor:
-    """Return e^{iθ}."""
+    """Return e^{iθ} of angles θ of any shape, complex64 or wider."""
     return torch.complex(angles.cos(), angles.sin())
 
 
