@@ -247,9 +247,9 @@ def test_the_numbers_from_turkish_to_english_are_those_of_the_plan() -> None:
         ours = cells["atis_tr_en"][system]
         assert [cell["seed"] for cell in ours] == [cell["seed"] for cell in theirs] == [6, 7, 8]
         check_differences([shown], theirs, ours)
+    order = (*systems, "transformer")
     means = [
         [mean(c["valid"]["nll_loss"] for c in found[s] if c["seed"] < 9) for s in order]
-        for order in [(*systems, "transformer")]
         for found in cells.values()
     ]
     assert f"(rank correlation {spearmanr(*means).statistic:.2f})".replace("0.", ".") in text

@@ -140,7 +140,7 @@ class CheckpointModel(Model):
         if not all(layers):
             raise DataError(f"{self.name}: the model measures no syntactic distances")
         pairs = self._pairs(sentences, translations)
-        temperature = float(getattr(self.ensemble.options, "gate_temperature", None) or 1.0)
+        temperature = float(getattr(self.ensemble.options, "gate_temperature", 1.0))
 
         def gapped(sentence: Sentence, gaps: dict[int, list[float]]) -> Distances:
             return Distances(sentence, gaps, temperature)

@@ -14,7 +14,7 @@ from ..base.errors import DataError, printable
 
 
 def fail_in_one_line() -> None:
-    """When a `DataError` or a missing file ends a fairseq command, print it without a traceback.
+    """Let fairseq's commands print a `DataError`, or one that names a file, without a traceback.
 
     Other programs keep their tracebacks.
     """

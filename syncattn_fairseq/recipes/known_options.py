@@ -71,10 +71,8 @@ def check_options(
         name = str(values.get("_name") or "")
         known = _choices(section)
         if name and known and name not in known:
-            like = suggest(name, known) or (_OWN if section in _EXTENDED else _SEE)
-            raise DataError(
-                f"{origin.of(f'{section}._name')}={name}: there is no such {section}{like}"
-            )
+            said = f"{origin.of(f'{section}._name')}={name}: there is no such {section}"
+            raise DataError(said + _advise(section, name, known))
         _check(section, values.keys() - {"_name"}, _options(section, name), origin)
         _check_types(section, name, values, origin)
     task = _options("task", config["task"]["_name"])
@@ -102,8 +100,13 @@ def _import_plugin(folder: Path, path: Path, allowed: bool) -> None:
 
 def _check(section: str, names: Iterable[Any], known: Iterable[str], origin: _Origin) -> None:
     for name in sorted(set(map(str, names)) - set(known)):
-        like = suggest(name, known) or (_OWN if section in _EXTENDED else _SEE)
-        raise DataError(f"{origin.of(f'{section}.{name}')}: there is no such option{like}")
+        said = f"{origin.of(f'{section}.{name}')}: there is no such option"
+        raise DataError(said + _advise(section, name, known))
+
+
+def _advise(section: str, name: str, known: Iterable[str]) -> str:
+    """Return what to do about a name that is not known: the end of a message."""
+    return suggest(name, known) or (_OWN if section in _EXTENDED else _SEE)
 
 
 def _check_types(section: str, name: str, values: Mapping[str, Any], origin: _Origin) -> None:
