@@ -47,7 +47,8 @@ def make_decoder(
 ) -> Callable[[], None]:
     """Return a function that decodes one batch."""
     device = torch.device(args.device)
-    model = common.make_model(arch, task, device, **options).eval()
+    dtype = common.PRECISIONS[args.precision]
+    model = common.make_model(arch, task, device, **options).to(dtype).eval()
     model.prepare_for_inference_(OmegaConf.create({"generation": {"print_alignment": None}}))
     # Untrained models end sentences anywhere: all hypotheses get the same, fixed length.
     generator = SequenceGenerator(

@@ -151,9 +151,9 @@ def find_fallback(update: Callable[[], Any]) -> str:
     return ""
 
 
-def measure_decoding(args: argparse.Namespace) -> Iterator[Row]:
+def measure_decoding(args: argparse.Namespace, precision: str) -> Iterator[Row]:
     """Measure the beam search of every architecture against fairseq's."""
-    options = _options(args, size="_tiny" if args.cpu else "_iwslt_de_en")
+    options = _options(args, size="_tiny" if args.cpu else "_iwslt_de_en", precision=precision)
     options.batch_size, options.beam, options.length = (4, 2, 5) if args.cpu else (32, 4, 25)
     options.rounds = 3 if args.cpu else 5
     task, device = common.make_task(options.vocabulary), torch.device(options.device)
@@ -162,7 +162,7 @@ def measure_decoding(args: argparse.Namespace) -> Iterator[Row]:
         for name, (arch, chosen) in _systems(options).items()
     }
     seconds = common.interleaved(decoders, options.rounds, device, warmup=1)
-    what = f"sentences per second, {Setting('transformer', options.size, 'fp32')}"
+    what = f"sentences per second, {Setting('transformer', options.size, precision)}"
     yield from _ratio_rows(what, seconds, {}, invert=True)
 
 
@@ -430,7 +430,7 @@ def main() -> None:
         sections: dict[str, Iterator[Row]] = {
             **{f"update, {setting}": measure_updates(args, setting) for setting in settings},
             "half precision": train_in_half(args),
-            "decoding": measure_decoding(args),
+            **{f"decoding, {p}": measure_decoding(args, p) for p in ("fp32", "fp16")},
             "corpus": prepare_corpus(work),
             "trainings": train_from_command_line(args, work),
             "parsing": parse_text(args, work),
