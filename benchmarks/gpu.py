@@ -33,8 +33,13 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import common, decode, half, train_step  # noqa: E402
 
-#: Real trainings from the command line, besides those in this process, of each kind of model.
-TRAININGS = ["transformer_syncattn", "transformer_lpsi", "rnn_syntax_directed"]
+#: Real trainings from the command line, besides those in this process: each kind of model, and
+#: each way to train in half precision.
+TRAININGS = [
+    *((arch, "--fp16") for arch in ("transformer_syncattn", "transformer_lpsi")),
+    *(("rnn_syntax_directed", option) for option in ("--fp16", "--memory-efficient-fp16")),
+    *(("transformer_dbsa", option) for option in ("--amp", "--bf16", "--memory-efficient-bf16")),
+]
 SMALL = ["--encoder-layers=2", "--decoder-layers=2", "--encoder-embed-dim=128"]
 SMALL += ["--encoder-ffn-embed-dim=256", "--encoder-attention-heads=4"]
 SMALL += ["--decoder-attention-heads=4"]
@@ -219,9 +224,9 @@ def train_in_half(args: argparse.Namespace) -> Iterator[Row]:
 def train_from_command_line(args: argparse.Namespace, work: Path) -> Iterator[Row]:
     """Run fairseq's own command, in half precision on a GPU."""
     updates = 5 if args.cpu else 100
-    for arch in TRAININGS[: 1 if args.cpu else None]:
+    for arch, precision in TRAININGS[: 1 if args.cpu else None]:
         started = time.monotonic()
-        options = ["--no-save", "--cpu" if args.cpu else "--fp16"]
+        options = ["--no-save", "--cpu" if args.cpu else precision]
         done = _call(_training(work, arch, updates, *options))
         steps = [
             line.split(" | ")[-1] for line in done.stdout.splitlines() if "train_inner" in line

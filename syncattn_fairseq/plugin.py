@@ -6,6 +6,7 @@ with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 
 from .patches import (
     amp_scale,
+    bf16_device,
     checkpoint_classes,
     checkpoint_errors,
     compiler_imports,
@@ -42,6 +43,7 @@ safety_saves.save_between_validations()
 finite_losses.stop_at_infinite_losses()
 returned_memory.keep_memory()
 amp_scale.unscale_once()
+bf16_device.keep_bf16_off_tpus()
 logged_tensors.log_tensors()
 
 from . import models, tasks  # noqa: E402  (check first that fairseq works)

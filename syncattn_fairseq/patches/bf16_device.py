@@ -1,0 +1,29 @@
+"""Let ``fairseq-train --bf16`` train on a GPU or a CPU.
+
+Fault: all versions read ``--bf16`` on the command line as ``--tpu`` too, and end with a traceback
+where PyTorch cannot use TPUs. fairseq-hydra-train reads ``common.bf16=true`` as it is.
+Test: ``test_bf16_device.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from typing import Any
+
+
+def keep_bf16_off_tpus() -> None:
+    """Let ``--bf16`` mean a TPU only where ``torch_xla`` is installed."""
+    from fairseq import options
+
+    parse = options.parse_args_and_arch
+
+    @functools.wraps(parse)
+    def parse_for_this_machine(*args: Any, **kwargs: Any) -> Any:
+        parsed = parse(*args, **kwargs)
+        given = parsed[0] if isinstance(parsed, tuple) else parsed  # a tuple with parse_known=True
+        if given.bf16 and importlib.util.find_spec("torch_xla") is None:
+            given.tpu = False
+        return parsed
+
+    options.parse_args_and_arch = parse_for_this_machine
