@@ -21,7 +21,7 @@ Positions and controls from later work, which need no parse:
 
 Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
 ``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
-precision inputs are summed in float32, but rotary embedding rotates in their own type.
+precision inputs are summed, and turned, in float32.
 """
 
 from .alibi import alibi_slopes, linear_biases

@@ -106,7 +106,7 @@ class CheckpointModel(Model):
                 if layer is None:
                     attention = forced.mean([extra["attn"][0] for extra in forced.extras])
                 else:
-                    attention = forced.cross_attention()[layer - 1]
+                    [attention] = forced.cross_attention([layer])
                 assert attention is not None
                 matrices = forced.between_tokens(attention, forced.target, forced.source)
                 for index, matrix in zip(indices, matrices, strict=True):

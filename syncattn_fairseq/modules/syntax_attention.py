@@ -161,6 +161,9 @@ class SyntaxAttention(HeadGroups):
         positions: what they know of the order of the tokens; None if it is in the tokens, or
             nowhere.
         dropout: of attention probabilities.
+
+    Raises:
+        ValueError: the heads do not fill the layer's width.
     """
 
     def __init__(
@@ -172,6 +175,13 @@ class SyntaxAttention(HeadGroups):
     ) -> None:
         super().__init__()
         self.num_heads = sum(group.count for group in heads.values())
+        width = sum(group.count * group.head_dim for group in heads.values())
+        if width != embed_dim or len({group.head_dim for group in heads.values()}) > 1:
+            sizes = " + ".join(f"{group.count} × {group.head_dim}" for group in heads.values())
+            raise ValueError(
+                f"heads of {sizes or 0} do not fill {embed_dim}: all heads must have the same "
+                "width, and together that of the layer"
+            )
         self.head_dim = embed_dim // self.num_heads
         self.q_proj, self.k_proj, self.v_proj, self.out_proj = (
             nn.Linear(embed_dim, embed_dim) for _ in range(4)

@@ -5,7 +5,7 @@ What they find is read on the CPU: one wait for a device per matrix, not several
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -121,22 +121,28 @@ class Forced:
         return [row[inside].tolist() for row, inside in zip(best, self.inside(rows), strict=True)]
 
     @torch.no_grad()
-    def cross_attention(self) -> list[Tensor]:
-        """Return each decoder layer's cross-attention, ``(B, T, S)``; runs the decoder for each."""
+    def cross_attention(self, layers: Iterable[int] | None = None) -> list[Tensor]:
+        """Return the cross-attention of decoder layers, ``(B, T, S)``; runs the decoder for each.
+
+        Args:
+            layers: from 1; None for all that every model has.
+        """
         encoder_input = {k: v for k, v in self.input.items() if k != "prev_output_tokens"}
         encoded = [model.encoder(**encoder_input) for model in self.models]
-        layers = []
-        for layer in range(min(model.decoder.num_layers for model in self.models)):
+        if layers is None:
+            layers = range(1, 1 + min(model.decoder.num_layers for model in self.models))
+        found = []
+        for layer in layers:
             attention = [
                 model.decoder(
                     self.input["prev_output_tokens"],
                     encoder_out=encoder_out,
                     features_only=True,
-                    alignment_layer=layer,
+                    alignment_layer=layer - 1,
                 )[1]["attn"][0]
                 for model, encoder_out in zip(self.models, encoded, strict=True)
             ]
             mean = self.mean(attention)
             assert mean is not None
-            layers.append(mean)
-        return layers
+            found.append(mean)
+        return found

@@ -257,6 +257,11 @@ def test_a_negative_weight_would_train_away_from_the_parse(term: str, weight: fl
         criterion(**{f"{term}_weight": weight})
 
 
+def test_a_negative_margin_would_reward_the_wrong_order() -> None:
+    with pytest.raises(DataError, match=r"--sync-margin -1.0: must be 0 or more"):
+        criterion(sync_rank_weight=0.5, sync_margin=-1.0)
+
+
 def test_training_heads_without_parses_is_refused_with_the_way_out() -> None:
     model, sample = build.model("transformer_dbsa_tiny").train(), batch(parents=False)
     with pytest.raises(ValueError, match="source side.*syncattn-preprocess.*--src-dep-weight 0"):

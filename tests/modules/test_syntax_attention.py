@@ -414,3 +414,22 @@ def test_without_fairseq_it_decodes_step_by_step() -> None:
     whole, kept = attention(x, causal=True), {}
     steps = [attention(x[:, t : t + 1], causal=True, kept=kept) for t in range(5)]
     torch.testing.assert_close(torch.cat(steps, dim=1), whole)
+
+
+@pytest.mark.parametrize(
+    ("counts", "widths", "said"),
+    [
+        ((2, 2), (4, 4), "heads of 2 × 4 \\+ 2 × 4 do"),
+        ((1, 2), (8, 2), "heads of 1 × 8 \\+ 2 × 2 do"),
+    ],
+)
+def test_heads_fill_the_width(counts: tuple[int, ...], widths: tuple[int, ...], said: str) -> None:
+    view = BatchView()
+    groups = {
+        str(n): GatedHeads(count, width, view, 2)
+        for n, (count, width) in enumerate(zip(counts, widths, strict=True))
+    }
+    with pytest.raises(ValueError, match=said):
+        SyntaxAttention(D, groups)
+    with pytest.raises(ValueError, match="heads of 0 do not fill"):
+        SyntaxAttention(D, {})

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...base.errors import DataError
 from ...base.options import option
 from ...functional import project_distances, sync_mse_loss, sync_rank_loss
 from .term import Log, Term, register_term
@@ -103,6 +104,8 @@ class SyncRankTerm(DistanceTerm):
     def __init__(self, options: Any, task: Any) -> None:
         super().__init__(options, task)
         self.margin: float = options.sync_margin
+        if not self.margin >= 0:
+            raise DataError(f"--sync-margin {self.margin}: must be 0 or more")
 
     def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
         """Return Eq. 10."""
