@@ -82,7 +82,9 @@ def make_update(
     options = {**dropout, **options}
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **options).to(dtype).train()
-    criterion = make_criterion(model, task, sync_mse_weight=0.01, sync_rank_weight=0.01)
+    tied = getattr(model.decoder, "distance_sync_layers", ())
+    losses = {"sync_mse_weight": 0.01, "sync_rank_weight": 0.01} if tied else {}
+    criterion = make_criterion(model, task, **losses)
     if hasattr(model, "source_fields"):
         replace_dropout(model, fast)
     optimizer = make_optimizer(model, args.precision)
