@@ -22,7 +22,7 @@ def keep_bf16_off_tpus() -> None:
     def parse_for_this_machine(*args: Any, **kwargs: Any) -> Any:
         parsed = parse(*args, **kwargs)
         given = parsed[0] if isinstance(parsed, tuple) else parsed  # a tuple with parse_known=True
-        if given.bf16 and importlib.util.find_spec("torch_xla") is None:
+        if getattr(given, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
             given.tpu = False
         return parsed
 

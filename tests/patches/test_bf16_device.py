@@ -24,3 +24,9 @@ def test_bf16_needs_no_tpu(monkeypatch: pytest.MonkeyPatch, name: str, tpus: boo
 
 def test_without_bf16_nothing_changes() -> None:
     assert options.parse_args_and_arch(options.get_training_parser(), [*WORDS, "--tpu"]).tpu
+
+
+def test_options_may_be_given_alone() -> None:
+    parser = options.get_validation_parser("translation_with_syntax")
+    alone = options.parse_args_and_arch(parser, ["data", "--path", "x"], suppress_defaults=True)
+    assert not hasattr(alone, "bf16")
