@@ -18,6 +18,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def describe(error: OSError) -> str:
+    """Say what is wrong with which file, without the number of the error."""
+    if error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+
+
 class BadParse(DataError):
     """The parse of one sentence is not a dependency tree over the sentence's words.
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__
-from ..base.errors import DataError, printable
+from ..base.errors import DataError, describe, printable
 from ..base.files import replacing
 from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
@@ -99,7 +99,7 @@ def _describe(error: Exception) -> str:
         return f"{error}: exists already"
     if isinstance(error, OSError) and error.errno == errno.EBADF and error.filename is None:
         return "standard input is closed"
-    return str(error) or type(error).__name__
+    return (describe(error) if isinstance(error, OSError) else str(error)) or type(error).__name__
 
 
 class _HelpFormatter(argparse.HelpFormatter):

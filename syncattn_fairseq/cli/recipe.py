@@ -35,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_intermixed_args(argv)
     args.work = args.work.resolve()
+    if not args.configs.is_dir():
+        raise DataError(f"--configs {args.configs}: no such folder")
     corpus = load_corpus(args.configs / args.corpus, args.programs)
     if args.figure:
         from ..report import picture_files  # needs the extra viz

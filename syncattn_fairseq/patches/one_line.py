@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from ..base.errors import DataError, printable
+from ..base.errors import DataError, describe, printable
 
 
 def fail_in_one_line() -> None:
@@ -43,7 +43,7 @@ def _line(error: BaseException) -> str | None:
     if isinstance(error, DataError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+        return describe(error)
     if isinstance(error, FileNotFoundError):  # fairseq's own, such as "Dataset not found"
         return str(error)
     if type(error).__name__ == "ProcessRaisedException":  # raised in a GPU's own process

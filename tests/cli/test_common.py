@@ -57,7 +57,8 @@ def test_warnings_of_other_libraries_are_not_shown(options: list[str], shown: li
         (FileNotFoundError("data-bin"), "data-bin: no such file or folder"),
         (FileExistsError("dict.en.txt"), "dict.en.txt: exists already"),
         (OSError(9, "Bad file descriptor"), "standard input is closed"),
-        (FileNotFoundError(2, "Not there", "f"), "[Errno 2] Not there: 'f'"),
+        (FileNotFoundError(2, "Not there", "f"), "f: Not there"),
+        (OSError("of a library"), "of a library"),
         (OSError(), "OSError"),
     ],
 )
@@ -95,7 +96,7 @@ READS = (
     ("closed", "code", "told", "status"),
     [
         (">&-", PRINTS, "standard output is closed; to throw it away, write >/dev/null", 1),
-        (">/dev/full", PRINTS, "[Errno 28] No space left on device", 1),
+        (">/dev/full", PRINTS, "No space left on device", 1),
         ("<&-", READS, "standard input is closed", 1),
         ("<&-", PRINTS, "", 0),
         ("2>&-", PRINTS, "", 0),

@@ -82,7 +82,7 @@ def test_letters_without_a_font_are_named(gold: Path, capsys: pytest.CaptureFixt
         ("parents --gold t --output x.svg", "parents needs no model, so say the language"),
         ("parents word --gold t --output x.svg", "--gold has its own sentence and reference"),
         ("parents --reference w --gold t --output x.svg", "--gold has its own sentence and"),
-        ("parents -s en --gold none --output x.svg", "No such file or directory: 'none.en'"),
+        ("parents -s en --gold none --output x.svg", "none.en: No such file or directory"),
         ("parents word --output x.svg", "the source has no parse; give --gold"),
         ("parents --output x.svg", "no sentence; give one, or a test set"),
         ("attention word --output x.svg", "give the model, --path CHECKPOINT"),

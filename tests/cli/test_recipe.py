@@ -754,6 +754,11 @@ def test_what_a_system_cannot_be_merged_from(
     assert fault in fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
 
 
+def test_configs_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    error = fails(capsys, "builtin_en_de", "transformer", "--configs=nowhere", "--dry-run")
+    assert error == "error: --configs nowhere: no such folder\n"
+
+
 @pytest.mark.parametrize("where", ["ours", "mine"])
 def test_hydra_merges_the_same(
     where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
