@@ -10,9 +10,10 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from ..base.clashes import check_files
+from ..base.errors import printable
 
 Names: TypeAlias = "str | Callable[[argparse.Namespace], Iterable[str | Path]]"
 """Where paths come from: an argument with them, or a function of all arguments."""
@@ -51,6 +52,10 @@ class CommandLine(argparse.ArgumentParser):
         }
         check_files(**paths)
         return found
+
+    def error(self, message: str) -> NoReturn:
+        """Say in one line what is wrong, without the usage, which may fill the screen."""
+        self.exit(2, f"error: {printable(message)}; see {self.prog} --help\n")
 
     def _list_paths(self, names: Names, args: argparse.Namespace) -> Iterator[str | Path]:
         if callable(names):

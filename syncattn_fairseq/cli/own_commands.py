@@ -41,7 +41,7 @@ def _check(words: tuple[str, ...]) -> None:
         try:
             _parser_of(words[0]).parse_args(words[1:])
         except SystemExit:
-            reason = said.getvalue().strip().rpartition("\n")[2].rpartition(" error: ")[2]
+            reason = said.getvalue().strip().removeprefix("error: ").rpartition("; see ")[0]
             raise DataError(f"{words[0]}: {reason or 'wrong options'}") from None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..data.parses import MIN_PARSED, POLICIES, SPLITS
 from .common import add_subword_marks, command, fraction, new_parser
+from .files import CommandLine
 
 DESCRIPTION = """\
 Binarise texts as fairseq-preprocess does, together with their heads and labels. All options of
@@ -33,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     from ..data.preprocess import preprocess_texts
 
-    parser = options.get_preprocessing_parser()
-    parser.prog = "syncattn-preprocess"
+    fairseqs = options.get_preprocessing_parser()
+    parser = CommandLine(prog="syncattn-preprocess", parents=[fairseqs], add_help=False)
     add_options(parser)
     preprocess_texts(parser.parse_args(words))
 

@@ -41,3 +41,14 @@ def test_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert end.value.code == 0
     assert capsys.readouterr().out == f"{name} {syncattn_fairseq.__version__}\n"
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_wrong_option_is_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main = import_module(SCRIPTS[name].split(":")[0]).main
+    with pytest.raises(SystemExit) as end:
+        main(["--no-such-option", "--other"])
+    told = capsys.readouterr()
+    assert end.value.code == 2 and told.out == ""
+    assert told.err.startswith("error: ") and told.err.count("\n") == 1
+    assert told.err.endswith(f"; see {name} --help\n")
