@@ -67,9 +67,8 @@ def _read_plan(args: argparse.Namespace, corpus: Corpus) -> None:
     args.plan = load_plan(corpus.folder)
     planned = args.plan.list_trainings()
     _check_given(planned, args.words, corpus)
-    known = corpus.known_systems()
     if not args.rows:
-        args.rows = _read_rows([x for x in planned if x.partition(":")[0] in known], corpus)
+        args.rows = _read_rows([*planned], corpus)
     if others := [row.label for row in args.rows if row.label not in planned]:
         raise DataError(f"{others[0]}: not in {corpus.folder / '_plan.yaml'}")
 
@@ -170,12 +169,11 @@ def _choose_cells(args: argparse.Namespace) -> list[tuple[int | None, Row]]:
         return list(product(seeds, args.rows))
     planned = args.plan.list_trainings()
     every = sorted({seed for row in args.rows for seed in planned[row.label]})
-    return [
-        (seed, row)
-        for seed in (every if args.seeds is None else seeds)
-        for row in args.rows
-        if seed in planned[row.label]
-    ]
+    chosen = every if args.seeds is None else seeds
+    cells = [(seed, row) for seed in chosen for row in args.rows if seed in planned[row.label]]
+    if not cells:
+        raise DataError(f"--seeds {chosen[0]}: planned are {', '.join(map(str, every))}")
+    return cells
 
 
 def _machines(args: argparse.Namespace) -> tuple[Machines, int]:

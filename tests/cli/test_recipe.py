@@ -193,6 +193,24 @@ def test_a_plugin_that_only_a_file_names_is_not_imported(
     assert not (tmp_path / "PWNED").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ((), "no system 'lpsii'; choose from"),
+        (("lpsi", "--seeds=9"), "--seeds 9: planned are 1, 2"),
+    ],
+)
+def test_a_plan_leaves_nothing_out_silently(
+    words: tuple[str, ...], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy_corpus("multi30k_en_de", tmp_path)
+    name = "lpsi" if words else "lpsii"
+    plan = f"family: {{seeds: [1, 2], contrasts: {{A: ['{name} - transformer']}}}}"
+    (tmp_path / "x" / "_plan.yaml").write_text(plan)
+    error = fails(capsys, "x", "--plan", *words, "--dry-run", f"--configs={tmp_path}")
+    assert fault in error
+
+
 def test_what_is_only_decoded_differently_is_trained_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
