@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from ..base.errors import DataError
 from ..base.options import as_fairseq, option
 from ..data.fields import SourceFields
-from ..modules.options import read_layer
+from ..modules.options import SIDES, read_layer
 from ..modules.positions import POSITIONS
 from ..modules.registry import PARTS
 
@@ -104,6 +104,12 @@ def check_options(cfg: Any) -> None:
     """
     if cfg.positions not in POSITIONS:
         raise DataError(f"--positions {cfg.positions}: choose one of {', '.join(POSITIONS)}")
+    for side in SIDES:
+        width, heads = getattr(cfg, side).embed_dim, getattr(cfg, side).attention_heads
+        if heads < 1 or width % heads:
+            raise DataError(
+                f"--{side}-attention-heads {heads}: must divide --{side}-embed-dim {width}"
+            )
     for part in (*PARTS.values(), *POSITIONS.values()):
         part.check(cfg)
     read_layer(cfg, "alignment_layer", "decoder")

@@ -455,6 +455,8 @@ def test_hydras_configuration_builds_the_same_model() -> None:
             {"pascal_layers": "1", "pascal_heads": 2},
             "--pascal-heads 2: encoder layer 1 has 2 heads, of which 1 are dependency heads",
         ),
+        ({"encoder_attention_heads": 3}, "--encoder-attention-heads 3: must divide --encoder-em"),
+        ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0: must divide"),
         ({"pascal_std": -0.1}, "--pascal-std -0.1: must be 0 or more"),
         ({"parent_ignoring": 1.5}, "--parent-ignoring 1.5: a probability is 0 to 1"),
         ({"parent_ignoring": -0.1}, "--parent-ignoring -0.1"),
