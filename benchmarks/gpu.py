@@ -224,7 +224,9 @@ def train_in_half(args: argparse.Namespace) -> Iterator[Row]:
 def train_from_command_line(args: argparse.Namespace, work: Path) -> Iterator[Row]:
     """Run fairseq's own command, in half precision on a GPU."""
     updates = 5 if args.cpu else 100
-    for arch, precision in TRAININGS[: 1 if args.cpu else None]:
+
+    def train(training: tuple[str, str]) -> Row:
+        arch, precision = training
         started = time.monotonic()
         options = ["--no-save", "--cpu" if args.cpu else precision]
         done = _call(_training(work, arch, updates, *options))
@@ -237,7 +239,10 @@ def train_from_command_line(args: argparse.Namespace, work: Path) -> Iterator[Ro
         else:
             said = f"finite, {losses[0]:.2f} to {losses[-1]:.2f}"
         what = f"fairseq-train {options[-1]}, {updates} updates"
-        yield (what, arch, f"{time.monotonic() - started:.0f} s", said)
+        return (what, arch, f"{time.monotonic() - started:.0f} s", said)
+
+    with ThreadPoolExecutor(1 if args.cpu else args.jobs) as pool:
+        yield from pool.map(train, TRAININGS[: 1 if args.cpu else None])
 
 
 def _training(work: Path, arch: str, updates: int, *options: Any) -> list[str]:

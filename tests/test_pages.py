@@ -267,9 +267,9 @@ def test_the_table_of_all_texts_is_that_of_the_plans() -> None:
     assert f"rank correlation {spearmanr(*means).statistic:.2f} over".replace("0.", ".") in page
 
 
-#: Numbers in the text of findings.md that no table has: what stands around them, in order, and the
-#: corpora and systems that they compare, as ``ahead − behind``.
 MULTI30K, ATIS = "planned/multi30k_tiny_en_de_3625", "planned/atis_en_tr"
+#: Numbers in the text of findings.md that no table has: what stands around them (``#``; ``*`` is
+#: another number), the corpus, and the systems, the one that is ahead last.
 PROSE = [
     ("distances in the parser's trees are # ahead", MULTI30K, "transformer", "distance_tree"),
     ("those in mirrored trees (#)", MULTI30K, "transformer", "distance_mirrored"),
