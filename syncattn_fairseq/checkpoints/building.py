@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ..base.errors import DataError, shorten
+from ..base.errors import DataError, describe, shorten
 
 _MISMATCH = re.compile(
     r"size mismatch for (\S+): copying a param with shape torch\.Size\(\[([\d, ]*)\]\) from "
@@ -51,8 +51,9 @@ def naming_checkpoint(*paths: object) -> Iterator[None]:
     try:
         yield
     except (DataError, OSError) as error:
-        named = any(str(error).startswith(f"{path}: ") for path in paths)
-        raise DataError(shorten(error) if named else f"{where}: {shorten(error)}") from None
+        said = shorten(describe(error) if isinstance(error, OSError) else error)
+        named = any(said.startswith(f"{path}: ") for path in paths)
+        raise DataError(said if named else f"{where}: {said}") from None
     except Exception as error:  # impossible options can raise anything
         raise DataError(f"{where}: {explain(error)}") from error
 

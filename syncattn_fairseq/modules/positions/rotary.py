@@ -22,7 +22,7 @@ class RotaryPositions(Positions):
             return
         for side in SIDES:
             options = getattr(cfg, side)
-            width = options.embed_dim // max(options.attention_heads, 1)
+            width = options.embed_dim // options.attention_heads
             if width % 2:
                 raise DataError(
                     f"--positions rotary: the {side}'s heads have {width} dimensions; it needs an "
