@@ -35,7 +35,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from syncattn_fairseq.base.files import hash_file  # noqa: E402
-from syncattn_fairseq.evaluation.table import markdown_table  # noqa: E402
+from syncattn_fairseq.base.text_tables import markdown_table  # noqa: E402
 
 CORPUS = "wmt14_en_de"
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"

@@ -263,7 +263,8 @@ def prepare_corpus(work: Path) -> Iterator[Row]:
     """Generate and binarise a small corpus from the built-in grammar, with heads and labels."""
     words, pieces, data = work / "words", work / "pieces", work / "bin"
     splits = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
-    _run("syncattn_fairseq.cli.corpus:main", words, "--train", 2000, "--valid", 50, "--test", 50)
+    sizes = ("--train", 2000, "--valid", 50, "--test", 50)
+    _run("syncattn_fairseq.lab.cli.corpus:main", words, *sizes)
     pieces.mkdir()
     texts = [words / name for name in splits]
     model = pieces / "bpe"

@@ -22,8 +22,8 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import syncattn_fairseq.plugin  # noqa: E402, F401
-from syncattn_fairseq.checkpoints.files import read_checkpoint  # noqa: E402
-from syncattn_fairseq.evaluation.table import format_table  # noqa: E402
+from syncattn_fairseq.base.text_tables import format_table  # noqa: E402
+from syncattn_fairseq.checkpoints.checkpoint_file import read_checkpoint  # noqa: E402
 
 
 def flatten_gradient(model: torch.nn.Module, loss: Tensor) -> Tensor:

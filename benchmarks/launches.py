@@ -32,7 +32,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common, train_step  # noqa: E402
-from syncattn_fairseq.evaluation.table import format_table, markdown_table  # noqa: E402
+from syncattn_fairseq.base.text_tables import format_table, markdown_table  # noqa: E402
 from syncattn_fairseq.models import rnn_decoder  # noqa: E402
 
 META = torch.device("meta")

@@ -26,12 +26,12 @@ from tqdm import tqdm
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.base.files import replacing
-from syncattn_fairseq.evaluation.intervals import welch
-from syncattn_fairseq.evaluation.results_tables import format_p, show_interval
-from syncattn_fairseq.evaluation.table import format_table
-from syncattn_fairseq.recipes.contrasts import MeasuredPlan
-from syncattn_fairseq.recipes.plan import load_plan
-from syncattn_fairseq.recipes.systems import SHARED
+from syncattn_fairseq.base.text_tables import format_table
+from syncattn_fairseq.lab.evaluation.intervals import welch
+from syncattn_fairseq.lab.evaluation.results_tables import format_p, show_interval
+from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan
+from syncattn_fairseq.lab.recipes.plan import load_plan
+from syncattn_fairseq.lab.recipes.systems import SHARED
 
 SPLITS = ("valid", "test")
 #: Of each system and seed.

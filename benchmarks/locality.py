@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from syncattn_fairseq.base.files import open_text
+from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.data.controls import CONTROLS
-from syncattn_fairseq.evaluation.table import format_table
 from syncattn_fairseq.functional import tree_distances
 
 Change = Callable[[Tensor, np.random.Generator], Tensor]

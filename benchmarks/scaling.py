@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.start import megabytes, run  # noqa: E402
-from syncattn_fairseq.evaluation.table import markdown_table  # noqa: E402
+from syncattn_fairseq.base.text_tables import markdown_table  # noqa: E402
 
 
 def read(path: Path) -> Iterator[str]:

@@ -30,8 +30,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 import syncattn_fairseq.plugin  # noqa: F401
+from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.data.fields import SourceFields, ask_for_parents
-from syncattn_fairseq.evaluation.table import format_table
 from syncattn_fairseq.modules.heads import Heads
 from syncattn_fairseq.modules.heads.heads import Scope, split_heads
 from syncattn_fairseq.modules.positions.positions import Order

@@ -21,7 +21,7 @@ from collections.abc import Set
 from pathlib import Path
 
 from syncattn_fairseq.base.files import replacing
-from syncattn_fairseq.cli.recipe import main
+from syncattn_fairseq.lab.cli.recipe import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / name for name in ("results.md", "findings.md", "details.md")]

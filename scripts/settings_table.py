@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from syncattn_fairseq.recipes.corpus import Subwords, load_corpus
-from syncattn_fairseq.recipes.systems import SHARED
+from syncattn_fairseq.lab.recipes.corpus_facts import Subwords, load_corpus
+from syncattn_fairseq.lab.recipes.systems import SHARED
 
 #: The sections, in the order of the page.
 SECTIONS = (

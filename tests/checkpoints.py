@@ -14,7 +14,8 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
-from syncattn_fairseq.cli import bpe, corpus, preprocess
+from syncattn_fairseq.cli import bpe, preprocess
+from syncattn_fairseq.lab.cli import corpus
 from syncattn_fairseq.tasks.translation_with_syntax import (
     TranslationWithSyntaxConfig,
     TranslationWithSyntaxTask,

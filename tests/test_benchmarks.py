@@ -32,7 +32,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.modules.heads.heads import split_heads
 from syncattn_fairseq.patches import returned_memory
 from tests.checkpoints import Corpus, make_checkpoint
-from tests.evaluation.test_results import cell
+from tests.lab.evaluation.test_results import cell
 from tests.models import build
 from tests.test_packaging import SCRIPTS
 

@@ -12,7 +12,11 @@ from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers the architectures)
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.checkpoints.options import check_options, list_options, require_architecture
+from syncattn_fairseq.checkpoints.option_checks import (
+    check_options,
+    list_options,
+    require_architecture,
+)
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxConfig
 from tests.checkpoints import Corpus, make_checkpoint, model_options
 

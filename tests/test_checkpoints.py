@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.checkpoints.average import average_checkpoints, find_last_checkpoints
-from syncattn_fairseq.checkpoints.files import read_checkpoint
+from syncattn_fairseq.checkpoints.averaging import (
+    average_checkpoints,
+    find_last_checkpoints,
+)
+from syncattn_fairseq.checkpoints.checkpoint_file import read_checkpoint
 
 
 def save(path: Path, updates: int, model: dict[str, torch.Tensor], **rest: Any) -> Path:

@@ -12,10 +12,10 @@ from fairseq import options
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from syncattn_fairseq.data.fields import SourceFields
-from syncattn_fairseq.recipes.config_file import read_config
-from syncattn_fairseq.recipes.corpus import Corpus, load_corpus
-from syncattn_fairseq.recipes.needs import MULTI_TASK, needs_of
-from syncattn_fairseq.recipes.systems import (
+from syncattn_fairseq.lab.recipes.config_file import read_config
+from syncattn_fairseq.lab.recipes.corpus_facts import Corpus, load_corpus
+from syncattn_fairseq.lab.recipes.needs import MULTI_TASK, needs_of
+from syncattn_fairseq.lab.recipes.systems import (
     FAMILIES,
     NAMED,
     SHARED,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +32,7 @@ WITHOUT_FAIRSEQ = """
 import pkgutil, sys
 from importlib import import_module
 sys.modules["fairseq"] = None
-ROOMS = ("base", "trees", "synthetic", "parsing", "evaluation", "functional", "modules")
+ROOMS = ("base", "trees", "lab.synthetic", "parsing", "lab.evaluation", "functional", "modules")
 for room in (*ROOMS, "criterions.terms"):
     package = import_module(f"syncattn_fairseq.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -38,9 +40,9 @@ for room in (*ROOMS, "criterions.terms"):
     print(room, *(name for name in ("torch", "numpy", "sacrebleu") if name in sys.modules))
 import torch
 from syncattn_fairseq.data.subwords import subword_parents
-from syncattn_fairseq.evaluation.alignment import alignment_error_rate
+from syncattn_fairseq.lab.evaluation.alignment import alignment_error_rate
 from syncattn_fairseq.functional import dependency_loss
-from syncattn_fairseq.parsing.registry import open_parser
+from syncattn_fairseq.parsing.parsers import open_parser
 from syncattn_fairseq.trees.brackets import parse_tree
 print(subword_parents([2, 0], [2, 1], "chain"))
 print(dependency_loss(torch.full((1, 2, 2), 0.5), torch.tensor([[1, 1]]))[0].item())
@@ -55,8 +57,8 @@ except ValueError as error:
 
 def test_rooms_work_where_fairseq_is_not_installed() -> None:
     *rooms, parents, loss, aer, leaves, error = run(WITHOUT_FAIRSEQ).splitlines()
-    assert rooms[:3] == ["base", "trees", "synthetic"]  # and load nothing heavy
-    others = ["parsing", "evaluation", "functional", "modules", "criterions.terms"]
+    assert rooms[:3] == ["base", "trees", "lab.synthetic"]  # and load nothing heavy
+    others = ["parsing", "lab.evaluation", "functional", "modules", "criterions.terms"]
     assert [line.split()[0] for line in rooms[3:]] == others
     assert "torch" not in rooms[4]
     assert parents == "[1, 2, 2]"
@@ -73,6 +75,55 @@ def test_exported_models_load_where_torch_is_not_installed(tmp_path: Path) -> No
     )
     (tmp_path / "syncattn.json").write_text("{}")
     assert run(program, tmp_path).startswith(str(tmp_path))  # it was read, and lacks everything
+
+
+def list_imports(path: Path, root: Path) -> set[str]:
+    """What a file imports, wherever in it: whole names, of modules or of what is in them."""
+    package = path.relative_to(root).parent.parts
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*above, *filter(None, [node.module])))
+            names |= {f"{module}.{alias.name}" for alias in node.names}
+    return names
+
+
+ONLY_FOR_THE_LABORATORY = re.compile(r"(syncattn_fairseq\.lab|scipy|altair|jinja2)\b")
+
+
+def find_breaches(root: Path) -> list[str]:
+    """Imports of the laboratory, or of what only it needs, outside of it."""
+    package = root / "syncattn_fairseq"
+    return [
+        f"{path.relative_to(root)} imports {name}"
+        for path in package.rglob("*.py")
+        if package / "lab" not in path.parents
+        for name in list_imports(path, root)
+        if ONLY_FOR_THE_LABORATORY.match(name)
+    ]
+
+
+def test_nothing_outside_the_laboratory_imports_it() -> None:
+    assert find_breaches(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from .lab.evaluation import ribes",
+        "def f():\n    from . import lab",
+        "import syncattn_fairseq.lab.report",
+        "from scipy import stats",
+    ],
+)
+def test_a_planted_import_is_found(line: str, tmp_path: Path) -> None:
+    planted = tmp_path / "syncattn_fairseq" / "planted.py"
+    planted.parent.mkdir()
+    planted.write_text(line)
+    assert len(find_breaches(tmp_path)) == 1
 
 
 ORDERS = {

@@ -66,7 +66,14 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> Non
 def test_an_installed_recipe_has_its_configs(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     wheel.extractall(tmp_path / "installed")
     done = subprocess.run(
-        [sys.executable, "-m", "syncattn_fairseq.cli.recipe", "wmt14_en_de", "dbsa", "--dry-run"],
+        [
+            sys.executable,
+            "-m",
+            "syncattn_fairseq.lab.cli.recipe",
+            "wmt14_en_de",
+            "dbsa",
+            "--dry-run",
+        ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")},
         capture_output=True,

@@ -50,6 +50,6 @@ def test_parts_may_share_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(one):
         pass
 
-    monkeypatch.setattr("syncattn_fairseq.modules.registry.PARTS", {})
+    monkeypatch.setattr("syncattn_fairseq.modules.part_registry.PARTS", {})
     register_part("one")(one)
     register_part("other")(Other)

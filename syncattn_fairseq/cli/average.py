@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if bool(args.last) != bool(args.dir):
         parser.error("--last and --dir go together")
     from .. import plugin  # noqa: F401  (knows the models' options; imports torch, which is slow)
-    from ..checkpoints.average import average_checkpoints, find_last_checkpoints
+    from ..checkpoints.averaging import average_checkpoints, find_last_checkpoints
 
     paths = args.checkpoints or find_last_checkpoints(args.dir, args.last, args.by)
     check_files(files=paths, outputs=[args.output])

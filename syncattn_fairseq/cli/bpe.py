@@ -13,11 +13,11 @@ from tqdm import tqdm
 
 from ..base.errors import DataError
 from ..base.files import read_lines, replacing
-from ..base.processes import map_in_order
+from ..base.worker_pool import map_in_order
 from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, open_pieces
 from ..data.words import MARK, REPLACEMENT
+from .command_line import CommandLine
 from .common import add_command, add_texts, announce, command, new_parser, positive, rewrite_texts
-from .files import CommandLine
 
 LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
 

@@ -12,11 +12,11 @@ from tqdm import tqdm
 
 from ..base.errors import DataError
 from ..base.files import count_lines, read_lines
+from ..data.pair_faults import EXCLUDED, FAULTS, find_fault, key
+from ..data.parallel_text import find_sides, read_pairs, sides, write_pairs
 from ..data.words import REPLACEMENT, without_mark
-from ..recipes.clean import EXCLUDED, FAULTS, find_fault, key
-from ..recipes.parallel import find_sides, read_pairs, sides, write_pairs
+from .command_line import CommandLine
 from .common import command, new_parser, positive
-from .files import CommandLine
 
 
 @command

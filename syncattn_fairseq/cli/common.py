@@ -24,7 +24,7 @@ from ..base.files import replacing
 from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
 from ..data.words import SCHEMES
-from .files import CommandLine
+from .command_line import CommandLine
 
 #: Why a command that loads models has ``--user-dir``.
 OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
+from .command_line import CommandLine
 from .common import OF_MODEL, add_user_dir, command, new_parser, positive
-from .files import CommandLine
 
 
 @command

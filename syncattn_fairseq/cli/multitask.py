@@ -9,11 +9,18 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.files import read_lines
-from ..data.multitask import TRANSLATE, Dependencies, ParsedSource, PhraseStructures, mix, tag
 from ..data.parses import POLICIES
+from ..data.task_mix import (
+    TRANSLATE,
+    Dependencies,
+    ParsedSource,
+    PhraseStructures,
+    mix,
+    tag,
+)
 from ..data.words import detect_scheme
+from .command_line import CommandLine
 from .common import add_command, add_subword_marks, add_texts, command, new_parser, rewrite_texts
-from .files import CommandLine
 
 MIX = (
     "syncattn-multitask mix --source pieces/train.en --target pieces/train.de \\\n"

@@ -7,16 +7,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..base.options import flag
+from ..base.option_fields import flag
 from ..data.parses import MIN_PARSED
-from ..parsing.corpus import convert_parsed, parse_corpus
 from ..parsing.executors import Executor, make_local_executor, make_slurm_executor
 from ..parsing.formats import FORMATS
+from ..parsing.parse_corpus import convert_parsed, parse_corpus
 from ..parsing.parser import MAX_WORDS, ParserSource
-from ..parsing.registry import PARSERS, find_parser
+from ..parsing.parsers import PARSERS, find_parser
 from ..parsing.writer import CONLLU, HEADS, LABELS
+from .command_line import CommandLine
 from .common import command, fraction, new_parser, positive
-from .files import CommandLine
 
 
 @command

@@ -13,7 +13,7 @@ from fairseq.tasks.translation import TranslationConfig
 
 from .. import plugin  # noqa: F401  (registers everything)
 from ..base.errors import DataError
-from ..base.options import as_fairseq, flag
+from ..base.option_fields import as_fairseq, flag
 from ..criterions.terms import TERMS
 from ..models import config
 from ..models.architectures import SIZES, SYSTEMS

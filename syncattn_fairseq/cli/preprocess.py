@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 
 from ..data.parses import MIN_PARSED, POLICIES, SPLITS
+from .command_line import CommandLine
 from .common import add_subword_marks, command, fraction, new_parser
-from .files import CommandLine
 
 DESCRIPTION = """\
 Binarise texts as fairseq-preprocess does, together with their heads and labels. All options of
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.parse_args(words)
     from fairseq import options
 
-    from ..data.preprocess import preprocess_texts
+    from ..data.preprocess_texts import preprocess_texts
 
     fairseqs = options.get_preprocessing_parser()
     parser = CommandLine(prog="syncattn-preprocess", parents=[fairseqs], add_help=False)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from .command_line import CommandLine
 from .common import add_model_files, command, new_parser, number, positive
-from .files import CommandLine
 
 if TYPE_CHECKING:
     from ..inference import Model

@@ -20,7 +20,7 @@ from fairseq.models.transformer import TransformerModelBase
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
-from ..base.options import as_fairseq
+from ..base.option_fields import as_fairseq
 from ..data.fields import LossField
 from .label_smoothing import sum_smoothed_loss, sum_smoothed_loss_of_scores
 from .position_metrics import position_sums, reduce_positions

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataError, printable
-from ..evaluation.table import escape_html
+from ..base.text_tables import escape_html
 
 #: Measures in the JSON of ``syncattn-score``: their names, where they are, and their factors.
 _MEASURES = (

@@ -9,7 +9,7 @@ import numpy as np
 from fairseq.modules import LearnedPositionalEmbedding
 from torch import Tensor
 
-from ..functional.t5 import FURTHEST
+from ..functional.controls.t5 import FURTHEST
 from ..inference.exported import FACTOR, load_ctranslate2
 from ..modules.positions import POSITIONS
 from .check import Sample

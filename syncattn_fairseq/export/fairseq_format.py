@@ -15,7 +15,7 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..inference.subwords import Pieces, open_cutter
+from ..inference.segmenters import Pieces, open_cutter
 from .check import Sample, scores
 from .ctranslate2_format import refuse_positions
 from .format import Format

@@ -13,7 +13,12 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..inference.ensemble import Ensemble
-from ..inference.subwords import Cutter, find_subwords, open_cutters, subword_paths
+from ..inference.segmenters import (
+    Cutter,
+    find_subwords,
+    open_cutters,
+    subword_paths,
+)
 from .fold import alignment_layer, fold, plain_options, refuse
 
 

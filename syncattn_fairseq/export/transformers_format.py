@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..base.errors import DataError
-from ..inference.subwords import Pieces, open_cutter
+from ..inference.segmenters import Pieces, open_cutter
 from .check import Sample, target_scores
 from .ctranslate2_format import refuse_options, refuse_positions
 from .format import Format

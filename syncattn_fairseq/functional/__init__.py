@@ -7,26 +7,31 @@ One file per paper, its equations in the paper's order and symbols:
 * :mod:`.lpsi` -- latent phrase structure (Harada and Watanabe, ACL-IJCNLP SRW 2021);
 * :mod:`.pascal` -- parent-scaled self-attention (Bugliarello and Okazaki, ACL 2020);
 * :mod:`.lisa` -- linguistically-informed self-attention (Strubell et al., EMNLP 2018);
-* :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018);
-* :mod:`.supervised_gate` -- gates set by a parser (Hou et al., Findings of EMNLP 2022);
-* :mod:`.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019);
-* :mod:`.tree_planted` -- fading with a distance (Yoshida et al., Findings of ACL 2024).
+* :mod:`.sdatt` -- syntax-directed attention of RNNs (Chen et al., AAAI 2018).
 
-Positions and controls from later work, which need no parse:
+What they are compared with is in :mod:`.controls`:
 
-* :mod:`.forget_gate` -- gates that let attention fade (Lin et al., ICLR 2025);
-* :mod:`.alibi` -- linear biases (Press et al., ICLR 2022), for positions and for any distance;
-* :mod:`.t5` -- learnt biases for relative positions (Raffel et al., JMLR 2020);
-* :mod:`.rotary` -- rotary position embedding (Su et al., 2021).
+* :mod:`.controls.supervised_gate` -- gates set by a parser (Hou et al., Findings of EMNLP 2022);
+* :mod:`.controls.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019);
+* :mod:`.controls.tree_planted` -- fading with a distance (Yoshida et al., Findings of ACL 2024);
+* :mod:`.controls.forget_gate` -- gates that let attention fade (Lin et al., ICLR 2025);
+* :mod:`.controls.alibi` -- linear biases (Press et al., ICLR 2022), for any distance;
+* :mod:`.controls.t5` -- learnt biases for relative positions (Raffel et al., JMLR 2020);
+* :mod:`.controls.rotary` -- rotary position embedding (Su et al., 2021).
 
 Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
 ``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
 precision inputs are summed, and turned, in float32.
 """
 
-from .alibi import alibi_slopes, linear_biases
+from .controls.alibi import alibi_slopes, linear_biases
+from .controls.forget_gate import forget_log_gates
+from .controls.relative_depth import relative_depth_scores, tree_depths
+from .controls.rotary import rotary_angles, rotate
+from .controls.supervised_gate import gap_heights, supervised_gates
+from .controls.t5 import relative_buckets
+from .controls.tree_planted import planted_losses, planted_target
 from .dbsa import biaffine_scores, dependency_loss
-from .forget_gate import forget_log_gates
 from .lisa import parser_scores
 from .lpsi import (
     constant_log_gates,
@@ -38,8 +43,6 @@ from .lpsi import (
     syntactic_distances,
 )
 from .pascal import parent_gaussian, parent_scaled_scores
-from .relative_depth import relative_depth_scores, tree_depths
-from .rotary import rotary_angles, rotate
 from .sdatt import (
     additive_scores,
     distances_from,
@@ -51,10 +54,7 @@ from .sdatt import (
     syntax_directed_scores,
     tree_distances,
 )
-from .supervised_gate import gap_heights, supervised_gates
 from .syncattn import project_attention, sync_attention_loss
-from .t5 import relative_buckets
-from .tree_planted import planted_losses, planted_target
 
 __all__ = [
     "additive_scores",

@@ -1,6 +1,6 @@
 """Models in Python: text in; translations, parses, alignments and distances out."""
 
-from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .load import load
 from .model import Model
 

@@ -16,10 +16,10 @@ from torch import Tensor
 from ..base.errors import DataError, naming
 from ..data.dataset import SyntaxPairDataset
 from ..tasks.forced import Forced
-from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .ensemble import Ensemble
 from .model import NO_PARSER, Model
-from .subwords import Cutter
+from .segmenters import Cutter
 
 T = TypeVar("T")
 

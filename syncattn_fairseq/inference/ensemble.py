@@ -17,9 +17,9 @@ from omegaconf import OmegaConf
 from ..base.errors import DataError
 from ..base.user_dir import import_user_dir
 from ..checkpoints.building import build, naming_checkpoint
-from ..checkpoints.options import list_options
+from ..checkpoints.option_checks import list_options
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig, TranslationWithSyntaxTask
-from .subwords import is_plain_name
+from .segmenters import is_plain_name
 from .trial import try_model
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from ..base.errors import DataError, shorten
 from ..base.files import hash_file
 from ..data.schemes import stored_schemes
-from .analysis import Alignment, Sentence, Translation
+from .answers import Alignment, Sentence, Translation
 from .model import NO_PARSER, Model
-from .subwords import Cutter, is_plain_name, open_cutters
+from .segmenters import Cutter, is_plain_name, open_cutters
 
 #: Separates a subword from its dependency label.
 FACTOR = "￨"
@@ -137,7 +137,7 @@ class CTranslate2Model(Model):
         if about.labels:
             if source_parser is None:
                 raise DataError(f"{folder}: {NO_PARSER}")
-            from ..parsing.registry import open_parser
+            from ..parsing.parsers import open_parser
 
             self.parser = open_parser(source_parser)
         ctranslate2 = load_ctranslate2(about.positions)

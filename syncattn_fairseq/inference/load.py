@@ -8,7 +8,7 @@ from pathlib import Path
 from ..base.errors import DataError
 from .exported import ABOUT, About, load_exported
 from .model import Model
-from .subwords import open_cutters
+from .segmenters import open_cutters
 
 
 def load(

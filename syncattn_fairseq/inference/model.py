@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..base.errors import DataError
-from .analysis import Alignment, Distances, Pair, Parse, Sentence, Translation
-from .subwords import Cutter
+from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .segmenters import Cutter
 
 NO_PARSER = (
     "the model reads the parse of its source; name a parser, as in source_parser='stanza:en' "

@@ -8,11 +8,11 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..base.options import option
+from ..base.option_fields import option
 from ..modules.batch_view import BatchView
-from ..modules.options import read_layer
+from ..modules.layer_numbers import read_layer
 from ..modules.part import Part
-from ..modules.registry import register_part
+from ..modules.part_registry import register_part
 
 
 @dataclass

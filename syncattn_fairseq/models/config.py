@@ -8,11 +8,11 @@ from fairseq.dataclass import FairseqDataclass
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..base.options import as_fairseq, option
+from ..base.option_fields import as_fairseq, option
 from ..data.fields import SourceFields
-from ..modules.options import SIDES, read_layer
+from ..modules.layer_numbers import SIDES, read_layer
+from ..modules.part_registry import PARTS
 from ..modules.positions import POSITIONS
-from ..modules.registry import PARTS
 
 
 @dataclass

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ..base.errors import DataError
 from ..modules import BatchView
-from ..modules.heads.placement import layers_that_show, names_shown
-from ..modules.options import read_layers
+from ..modules.heads.slots import layers_that_show, names_shown
+from ..modules.layer_numbers import read_layers
 from .config import aligning_layer
 from .layer_drop import NumberedLayerDrop, bypass_decoder_layer
 from .layers import SyntaxDecoderLayer, take_shown, wrap

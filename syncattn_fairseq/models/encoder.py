@@ -9,7 +9,7 @@ from fairseq.models.transformer import TransformerEncoderBase
 from torch import Tensor, nn
 
 from ..modules import BatchView, LabelEmbedding
-from ..modules.heads.placement import layers_that_show, names_shown
+from ..modules.heads.slots import layers_that_show, names_shown
 from .layer_drop import NumberedLayerDrop, bypass_encoder_layer
 from .layers import SyntaxEncoderLayer, take_shown, wrap
 from .tree_cross_attention import TreeCrossAttention

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from ..base.errors import DataError
 from ..modules import BatchView
 from ..modules.heads import Heads, Place
-from ..modules.heads.placement import name_of, place_heads
-from ..modules.options import read_layers
+from ..modules.heads.slots import name_of, place_heads
+from ..modules.layer_numbers import read_layers
 from ..modules.positions import POSITIONS
 from .backward_cross_attention import BackwardCrossAttention
 from .self_attention import FairseqSyntaxAttention

@@ -6,7 +6,7 @@ from typing import Any
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
 from ..base.errors import DataError
-from ..modules.options import check_range
+from ..modules.layer_numbers import check_range
 from ..modules.source_attention import TREE_POSITIONS
 
 ATTENTIONS = ("global", "local", "flexible", "syntax-directed")

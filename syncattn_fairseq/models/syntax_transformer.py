@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..base.errors import DataError
 from ..data.fields import SourceFields
 from ..modules import LabelEmbedding
-from ..modules.heads.placement import (
+from ..modules.heads.slots import (
     is_shown_in_training,
     layers_that_show,
     list_supervised,

@@ -8,13 +8,13 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..base.options import option
+from ..base.option_fields import option
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..functional import distances_from, expected_distances, syntax_directed_scores
 from ..modules.batch_view import BatchView
-from ..modules.options import check_range, read_layer
+from ..modules.layer_numbers import check_range, read_layer
 from ..modules.part import Part
-from ..modules.registry import register_part
+from ..modules.part_registry import register_part
 from ..modules.source_attention import TREE_POSITIONS, PositionPredictor, Source
 
 

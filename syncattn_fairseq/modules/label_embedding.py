@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..base.options import option
+from ..base.option_fields import option
 from ..data.fields import LABELS, NOTHING, SourceFields
 from .batch_view import BatchView
-from .options import check_range
+from .layer_numbers import check_range
 from .part import Part
-from .registry import register_part
+from .part_registry import register_part
 
 
 @dataclass

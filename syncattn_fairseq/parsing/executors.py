@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import hash_file, replacing
-from ..base.processes import end_with_parent
 from ..base.slurm import minutes_of, open_executor, queued, submitted
 from ..base.slurm import wait as wait_for_jobs
+from ..base.worker_pool import end_with_parent
 from .shards import Shard, ShardTask
 
 Progress: TypeAlias = Callable[[int], object]

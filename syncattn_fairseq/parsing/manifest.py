@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import __version__
 from ..base.files import hash_file, replacing
+from .outcome import ParseReport
 from .parser import ParserSource
-from .report import ParseReport
 from .shards import Shard
 
 

@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree
-from .formats.analysis import Analysis
+from .formats.parsed_sentence import Analysis
 from .parser import Parse
 from .realign import realign, reduce_to_characters
 

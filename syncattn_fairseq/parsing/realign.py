@@ -29,7 +29,7 @@ from unicodedata import category, normalize
 
 from ..base.errors import BadParse
 from ..data.parses import check_tree
-from .formats.analysis import Analysis, Surface
+from .formats.parsed_sentence import Analysis, Surface
 from .parser import Parse
 
 INNER_LABEL = "goeswith"

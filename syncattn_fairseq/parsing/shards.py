@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import BadParse, DataError
 from ..base.files import MAX_LINE, read_lines
+from .outcome import ParseReport
 from .parsed_file import EMPTY
 from .parser import Parse, Parser, ParserSource
-from .report import ParseReport
 from .writer import CONLLU, open_writer
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TextIO
 
 from ..base.errors import BadParse
 from ..data.parses import check_tree
-from ..trees.conllu import format_conllu
+from ..trees.conllu_lines import format_conllu
+from .outcome import ParseReport
 from .parser import FAILED, Parse
-from .report import ParseReport
 
 HEADS, LABELS, CONLLU = "heads", "labels", "conllu"
 

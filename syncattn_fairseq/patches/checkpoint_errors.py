@@ -16,8 +16,8 @@ from typing import Any
 
 from ..base.errors import DataError
 from ..checkpoints.building import explain, naming_checkpoint
-from ..checkpoints.files import LAST
-from ..checkpoints.options import require_architecture
+from ..checkpoints.checkpoint_file import LAST
+from ..checkpoints.option_checks import require_architecture
 
 
 def name_checkpoints_in_errors() -> None:

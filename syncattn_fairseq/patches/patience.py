@@ -12,7 +12,7 @@ import logging
 import sys
 from typing import Any
 
-from ..checkpoints.files import LAST
+from ..checkpoints.checkpoint_file import LAST
 
 logger = logging.getLogger(__name__)
 

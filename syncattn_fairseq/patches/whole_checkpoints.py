@@ -20,7 +20,7 @@ import torch
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from ..checkpoints.files import LAST, load_checkpoint, save_checkpoint
+from ..checkpoints.checkpoint_file import LAST, load_checkpoint, save_checkpoint
 
 _NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
 _TEMPORARY = re.compile(r"\." + _NAME.pattern + r"\.[0-9a-f]+\.tmp")

@@ -13,7 +13,7 @@ from ..data.parses import check_tree, read_heads, read_labels
 from ..data.subwords import NO_HEAD, mark_subwords
 from ..data.words import detect_scheme, find_word_starts, join_subwords
 from ..parsing.parser import Parse
-from ..parsing.registry import open_parser
+from ..parsing.parsers import open_parser
 
 T = TypeVar("T", list[int], list[str])
 

@@ -8,7 +8,7 @@ from itertools import count, islice
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.processes import AHEAD, BLOCK, map_in_order
+from syncattn_fairseq.base.worker_pool import AHEAD, BLOCK, map_in_order
 
 
 def square(number: int) -> int:

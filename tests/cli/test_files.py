@@ -13,21 +13,16 @@ import pytest
 from syncattn_fairseq.base.clashes import check_files
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import (
-    align,
     average,
     bpe,
     clean,
-    collect,
-    draw,
     multitask,
     parse,
-    report,
-    score,
     tokenise,
     translate,
-    trees,
 )
-from syncattn_fairseq.cli.files import CommandLine
+from syncattn_fairseq.cli.command_line import CommandLine
+from syncattn_fairseq.lab.cli import align, collect, draw, report, score, trees
 from tests.cli.test_help import parsers
 from tests.test_packaging import SCRIPTS
 

@@ -12,7 +12,8 @@ import pytest
 from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
-from syncattn_fairseq.cli import bpe, corpus, multitask
+from syncattn_fairseq.cli import bpe, multitask
+from syncattn_fairseq.lab.cli import corpus
 from syncattn_fairseq.trees.brackets import read_trees
 
 FILES = [f"{split}.{language}" for split in ("train", "valid") for language in ("en", "de")]

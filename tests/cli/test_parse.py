@@ -14,7 +14,7 @@ import pytest
 
 from syncattn_fairseq.cli.parse import main
 from syncattn_fairseq.data.parses import read_heads
-from syncattn_fairseq.parsing.registry import open_parser
+from syncattn_fairseq.parsing.parsers import open_parser
 from tests.parsing.chain import CONLLU
 
 

@@ -16,7 +16,7 @@ import pytest
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from syncattn_fairseq.cli import preprocess
-from syncattn_fairseq.data import preprocess as preprocessing
+from syncattn_fairseq.data import preprocess_texts as preprocessing
 from syncattn_fairseq.data.schemes import stored_schemes
 
 FILES = {

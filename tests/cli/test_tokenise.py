@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.cli.tokenise import main
-from syncattn_fairseq.evaluation.translation import detokenize_moses
+from syncattn_fairseq.lab.evaluation.translation import detokenize_moses
 
 TEXT = ["Don't say \u201cwell-known & <b>\u201d.", "", "Ein Haus | [zwei]"]
 

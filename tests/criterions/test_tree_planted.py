@@ -11,7 +11,7 @@ from syncattn_fairseq import testing
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import SyntaxPairDataset
 from syncattn_fairseq.functional import planted_losses
-from syncattn_fairseq.functional.tree_planted import count_words
+from syncattn_fairseq.functional.controls.tree_planted import count_words
 from tests.criterions.test_criterion import batch, criterion, translation_loss
 from tests.models import build
 

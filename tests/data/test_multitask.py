@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.multitask import Dependencies, ParsedSource, PhraseStructures, mix
+from syncattn_fairseq.data.task_mix import (
+    Dependencies,
+    ParsedSource,
+    PhraseStructures,
+    mix,
+)
 
 SOURCE = "the ob@@ server sleeps\n\n( a@@ b )\nhe says\n"
 TARGET = "der Be@@ obachter schläft\n\n( ab )\ner sagt\n"

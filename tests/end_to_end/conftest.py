@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.cli import bpe, corpus, preprocess
+from syncattn_fairseq.cli import bpe, preprocess
+from syncattn_fairseq.lab.cli import corpus
 from tests.end_to_end import commands
 from tests.end_to_end.forked import forked_commands
 

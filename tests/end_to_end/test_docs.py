@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.cli import corpus
+from syncattn_fairseq.lab.cli import corpus
 from tests.cli.parsing import refusal
 from tests.end_to_end.commands import BIN
 
@@ -54,8 +54,8 @@ NOT_RUN = {
     "syncattn-clean": "the same; tests/cli/test_clean.py",
     "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
     "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
-    "MINE=~/texts bash scripts/recipe.sh mine": "tests/recipes/test_own_corpus.py does",
-    "bash scripts/recipe.sh mine --plan": "tests/recipes/test_plan.py does",
+    "MINE=~/texts bash scripts/recipe.sh mine": "tests/lab/recipes/test_own_corpus.py does",
+    "bash scripts/recipe.sh mine --plan": "tests/lab/recipes/test_plan.py does",
     "for corpus in multi30k_tiny_en_de_3625": "the same",
     "for system in transformer rotary lpsi": "the same",
     "syncattn-recipe iwslt14_de_en_words": "downloads",
@@ -69,7 +69,7 @@ NOT_RUN = {
     "syncattn-score --references corpora/multi30k_tiny_en_de": "the same",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 pascal": "tests/test_pages.py makes these tables",
-    "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "tests/report/test_forest.py draws these",
+    "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
     "python benchmarks/gradients.py": "needs trainings on Multi30k",
     "python benchmarks/loops.py": "the same",
     "python benchmarks/where_heads_look.py": "the same",
@@ -130,7 +130,7 @@ def blocks(page: str) -> Iterator[Block]:
         yield Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2])
 
 
-#: Files that tests/recipes/test_own_corpus.py reads are in YAML.
+#: Files that tests/lab/recipes/test_own_corpus.py reads are in YAML.
 BLOCKS = [block for page in PAGES for block in blocks(page) if block.language not in ("", "yaml")]
 COMMANDS = [line for block in BLOCKS if block.language == "bash" for line in block.commands]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.cli import align, trees
+from syncattn_fairseq.lab.cli import align, trees
 from syncattn_fairseq.trees.brackets import read_trees
 from tests.end_to_end.commands import generate, hypotheses, lines, logged, train
 from tests.end_to_end.conftest import TEST

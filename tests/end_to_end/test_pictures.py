@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_report import content
 from tests.end_to_end.commands import generate, lines, run, train
 from tests.end_to_end.conftest import TEST
+from tests.lab.cli.test_report import content
 
 pytestmark = pytest.mark.usefixtures("forked")
 

@@ -17,14 +17,17 @@ import pytest
 import yaml
 from sacrebleu.metrics.bleu import BLEU
 
-from syncattn_fairseq.cli import recipe as recipes
-from syncattn_fairseq.evaluation.results import load_results, unpack_counts
-from syncattn_fairseq.recipes.corpus import load_corpus, read_facts
-from syncattn_fairseq.recipes.needs import needs_of
+from syncattn_fairseq.lab.cli import recipe as recipes
+from syncattn_fairseq.lab.evaluation.results_file import (
+    load_results,
+    unpack_counts,
+)
+from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus, read_facts
+from syncattn_fairseq.lab.recipes.needs import needs_of
 from tests import japanese
 from tests.end_to_end.commands import BIN
-from tests.recipes import miniature
-from tests.recipes.server import Server, serve
+from tests.lab.recipes import miniature
+from tests.lab.recipes.server import Server, serve
 
 NOWHERE = "http://127.0.0.1:9"
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.parsing.registry import open_parser
+from syncattn_fairseq.parsing.parsers import open_parser
 from tests.end_to_end.commands import generate, hypotheses, interactive, logged, train
 from tests.end_to_end.conftest import TEST
 

@@ -17,9 +17,9 @@ import pytest
 import torch
 
 from syncattn_fairseq.data.subwords import NO_HEAD
-from syncattn_fairseq.recipes import launch
-from syncattn_fairseq.recipes.corpus import load_corpus
-from syncattn_fairseq.recipes.systems import SHARED, read_overrides
+from syncattn_fairseq.lab.recipes import launch
+from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
+from syncattn_fairseq.lab.recipes.systems import SHARED, read_overrides
 from tests.end_to_end import commands
 from tests.end_to_end.commands import finish, logged, start, train, training
 from tests.end_to_end.conftest import VALID

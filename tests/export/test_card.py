@@ -12,8 +12,8 @@ import yaml
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import export as cli
-from syncattn_fairseq.cli import score
 from syncattn_fairseq.export.card import Facts, make_card, read_scores
+from syncattn_fairseq.lab.cli import score
 
 FACTS = Facts(("en", "de"), "ctranslate2", "model.pt", "the same scores", "print(1)", "int8")
 

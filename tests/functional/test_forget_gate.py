@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from syncattn_fairseq.functional import forget_log_gates
-from syncattn_fairseq.functional.forget_gate import last_forget_log_gates
+from syncattn_fairseq.functional.controls.forget_gate import last_forget_log_gates
 
 seeds = st.integers(0, 2**31)
 lengths = st.integers(1, 8)

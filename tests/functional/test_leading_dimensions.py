@@ -40,10 +40,12 @@ from syncattn_fairseq.functional import (
     tree_depths,
     tree_distances,
 )
+from syncattn_fairseq.functional.controls.supervised_gate import (
+    supervised_log_gates,
+)
+from syncattn_fairseq.functional.controls.tree_planted import count_words
 from syncattn_fairseq.functional.dbsa import label_surprisals, labels_in_view
 from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
-from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
-from syncattn_fairseq.functional.tree_planted import count_words
 
 LEADING = (2, 3)
 T, S, d = 5, 6, 4

@@ -33,8 +33,10 @@ from syncattn_fairseq.functional import (
     syntactic_distances,
     syntax_directed_attention,
 )
+from syncattn_fairseq.functional.controls.supervised_gate import (
+    supervised_log_gates,
+)
 from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
-from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
 
 COLUMNS = torch.tensor([[1, 1, 0, 4, 2], [3, 0, -1, 3, -1]])
 CHAIN = (torch.arange(5) - torch.arange(5).unsqueeze(1)).abs()

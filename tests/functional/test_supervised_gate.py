@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from syncattn_fairseq.functional import gap_heights, supervised_gates
-from syncattn_fairseq.functional.supervised_gate import supervised_log_gates
+from syncattn_fairseq.functional.controls.supervised_gate import (
+    supervised_log_gates,
+)
 
 
 def slow_gates(distances: list[float], temperature: float) -> Tensor:

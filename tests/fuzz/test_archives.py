@@ -12,13 +12,18 @@ from random import Random
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.recipes import archives
-from syncattn_fairseq.recipes.collect import collect
-from syncattn_fairseq.recipes.formats import PAIRS, TEXTS
+from syncattn_fairseq.lab.recipes import archives
+from syncattn_fairseq.lab.recipes.archived_pairs import collect
+from syncattn_fairseq.lab.recipes.text_formats import PAIRS, TEXTS
 from tests.fuzz.mutation import mutate
 from tests.fuzz.test_readers import MEMORY, fuzzed, memory
-from tests.recipes.test_archives import MEMBERS, special, tar, zipped
-from tests.recipes.test_formats import IWSLT_XML, NEWSTEST, TRAIN_TAGS, TREEBANK
+from tests.lab.recipes.test_archives import MEMBERS, special, tar, zipped
+from tests.lab.recipes.test_formats import (
+    IWSLT_XML,
+    NEWSTEST,
+    TRAIN_TAGS,
+    TREEBANK,
+)
 
 SPECIAL = [
     special("a/link", tarfile.SYMTYPE, "../training/b.de"),

@@ -25,20 +25,16 @@ from unittest import mock
 import pytest
 
 from syncattn_fairseq.cli import (
-    align,
     average,
     bpe,
     clean,
-    collect,
     multitask,
     parse,
     preprocess,
-    report,
-    score,
     tokenise,
     translate,
-    trees,
 )
+from syncattn_fairseq.lab.cli import align, collect, report, score, trees
 from tests.fuzz.mutation import mutate
 from tests.fuzz.test_readers import DECODED, HEADS, TEXT, fuzzed
 

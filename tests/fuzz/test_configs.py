@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from syncattn_fairseq.cli.recipe import main
-from syncattn_fairseq.recipes.config_file import read_config
-from syncattn_fairseq.recipes.systems import FAMILIES
+from syncattn_fairseq.lab.cli.recipe import main
+from syncattn_fairseq.lab.recipes.config_file import read_config
+from syncattn_fairseq.lab.recipes.systems import FAMILIES
 from tests.fuzz.mutation import HOSTILE, mutate
 from tests.fuzz.test_readers import fuzzed
 

@@ -8,12 +8,12 @@ from random import Random
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.recipes import download
-from syncattn_fairseq.recipes.fetch import fetch
-from syncattn_fairseq.recipes.sums import SUMS
+from syncattn_fairseq.lab.recipes import download
+from syncattn_fairseq.lab.recipes.sums import SUMS
+from syncattn_fairseq.lab.recipes.verified_files import fetch
 from tests.fuzz.mutation import mutate
 from tests.fuzz.test_readers import fuzzed
-from tests.recipes.server import serve
+from tests.lab.recipes.server import serve
 
 ANSWERS = [
     b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nETag: 'a'\r\nContent-Type: text/plain\r\n\r\nabcdef",

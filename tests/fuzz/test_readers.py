@@ -29,11 +29,11 @@ from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, re
 from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
 from syncattn_fairseq.data.schemes import stored_schemes
 from syncattn_fairseq.data.words import SCHEMES
-from syncattn_fairseq.evaluation.alignment import read_alignments
-from syncattn_fairseq.evaluation.translation import read_text
-from syncattn_fairseq.parsing.corpus import convert_parsed
+from syncattn_fairseq.lab.evaluation.alignment import read_alignments
+from syncattn_fairseq.lab.evaluation.translation import read_text
 from syncattn_fairseq.parsing.formats import FORMATS
 from syncattn_fairseq.parsing.manifest import Manifest
+from syncattn_fairseq.parsing.parse_corpus import convert_parsed
 from syncattn_fairseq.printed.decoded import read_decoded
 from syncattn_fairseq.trees.brackets import read_trees
 from tests.fuzz.mutation import mutate

@@ -7,7 +7,7 @@ import pytest
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export
-from syncattn_fairseq.inference.subwords import is_plain_name, open_cutter
+from syncattn_fairseq.inference.segmenters import is_plain_name, open_cutter
 from tests.checkpoints import Corpus, make_checkpoint
 
 pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")

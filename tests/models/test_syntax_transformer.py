@@ -23,8 +23,8 @@ from syncattn_fairseq.data.fields import (
 )
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
-from syncattn_fairseq.modules.heads.relative_depth import DEPTHS
-from syncattn_fairseq.modules.heads.supervised_gate import GAP_HEIGHTS
+from syncattn_fairseq.modules.heads.controls.relative_depth import DEPTHS
+from syncattn_fairseq.modules.heads.controls.supervised_gate import GAP_HEIGHTS
 from tests.models import build
 
 SYNC = {"decoder_layers": 3, "encoder_layers": 3}

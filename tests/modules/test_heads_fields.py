@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN
-from syncattn_fairseq.modules.heads.relative_depth import collate_depths
-from syncattn_fairseq.modules.heads.supervised_gate import collate_gap_heights
+from syncattn_fairseq.modules.heads.controls.relative_depth import collate_depths
+from syncattn_fairseq.modules.heads.controls.supervised_gate import (
+    collate_gap_heights,
+)
 from tests.functional.test_supervised_gate import slow_heights
 from tests.models.build import EOS, PAD, dictionary
 

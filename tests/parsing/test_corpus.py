@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.parsing.corpus import convert_parsed, parse_corpus
 from syncattn_fairseq.parsing.executors import Progress
-from syncattn_fairseq.parsing.report import ParseReport
+from syncattn_fairseq.parsing.outcome import ParseReport
+from syncattn_fairseq.parsing.parse_corpus import convert_parsed, parse_corpus
 from syncattn_fairseq.parsing.shards import Shard, ShardTask
 from tests.parsing.chain import Chain, ChainSource
 

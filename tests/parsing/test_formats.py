@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_lines
 from syncattn_fairseq.parsing.formats import FORMATS, Analysis
-from syncattn_fairseq.parsing.formats.analysis import Surface
+from syncattn_fairseq.parsing.formats.parsed_sentence import Surface
 
 CONLLU = """\
 # sent_id = 1

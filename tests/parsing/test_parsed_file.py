@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.parsing.formats.analysis import Analysis, Surface
+from syncattn_fairseq.parsing.formats.parsed_sentence import Analysis, Surface
 from syncattn_fairseq.parsing.parsed_file import (
     DIFFERENT,
     DROPPED,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.data.parses import check_tree
-from syncattn_fairseq.parsing.formats.analysis import Analysis, Surface
+from syncattn_fairseq.parsing.formats.parsed_sentence import Analysis, Surface
 from syncattn_fairseq.parsing.realign import realign, reduce_to_characters
 
 

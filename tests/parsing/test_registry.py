@@ -14,10 +14,10 @@ import pytest
 from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.cli import parse as command
 from syncattn_fairseq.data.parses import check_tree
-from syncattn_fairseq.parsing.eda import Eda
+from syncattn_fairseq.parsing.eda_parser import Eda
 from syncattn_fairseq.parsing.external import ExternalParser
 from syncattn_fairseq.parsing.parser import Parse, Parser, ParserSource, Sentences
-from syncattn_fairseq.parsing.registry import PARSERS, open_parser
+from syncattn_fairseq.parsing.parsers import PARSERS, open_parser
 from tests.parsing.chain import CONLLU
 
 

@@ -10,7 +10,7 @@ import pytest
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.parse import main
 from syncattn_fairseq.parsing import spacy_parser
-from syncattn_fairseq.parsing.registry import open_parser
+from syncattn_fairseq.parsing.parsers import open_parser
 from syncattn_fairseq.parsing.spacy_parser import SpacyModel
 
 spacy = pytest.importorskip("spacy", reason="spaCy is an extra")

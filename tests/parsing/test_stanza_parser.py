@@ -23,7 +23,7 @@ from syncattn_fairseq.data.parses import check_tree, read_heads
 from syncattn_fairseq.parsing import parser as parser_module
 from syncattn_fairseq.parsing import stanza_parser
 from syncattn_fairseq.parsing.parser import FAILED, Parser
-from syncattn_fairseq.parsing.registry import open_parser
+from syncattn_fairseq.parsing.parsers import open_parser
 from syncattn_fairseq.parsing.stanza_parser import StanzaModels, StanzaParser
 
 

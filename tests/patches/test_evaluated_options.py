@@ -12,7 +12,7 @@ from fairseq import utils
 import syncattn_fairseq.plugin  # noqa: F401  (fairseq evaluates only literals)
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.literals import evaluate
-from syncattn_fairseq.checkpoints.options import EVALUATED
+from syncattn_fairseq.checkpoints.option_checks import EVALUATED
 
 
 def calls() -> Iterator[tuple[str, str, ast.expr]]:

@@ -14,7 +14,7 @@ from fairseq.file_io import PathManager
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
-from syncattn_fairseq.checkpoints.average import average_checkpoints
+from syncattn_fairseq.checkpoints.averaging import average_checkpoints
 from syncattn_fairseq.patches.whole_checkpoints import newest_intact
 from tests.patches.resuming import resume, save
 

@@ -4,13 +4,13 @@ To add a loss, write a file with a subclass of :class:`Term` under :func:`regist
 it here; or put it into your own ``--user-dir``.
 """
 
-from . import dependency, distances, sync_attention, tree_planted
+from . import dependency_loss, distances, sync_attention, tree_planted
 from .term import TERMS, Term, register_term
 
 __all__ = [
     "TERMS",
     "Term",
-    "dependency",
+    "dependency_loss",
     "distances",
     "register_term",
     "sync_attention",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...base.options import option
+from ...base.option_fields import option
 from ...functional import project_distances, sync_mse_loss, sync_rank_loss
 from .term import Log, Term, register_term
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ...base.options import option
+from ...base.option_fields import option
 from ...functional import project_attention, sync_attention_loss
 from .term import Log, Term, join_heads, mean_of_heads, register_term
 

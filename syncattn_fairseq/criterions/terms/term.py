@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...base.options import flag
+from ...base.option_fields import flag
 from ...data.fields import LossField
 
 Log = dict[str, Tensor]

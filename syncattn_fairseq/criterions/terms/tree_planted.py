@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...base.options import flag, option
+from ...base.option_fields import flag, option
 from ...data.fields import WORD_DISTANCES, LossField, ask_for_word_distances
-from ...functional.tree_planted import count_words, planted_losses
-from .dependency import DependencyLossOptions
+from ...functional.controls.tree_planted import count_words, planted_losses
+from .dependency_loss import DependencyLossOptions
 from .term import SIDES, Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, register_term
 
 

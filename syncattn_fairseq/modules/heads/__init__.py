@@ -4,17 +4,17 @@ A new kind is a subclass of :class:`Heads` under :func:`register_part`: either a
 line here, or a file in a user's own ``--user-dir``.
 """
 
-from .constant_gate import ConstantGateHeads
+from .controls.constant_gate import ConstantGateHeads
+from .controls.distance_bias import DistanceBiasHeads
+from .controls.forget_gate import ForgetGateHeads
+from .controls.relative_depth import RelativeDepthHeads
+from .controls.shuffled_gate import ShuffledGateHeads
+from .controls.supervised_gate import SupervisedGateHeads
+from .controls.window import WindowHeads
 from .dependency import DependencyHeads
-from .distance_bias import DistanceBiasHeads
-from .forget_gate import ForgetGateHeads
 from .gated import GatedHeads
 from .heads import Heads, Place, Scope
 from .parent_scaled import ParentScaledHeads
-from .relative_depth import RelativeDepthHeads
-from .shuffled_gate import ShuffledGateHeads
-from .supervised_gate import SupervisedGateHeads
-from .window import WindowHeads
 
 __all__ = [
     "ConstantGateHeads",

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ...base.options import option
+from ...base.option_fields import option
 from ...data.fields import NOTHING, SourceFields
 from ...functional._numerics import dot_products
 from ...functional.dbsa import biaffine_query
 from ...functional.lisa import rectify
 from ..batch_view import BatchView
-from ..options import read_layer
-from ..registry import register_part
+from ..layer_numbers import read_layer
+from ..part_registry import register_part
 from .heads import Heads, Place, Scope
 
 

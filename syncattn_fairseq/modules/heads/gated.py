@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from ...base.errors import DataError
-from ...base.options import flag, option
+from ...base.option_fields import flag, option
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
-from ..options import SIDES, check_positive, check_range, read_layers
-from ..registry import register_part
+from ..layer_numbers import SIDES, check_positive, check_range, read_layers
+from ..part_registry import register_part
 from .heads import Heads, Place, Scope
 
 

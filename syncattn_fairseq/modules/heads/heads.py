@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..batch_view import BatchView
-from ..options import read_layers
+from ..layer_numbers import read_layers
 from ..part import Part
 from ..positions.positions import Order
 

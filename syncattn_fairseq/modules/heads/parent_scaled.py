@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...base.options import option
+from ...base.option_fields import option
 from ...data.fields import NOTHING, SourceFields, ask_for_parents
 from ...functional import parent_gaussian, parent_scaled_scores
 from ...functional.pascal import density_peak
 from ..batch_view import BatchView
-from ..options import check_range
-from ..registry import register_part
+from ..layer_numbers import check_range
+from ..part_registry import register_part
 from .heads import Heads, Place, Scope
 
 #: Whose position the density is centred on.

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...base.options import option
+from ...base.option_fields import option
 from ...functional import alibi_slopes, linear_biases
 from ..batch_view import BatchView
-from ..options import check_positive
+from ..layer_numbers import check_positive
 from .positions import Positions, offsets, register_positions
 
 

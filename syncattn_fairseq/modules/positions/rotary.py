@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...functional.rotary import rotary_angles, rotate_by, unit_complex
-from ..options import SIDES
+from ...functional.controls.rotary import rotary_angles, rotate_by, unit_complex
+from ..layer_numbers import SIDES
 from .positions import Positions, register_positions
 
 

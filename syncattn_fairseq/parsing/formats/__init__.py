@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from .analysis import Analysis
 from .conllu import CONLLU
 from .conllx import CONLLX
 from .corenlp import CORENLP_CONLL, read_corenlp_json
 from .eda import EDA, EDA_CONLL
+from .parsed_sentence import Analysis
 
 #: Readers take a file's lines, from `read_lines`, and its name, and yield its sentences. Each holds
 #: one sentence at a time and raises `DataError` with the file's name and the line.

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .table import Table
+from .columns import Table
 
 CONLLX = Table("in CoNLL-X", "\t", form=1, head=6, label=7, columns=10)

@@ -17,8 +17,8 @@ from typing import Any
 
 from ...base.errors import DataError
 from ...base.files import MAX_LINE
-from .analysis import Analysis
-from .table import Table
+from .columns import Table
+from .parsed_sentence import Analysis
 
 CORENLP_CONLL = Table("of CoreNLP -outputFormat conll", "\t", form=1, head=5, label=6, columns=7)
 

@@ -8,7 +8,7 @@ The text must be the one that KyTea analysed: EDA reads ``kytea``'s output.
 
 from __future__ import annotations
 
-from .table import Table
+from .columns import Table
 
 EDA = Table("in EDA's format", " ", form=2, head=1, label=4, columns=4, header="ID=")
 EDA_CONLL = Table("of eda -o conll", " ", form=1, head=6, label=7, columns=7)

@@ -1,0 +1,39 @@
+"""Format rows of cells as plain text or Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+#: What begins HTML.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def format_table(rows: Sequence[Sequence[str]]) -> str:
+    """Align the columns of a table: the first to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if index else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Format rows as a Markdown table; the first row has the names of the columns.
+
+    Names come from files: in them, nothing is HTML or the end of a cell.
+    """
+    head, *rest = (f"| {' | '.join(map(_cell, row))} |" for row in rows)
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *rest])
+
+
+def _cell(text: str) -> str:
+    return escape_html(text).replace("|", r"\|")
+
+
+def escape_html(text: str) -> str:
+    """Return Markdown in which nothing is HTML."""
+    return _TAG.sub("&lt;", text)

@@ -1,0 +1,116 @@
+"""Read and write checkpoints: what is read has been checked, what is written is whole."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..base.errors import DataError, naming, shorten
+from ..base.files import replacing
+from .classes import list_classes
+from .option_checks import check_options
+
+#: The name of the checkpoint that fairseq resumes from.
+LAST = "checkpoint_last.pt"
+#: The types of numbers that a model may have.
+_TYPES = {
+    *(torch.float16, torch.float32, torch.float64, torch.bfloat16, torch.bool),
+    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+}
+
+
+def read_checkpoint(path: str | Path) -> dict[str, Any]:
+    """Read a fairseq checkpoint; the parts that are not used stay on disk.
+
+    Raises:
+        DataError: the file is not a checkpoint.
+    """
+    torch.serialization.add_safe_globals(list_classes())
+    return load_checkpoint(
+        path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    )
+
+
+def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
+    """Load a fairseq checkpoint; check that its bytes are as written, and its options harmless.
+
+    Args:
+        path: the file.
+        read: loads it.
+
+    Raises:
+        DataError: the file is damaged, or not a checkpoint.
+        OSError: the file cannot be read.
+    """
+    with naming(path):
+        try:
+            if zipfile.is_zipfile(path):
+                with zipfile.ZipFile(path) as archive:
+                    damaged = archive.testzip()  # PyTorch compares no checksums
+                if damaged is not None:
+                    raise DataError(f"damaged at {damaged}; use another checkpoint")
+            state: dict[str, Any] = read()
+            _check(state)
+        except (DataError, OSError, MemoryError):
+            raise
+        except Exception as error:  # garbage can raise anything
+            raise DataError(
+                f"PyTorch cannot load it ({type(error).__name__}); it is damaged, or not a "
+                "checkpoint; give a fairseq checkpoint"
+            ) from error
+    return state
+
+
+def _check(state: Any) -> None:
+    """Raise `DataError` if this is no checkpoint, or one that cannot be used."""
+    if not _has_history(state):
+        raise DataError("holds no model with its history; give a fairseq checkpoint")
+    for name, tensor in state["model"].items():
+        if not isinstance(tensor, Tensor):
+            raise DataError(f"{shorten(name)} is {type(tensor).__name__}, not numbers")
+        if not _is_plain(tensor):
+            raise DataError(
+                f"{shorten(name)} is a tensor of {tensor.dtype} ({tensor.layout}, "
+                f"{tensor.device.type}), not plain numbers; give a checkpoint as fairseq writes it"
+            )
+        if tensor.is_floating_point() and tensor.isnan().any():
+            raise DataError(f"{shorten(name)} holds NaN; use another checkpoint")
+    check_options(state)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Return whether a tensor's numbers are all stored, in a type that can be computed with."""
+    return (
+        tensor.dtype in _TYPES
+        and tensor.layout == torch.strided
+        and not tensor.is_nested
+        and not tensor.is_meta
+    )
+
+
+def _has_history(state: Any) -> bool:
+    try:
+        model, updates = state["model"], state["optimizer_history"][-1]["num_updates"]
+        named = isinstance(model, dict) and all(isinstance(name, str) for name in model)
+        return named and type(updates) is int and updates >= 0
+    except (KeyError, TypeError, IndexError):
+        return False
+
+
+def save_checkpoint(state: Any, path: Path | str) -> None:
+    """Write a checkpoint; it appears whole or not at all.
+
+    Raises:
+        DataError: the disk is full.
+    """
+    try:
+        # As a file: PyTorch would put the temporary name into what it writes.
+        with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+            torch.save(state, file)
+    except RuntimeError as error:  # what PyTorch raises when a write fails
+        raise DataError(f"{path}: cannot be written; is the disk full?") from error

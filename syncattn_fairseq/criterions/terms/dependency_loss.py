@@ -1,0 +1,138 @@
+"""The losses of dependency heads against the parse (SyncAttn Eq. 5), one for each side."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ...base.errors import DataError
+from ...base.option_fields import option
+from ...functional.dbsa import label_surprisals, labels_in_view
+from .term import (
+    SIDES,
+    Log,
+    Term,
+    join_heads,
+    log_ratio,
+    log_sums,
+    mean_of_heads,
+    register_term,
+)
+
+
+@dataclass
+class DependencyLossOptions:
+    """Options of both sides."""
+
+    dep_normalization: str = option(
+        "tokens",
+        "dependency loss of a sentence: its mean over labels, times the number of "
+        "target tokens; or the plain sum",
+        choices=("tokens", "sum"),
+    )
+
+
+@dataclass
+class SourceDependencyOptions(DependencyLossOptions):
+    """Dependency loss of the source: its weight, and how it is normalised."""
+
+    src_dep_weight: float = option(0.5, "weight of the source's dependency loss")
+
+
+@dataclass
+class TargetDependencyOptions(DependencyLossOptions):
+    """Dependency loss of the target: its weight."""
+
+    tgt_dep_weight: float = option(0.5, "weight of the target's dependency loss")
+
+
+class DependencyTerm(Term):
+    """Cross-entropy of one side's dependency heads with the parse.
+
+    Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. With
+    ``--dep-normalization tokens``, each sentence's mean over its labels is multiplied by its number
+    of target tokens, over which the cross-entropy sums: λ then means the same for sentences with
+    few labels (a decoder sees only those to the left) and with many. ``sum`` is the equation
+    itself. Several heads are averaged.
+    """
+
+    side: ClassVar[str]
+
+    def __init__(self, options: Any, task: Any) -> None:
+        super().__init__(options, task)
+        self.causal = self.side == "tgt"
+        self.by_tokens = str(options.dep_normalization) == "tokens"
+
+    def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
+        """Return whether this side has dependency heads, and the data has parses for them.
+
+        Raises:
+            DataError: the heads have a loss, but the training data has no parses.
+        """
+        if f"{self.side}_dependency" not in extra:
+            return False
+        if f"{self.side}_parents" in sample:
+            return True
+        if torch.is_grad_enabled() and self.weight > 0:
+            raise DataError(
+                f"the batches hold no parses of the {SIDES[self.side]} side for the model's "
+                "dependency heads: train with --task translation_with_syntax on data that "
+                "syncattn-preprocess binarised with heads, not all of them empty, or without this "
+                f"loss (--{self.side}-dep-weight 0)"
+            )
+        return False
+
+    def list_parses(self, shown: Container[str]) -> set[str]:
+        """Return this side, if the model has heads there and the loss has a weight."""
+        reads = self.weight > 0 and f"{self.side}_dependency" in shown
+        return {SIDES[self.side]} if reads else set()
+
+    def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
+        """Sum the loss over the sentences; one without labels gives 0."""
+        attention = join_heads(extra[f"{self.side}_dependency"])
+        parents = sample[f"{self.side}_parents"]
+        in_view = labels_in_view(parents, self.causal)
+        by_head = parents.unsqueeze(1).expand(attention.shape[:3])
+        surprisals = mean_of_heads(label_surprisals(attention, by_head, in_view.unsqueeze(1)))
+        losses, labels = surprisals.sum(1), in_view.sum(1)
+        with torch.no_grad():
+            # A label out of view has a probability of 0, and is never the most probable.
+            correct = mean_of_heads(attention).argmax(-1) == parents
+        log = {
+            self.name: losses.detach().sum(),
+            f"{self.side}_dep_labels": labels.sum(),
+            f"{self.side}_dep_correct": correct.sum(),
+        }
+        if self.by_tokens:
+            tokens = sample["target"].ne(self.pad).sum(1)
+            losses = losses * (tokens / labels.clamp_min(1))
+        return losses.sum(), log
+
+    @classmethod
+    def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
+        """Log the mean loss per label in nats, and the percentage of parents attended to most."""
+        labels, correct = f"{cls.side}_dep_labels", f"{cls.side}_dep_correct"
+        if any(labels in log for log in logs):
+            log_sums(logs, cls.name, correct, labels)
+            log_ratio(cls.name, cls.name, labels)
+            log_ratio(f"{cls.side}_uas", correct, labels, scale=100)
+
+
+@register_term("src_dep_loss")
+class SourceDependencyTerm(DependencyTerm):
+    """The loss of the encoder's heads."""
+
+    Options = SourceDependencyOptions
+    weight_option = "src_dep_weight"
+    side = "src"
+
+
+@register_term("tgt_dep_loss")
+class TargetDependencyTerm(DependencyTerm):
+    """The loss of the decoder's heads, whose rows see no column to their right."""
+
+    Options = TargetDependencyOptions
+    weight_option = "tgt_dep_weight"
+    side = "tgt"

@@ -1,0 +1,1 @@
+"""Equations of controls, positions and later rivals, one file each."""

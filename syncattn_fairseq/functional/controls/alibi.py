@@ -1,0 +1,47 @@
+"""Attention with linear biases: the further away a key is, the lower its score.
+
+Press, Smith and Lewis, *Train Short, Test Long: Attention with Linear Biases Enables Input Length
+Extrapolation*, ICLR 2022.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .._numerics import widen
+
+
+def alibi_slopes(heads: int) -> Tensor:
+    """Return the slope of each head.
+
+    .. math:: m_h = 2^{−8 h / H}, h = 1 … H
+
+    If H is not a power of two, the first slopes are those of the next lower power of two, and the
+    others are every second one of twice as many heads, from the first on, as in the authors' code.
+
+    Args:
+        heads: H.
+
+    Returns:
+        m, ``(H,)``.
+    """
+    power = 1 << (heads.bit_length() - 1)  # the largest power of two up to H
+    slopes = 2.0 ** (-8 / power * torch.arange(1, power + 1))
+    between = 2.0 ** (-4 / power * torch.arange(1, 2 * power + 1, 2))
+    return torch.cat([slopes, between[: heads - power]])
+
+
+def linear_biases(distances: Tensor, slopes: Tensor) -> Tensor:
+    """Return what is added to the scores; the paper's distances are `|i − j|`.
+
+    .. math:: −m_h · distance_{ij}
+
+    Args:
+        distances: ``(..., T, S)``, 0 or more.
+        slopes: m, ``(H,)``.
+
+    Returns:
+        ``(..., H, T, S)`` in float32 or wider.
+    """
+    return -widen(slopes)[:, None, None] * distances.unsqueeze(-3)

@@ -1,0 +1,202 @@
+"""What a model says about a sentence: its translation, parses, links and distances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, compress
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from ..base.errors import DataError
+from ..data.word_links import link_words
+from ..data.words import (
+    count_subwords,
+    find_word_heads,
+    find_word_starts,
+    join_subwords,
+)
+from ..printed.analysis_lines import Link
+from ..trees.binary import split_by_distances
+from ..trees.conllu_lines import format_conllu
+from ..trees.tree import Tree
+from .best_tree import best_tree
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as the subwords that a model reads or writes.
+
+    Args:
+        pieces: its subwords.
+        scheme: how they are marked, see :func:`..data.words.find_word_starts`.
+    """
+
+    pieces: Sequence[str]
+    scheme: str
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words that the subwords make up."""
+        return join_subwords(self.pieces, self.scheme)
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """The number of subwords of each word."""
+        return count_subwords(self.pieces, self.scheme)
+
+    def __str__(self) -> str:
+        """Return the words as a line of text."""
+        return " ".join(self.words)
+
+
+class Translation(str):
+    """A translation: the text, which also knows its subwords.
+
+    Attributes:
+        sentence: the subwords.
+        score: mean natural log-probability per subword, counting the end of sentence, with the
+            model's length penalty; NaN if the model did not write the translation.
+    """
+
+    sentence: Sentence
+    score: float
+
+    def __new__(cls, sentence: Sentence, score: float = float("nan")) -> Translation:
+        """Make the text from the sentence."""
+        made = super().__new__(cls, sentence)
+        made.sentence, made.score = sentence, score
+        return made
+
+
+@dataclass(frozen=True)
+class Parse:
+    """Where the dependency heads of one side attend.
+
+    Args:
+        sentence: n subwords.
+        attention: ``(n, n)`` probabilities, row = dependent, mean over the dependency heads; the
+            rest of each row, up to 1, goes to the end of sentence.
+    """
+
+    sentence: Sentence
+    attention: np.ndarray
+
+    @cached_property
+    def piece_heads(self) -> list[int]:
+        """The subword, from 0, that each subword attends to most."""
+        heads: list[int] = self.attention.argmax(1).tolist() if self.attention.size else []
+        return heads
+
+    @cached_property
+    def heads(self) -> list[int]:
+        """The word, from 1, that each word attends to most; 0 for itself.
+
+        A word's last subword stands for it (rule ``chain``). These heads may form cycles or have
+        several roots; those of :attr:`tree` do not.
+        """
+        return find_word_heads(self.piece_heads, self.sentence.lengths)
+
+    @cached_property
+    def tree(self) -> list[int]:
+        """The head of each word, from 1, in the most probable tree with one root; 0 for the root.
+
+        The probability of a head is the attention of the word's last subword to that word's
+        subwords; of being the root, its attention to its own word.
+        """
+        lengths = self.sentence.lengths
+        if not lengths:
+            return []
+        ends = np.array([*accumulate(lengths)], dtype=np.int64)
+        words = np.add.reduceat(self.attention[ends - 1], ends - lengths, axis=1)
+        return best_tree(words)
+
+    def conllu(self) -> str:
+        """Return the tree in CoNLL-U, including the blank line at the end.
+
+        A model's heads have no labels: every relation except ``root`` is ``dep``.
+        """
+        labels = ["dep" if head else "root" for head in self.tree]
+        return format_conllu(self.sentence.words, self.tree, labels)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What each subword of a translation attends to in the source.
+
+    Args:
+        source: n subwords.
+        target: m subwords.
+        attention: ``(m, n)`` probabilities of one layer, mean over its heads; the rest of each row,
+            up to 1, goes to the end of sentence.
+    """
+
+    source: Sentence
+    target: Sentence
+    attention: np.ndarray
+
+    @cached_property
+    def piece_links(self) -> list[Link]:
+        """The (source, target) subword links, from 0: each target subword's highest attention."""
+        if not self.attention.size:
+            return []
+        return [(source, target) for target, source in enumerate(self.attention.argmax(1).tolist())]
+
+    @cached_property
+    def links(self) -> list[Link]:
+        """The (source, target) words, from 0, whose subwords are linked."""
+        return sorted(link_words(self.piece_links, self.source.lengths, self.target.lengths))
+
+    def __str__(self) -> str:
+        """Return the word links in the usual notation, ``0-0 1-2``."""
+        return " ".join(f"{source}-{target}" for source, target in self.links)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The syntactic distances of one side.
+
+    Args:
+        sentence: n subwords.
+        layers: for each layer number, from 1, the n distances, mean over the heads; each is the gap
+            before its subword.
+        temperature: τ of the gates that they set.
+    """
+
+    sentence: Sentence
+    layers: dict[int, list[float]]
+    temperature: float = 1.0
+
+    def of_words(self, layer: int | None = None) -> list[float]:
+        """Return the gap before each word.
+
+        Args:
+            layer: from 1; None: the highest.
+
+        Raises:
+            DataError: the layer measures no distances.
+        """
+        if layer is not None and layer not in self.layers:
+            known = ", ".join(map(str, self.layers))
+            raise DataError(f"no distances of layer {layer}; there are distances of {known}")
+        distances = self.layers[max(self.layers) if layer is None else layer]
+        return [*compress(distances, find_word_starts(self.sentence.pieces, self.sentence.scheme))]
+
+    def tree(self, layer: int | None = None) -> Tree | None:
+        """Split the sentence recursively where the distance is largest; None if it is empty."""
+        gaps = self.of_words(layer)
+        return split_by_distances(gaps, self.sentence.words) if gaps else None
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pair(Generic[T]):
+    """What a model says about source and translation; None for a side it says nothing about."""
+
+    translation: Translation
+    source: T | None
+    target: T | None

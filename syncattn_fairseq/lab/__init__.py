@@ -1,0 +1,1 @@
+"""The laboratory: measures, pictures and repeats experiments. Nothing outside it imports it."""

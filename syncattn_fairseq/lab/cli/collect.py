@@ -1,0 +1,132 @@
+"""``syncattn-collect``: extract parallel text from archives, one sentence per line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from math import inf
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ...base.errors import DataError
+from ...base.files import replacing
+from ...cli.command_line import CommandLine
+from ...cli.common import command, new_parser, positive
+from ...data.parallel_text import sides, write_pairs
+from ..recipes.archived_pairs import collect, collect_lines, name_sides
+from ..recipes.archives import SEPARATOR
+from ..recipes.text_formats import PAIRS, TEXTS
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    languages = tuple(args.languages)
+    counts: list[tuple[int, str]] = []
+    left = args.first or inf
+    with ExitStack() as stack:
+        (writer,) = stack.enter_context(write_pairs([args.output], languages))
+        for format_name, place in args.texts:
+            count = 0
+            pairs = collect(args.archives, format_name, place, languages, args.keep_empty)
+            progress = tqdm(pairs, place, unit=" pairs", unit_scale=True, disable=None)
+            for pair in progress:  # at least one, so that a text that is not there is noticed
+                if left:
+                    writer.write(*pair)
+                    count += 1
+                    left -= 1
+                if not left:
+                    break
+            counts.append((count, place))
+        if args.alignments:
+            made = stack.enter_context(replacing(alignments_of(args.output)))
+            links = collect_lines(args.archives, args.alignments)
+            if len(links) != (pairs_in_all := sum(count for count, _ in counts)):
+                raise DataError(
+                    f"{args.alignments}: {len(links)} lines, but {pairs_in_all} pairs of text; "
+                    "is it the file that belongs to them?"
+                )
+            made.write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
+    for count, place in counts:
+        print(f"{count} pairs from {place}")
+
+
+def _text(value: str) -> tuple[str, str]:
+    format_name, _, place = value.partition("=")
+    if not place or format_name not in (*PAIRS, *TEXTS):
+        raise argparse.ArgumentTypeError(
+            f"{value!r} is not FORMAT=PLACE with a FORMAT of {', '.join((*TEXTS, *PAIRS))}"
+        )
+    return format_name, place
+
+
+def _archives(args: argparse.Namespace) -> Iterator[Path]:
+    places = [args.alignments] if args.alignments else []
+    for _, place in args.texts:
+        places += name_sides(place, tuple(args.languages))
+    for place in places:
+        yield args.archives / place.partition(SEPARATOR)[0]
+
+
+def alignments_of(prefix: Path) -> Path:
+    """Return the file of the pairs' alignments."""
+    return prefix.with_name(f"{prefix.name}.align")
+
+
+def _outputs(args: argparse.Namespace) -> list[Path]:
+    links = [alignments_of(args.output)] if args.alignments else []
+    return [*sides(args.output, args.languages), *links]
+
+
+def _parser() -> CommandLine:
+    parser = new_parser(
+        "syncattn-collect",
+        "Extract parallel text from archives to PREFIX.SRC and PREFIX.TGT, one sentence per line "
+        "and pair by pair, in the order of the arguments.",
+        example="syncattn-collect 'plain=news.tgz!news.{language}' --archives download \\\n"
+        "--languages en de --output all/train",
+    )
+    parser.add_argument(
+        "texts",
+        nargs="+",
+        type=_text,
+        metavar="FORMAT=PLACE",
+        help=f"FORMAT: {', '.join((*TEXTS, *PAIRS))}; PLACE: ARCHIVE!MEMBER, a file of an archive, "
+        "or a plain FILE; {language} in it stands for SRC or TGT, {role} for src or ref",
+    )
+    parser.add_argument(
+        "--archives", type=Path, required=True, metavar="DIR", help="folder that PLACEs are in"
+    )
+    parser.add_argument(
+        "--languages",
+        nargs=2,
+        required=True,
+        metavar=("SRC", "TGT"),
+        help="the languages, as in the names of the files",
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="PREFIX", help="write PREFIX.SRC, PREFIX.TGT"
+    )
+    parser.add_argument(
+        "--first", type=positive, metavar="N", help="stop after N pairs (default: write all)"
+    )
+    parser.add_argument(
+        "--keep-empty",
+        action="store_true",
+        help="also write pairs with two empty sides: in files of heads, sentences without parses",
+    )
+    parser.add_argument(
+        "--alignments",
+        metavar="PLACE",
+        help="also write PREFIX.align from this file: a line for each pair, blank lines aside",
+    )
+    parser.name_files(inputs=[_archives], outputs=[_outputs])
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

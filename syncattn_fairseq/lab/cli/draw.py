@@ -1,0 +1,165 @@
+"""``syncattn-draw``: draw what a model's heads find in one sentence, as a figure for a paper."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...base.errors import DataError, printable
+from ...cli.command_line import CommandLine
+from ...cli.common import add_model_files, command, new_parser, positive
+
+if TYPE_CHECKING:
+    from ...inference.model import Model
+    from ..report.example import Example
+
+KINDS = {
+    "parses": "the parses of the sentence and its translation, and the links between them",
+    "attention": "the matrices E, C, D and C E C^T of DBSA and SyncAttn",
+    "alignment": "the links of the cross-attention in a grid",
+    "distances": "the syntactic distances of LPSI, their trees and the gates",
+    "parents": "the weights that PASCAL computes from the gold parse; needs no model",
+    "tree-distances": "the edges between words that SDAtt counts in the gold parse; needs no model",
+}
+#: Those that need no model.
+GOLD_KINDS = ("parents", "tree-distances")
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    from ..report import picture_files  # needs the extra viz
+
+    picture_files.check_format(args.output)
+    _check_sentence(args)
+    model = None if args.kind in GOLD_KINDS else load_model(args)
+    example = _example(args, model)
+    picture = _figure(args, example, model).specification()
+    picture_files.save(picture, args.output)
+    if args.output.suffix.lower() != ".svg" and (boxes := picture_files.list_boxes(picture)):
+        print(
+            f"warning: {args.output}: no font here has letters of {', '.join(boxes)}, which become "
+            "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
+            file=sys.stderr,
+        )
+    print(f"{args.output}: {args.kind} of: {printable(example.source.text)}")
+
+
+def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
+    from ..report import figures
+
+    if args.kind == "tree-distances":
+        return figures.draw_tree_distances(example)
+    if model is None:
+        return figures.draw_parents(example, _subwords(args, example))
+    if args.kind == "parses":
+        return figures.draw_parses(model, example)
+    if args.kind == "attention":
+        return figures.draw_attention(model, example)
+    if args.kind == "alignment":
+        return figures.draw_alignment(model, example, args.layer)
+    return figures.draw_distances(model, example, args.layer)
+
+
+def _subwords(args: argparse.Namespace, example: Example) -> Any:
+    from ...inference.answers import Sentence
+    from ...inference.segmenters import open_cutter, subword_paths
+
+    paths = subword_paths(args.subwords)
+    if paths is None:
+        return None
+    cutter = open_cutter(paths[0])
+    return Sentence(cutter([example.source.text])[0], cutter.scheme)
+
+
+def _check_sentence(args: argparse.Namespace) -> None:
+    if args.gold:
+        if args.sentence or args.reference:
+            raise DataError("--gold has its own sentence and reference; give no others")
+    elif not args.sentence or not args.sentence.split():
+        raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
+
+
+def _example(args: argparse.Namespace, model: Model | None) -> Example:
+    """Read the sentence; without a model, only its source."""
+    from ..report.example import Example, Side, read_example
+
+    if args.gold:
+        known = model.languages if model else (None, None)
+        languages = args.source_lang or known[0], args.target_lang or known[1]
+        if languages[0] is None:
+            raise DataError(f"{args.kind} needs no model, so say the language: --source-lang en")
+        return read_example(args.gold, languages[0], languages[1] if model else None, args.number)
+    target = Side(args.reference.split()) if args.reference else None
+    return Example(Side(args.sentence.split()), target)
+
+
+def load_model(args: argparse.Namespace) -> Model:
+    """Load the model given by the arguments of `add_model`.
+
+    Raises:
+        DataError: no model is given, or it cannot be loaded.
+    """
+    import syncattn_fairseq
+
+    if not args.path:
+        raise DataError("give the model, --path CHECKPOINT")
+    return syncattn_fairseq.load(
+        args.path, args.data_bin, args.subwords, args.source_parser, user_dir=args.user_dir
+    )
+
+
+def add_languages(parser: CommandLine) -> None:
+    """Add the arguments that name the languages of a test set."""
+    for letter, side in (("s", "source"), ("t", "target")):
+        parser.add_argument(
+            f"-{letter}",
+            f"--{side}-lang",
+            metavar="LANG",
+            help=f"{side} language of --gold (default: the model's)",
+        )
+
+
+def add_model(parser: CommandLine) -> None:
+    """Add the arguments that say which model to use."""
+    parser.add_argument(
+        "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
+    )
+    add_model_files(parser)
+    parser.name_files(files=["path"])
+
+
+def _parser() -> CommandLine:
+    parser = new_parser(
+        "syncattn-draw",
+        "Draw one sentence. Blue: right; orange: wrong; grey: there is no gold to compare with.",
+        example='syncattn-draw parses "the old man saw it" --output parses.svg \\\n'
+        "--path checkpoints/checkpoint_best.pt --data-bin data-bin --subwords bpe.model",
+        epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
+    )
+    parser.add_argument("kind", choices=KINDS, help="what to draw, see below")
+    parser.add_argument("sentence", nargs="?", help="the source, words separated by spaces")
+    parser.add_argument("--reference", help="its translation; default: the model's own")
+    parser.add_argument(
+        "--gold",
+        metavar="PREFIX",
+        help="in place of a sentence: a test set, PREFIX.en and PREFIX.de, with its gold if there "
+        "is any: PREFIX.heads.en, PREFIX.labels.en, PREFIX.trees.en, PREFIX.align",
+    )
+    parser.add_argument("--number", type=positive, default=1, help="which sentence, from 1")
+    add_languages(parser)
+    parser.add_argument("--layer", type=positive, help="layer for alignment or distances, from 1")
+    add_model(parser)
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="picture: .svg, .png or .pdf"
+    )
+    parser.name_files(outputs=["output"])
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

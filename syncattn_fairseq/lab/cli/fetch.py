@@ -1,0 +1,72 @@
+"""``syncattn-fetch``: download a file, whole and verified or not at all."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...base.files import hash_file
+from ...cli.common import command, new_parser, positive
+from ..recipes.sums import SUMS
+from ..recipes.verified_files import MIRRORS, fetch, licensed
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-fetch",
+        "Download a file unless it is there already. An interrupted download continues where it "
+        f"stopped. Mirrors, base URLs in the environment variable {MIRRORS}, are tried first, at "
+        "BASE/HOST/PATH. If no checksum is given, the server has to say how long the file is; the "
+        f"checksum of the first download is recorded in DIR/{SUMS}, and later downloads are "
+        "compared with it. A download may take five minutes, and longer as long as it has 10 kB "
+        "per second on average.",
+        example="syncattn-fetch https://www.statmt.org/wmt14/test-full.tgz --directory download",
+    )
+    parser.add_argument("source", metavar="URL", help="the file's URL (with --licence: its name)")
+    parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="its folder")
+    parser.add_argument("--name", metavar="FILE", help="its name there (default: as in the URL)")
+    parser.add_argument("--sha256", type=_sha256, metavar="HEX", help="its checksum")
+    parser.add_argument("--md5", type=_md5, metavar="HEX", help="its MD5 sum")
+    parser.add_argument("--size", type=positive, metavar="BYTES", help="its size")
+    parser.add_argument(
+        "--licence",
+        metavar="TEXT",
+        help="for a file that cannot be downloaded: check that it is there, or say how to get it",
+    )
+    return parser
+
+
+def _sha256(value: str) -> str:
+    return _hexadecimal(value, 64)
+
+
+def _md5(value: str) -> str:
+    return _hexadecimal(value, 32)
+
+
+def _hexadecimal(value: str, digits: int) -> str:
+    if not re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", value):
+        raise argparse.ArgumentTypeError(f"{value!r} is not {digits} hexadecimal digits")
+    return value
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.licence is not None:
+        if args.name or args.sha256 or args.md5 or args.size:
+            parser.error("--licence goes with none of --name, --sha256, --md5 and --size")
+        path = licensed(args.source, args.directory, args.licence)
+    else:
+        path = fetch(args.source, args.directory, args.name, args.sha256, args.size, args.md5)
+    found = f"{path}: {path.stat().st_size} bytes"
+    print(found if args.sha256 else f"{found}, SHA-256 {hash_file(path)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

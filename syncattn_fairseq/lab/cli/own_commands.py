@@ -1,0 +1,58 @@
+"""Check calls of our own commands before any of them runs."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Iterable
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ...base.errors import DataError, naming
+from ..recipes.stages import Stage
+
+_PREFIX = "syncattn-"
+_PACKAGES = ("syncattn_fairseq.cli", "syncattn_fairseq.lab.cli")
+#: Its parser is fairseq's, and no config has options for it.
+_FOREIGN = "syncattn-preprocess"
+
+
+def check_calls(stages: Iterable[Stage], facts: Path) -> None:
+    """Check the arguments of our commands, many of which are from ``_data.yaml``.
+
+    Args:
+        stages: what will run.
+        facts: this file.
+
+    Raises:
+        DataError: a command would refuse its arguments.
+    """
+    for stage in stages:
+        for words in (words for step in stage.steps for words in step.commands):
+            if words[0].startswith(_PREFIX) and words[0] != _FOREIGN:
+                with naming(f"{facts}: {stage.name}"):
+                    _check(words)
+
+
+def _check(words: tuple[str, ...]) -> None:
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
+        try:
+            _parser_of(words[0]).parse_args(words[1:])
+        except SystemExit:
+            reason = said.getvalue().strip().removeprefix("error: ").rpartition("; see ")[0]
+            raise DataError(f"{words[0]}: {reason or 'wrong options'}") from None
+
+
+@cache
+def _parser_of(command: str) -> argparse.ArgumentParser:
+    name = command.removeprefix(_PREFIX)
+    for package in _PACKAGES if name.isidentifier() else ():
+        if find_spec(f"{package}.{name}"):
+            module: Any = import_module(f"{package}.{name}")
+            parser: argparse.ArgumentParser = module._parser()
+            return parser
+    raise DataError(f"{command}: there is no such command")

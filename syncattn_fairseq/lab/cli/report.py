@@ -1,0 +1,162 @@
+"""``syncattn-report``: show systems side by side on one test set, in one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...base.errors import DataError
+from ...base.files import replacing
+from ...cli.command_line import CommandLine
+from ...cli.common import add_model_files, command, new_parser, positive
+from .score import add_arguments, measures, quieten, read_input
+
+if TYPE_CHECKING:
+    from ...inference.model import Model
+    from ..report.training_points import Point
+    from ..report.trainings import Trainings
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    write_page(_parser().parse_args(argv))
+
+
+def read_arguments(words: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments of a call."""
+    return _parser().parse_args(words)
+
+
+def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
+    """Write the page, and say so.
+
+    Args:
+        args: of `read_arguments`.
+        trainings: what is known of all seeds, if there are several.
+    """
+    # Imported here, since they take seconds and need the extra viz.
+    from tqdm import tqdm
+
+    from ..evaluation.scoring import score_systems
+    from ..report.gates import with_gates
+    from ..report.page import render
+    from ..report.sentences import describe
+    from ..report.training_points import read_training_log
+
+    quieten()
+    outputs, gold = read_input(args)
+    logs: dict[str, list[list[Point]]] = {}
+    for name, path in args.log:
+        if name not in outputs:
+            raise DataError(f"--log {name}: no --system has that name")
+        logs.setdefault(name, []).append(read_training_log(path))
+    models = _models(args, list(outputs))
+    asked = measures(args)
+    if asked["baseline"] is None:
+        asked["baseline"] = next(iter(outputs))
+    by_length = gold.source is not None or any(
+        sentence.source
+        for output in outputs.values()
+        for sentence in chain(output.beam, output.forced or ())
+    )
+    scores = score_systems(outputs, gold, by_length=by_length, **asked)
+    shown = min(args.sentences, len(gold.references))
+    described = describe(outputs, gold, asked["scheme"], asked["moses_language"], shown)
+    described = with_gates(described, outputs, args.matrices)
+    if models:
+        from ..report.matrices import with_matrices
+
+        described = with_matrices(described, models, args.matrices)
+    sentences = tqdm(
+        described,
+        total=shown,
+        desc="sentences",
+        unit="",
+        leave=False,
+        disable=None,
+    )
+    title = args.title or f"{', '.join(outputs)}: {args.references}"
+    page = render(title, scores, sentences, logs, trainings)
+    with replacing(args.output) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    size = args.output.stat().st_size / 1e6
+    every = len(gold.references)
+    count = f"{every} sentences" if shown == every else f"{shown} of {every} sentences"
+    print(f"{args.output}: {count}, {len(outputs)} systems, {size:.1f} MB; open it in a browser")
+
+
+def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
+    """Load the models whose attention to show, by the number of their system."""
+    import syncattn_fairseq
+
+    models = {}
+    for name, path in args.attention:
+        if name not in systems:
+            raise DataError(f"--attention {name}: no --system has that name")
+        models[systems.index(name)] = syncattn_fairseq.load(
+            path,
+            args.data_bin,
+            args.subwords,
+            args.source_parser,
+            user_dir=args.user_dir,
+        )
+    return models
+
+
+def _parser() -> CommandLine:
+    parser = new_parser(
+        "syncattn-report",
+        "Show systems side by side on one test set, in one HTML file that needs no "
+        "network: scores, their significance and details, and every sentence with its parses, "
+        "alignments and trees. The first system is the baseline unless --baseline names another.",
+        example="syncattn-report --references words/test.de --tokenize none \\\n"
+        "--system SyncAttn translations.txt forced.txt --output report.html",
+    )
+    add_arguments(parser)
+    parser.add_argument(
+        "--log",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="what fairseq-train printed for this system, to draw curves of its losses; once for "
+        "each seed",
+    )
+    parser.add_argument(
+        "--attention",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("NAME", "CHECKPOINT"),
+        help="this system's model, to show its attention to sources and references",
+    )
+    parser.add_argument(
+        "--matrices",
+        type=positive,
+        default=100,
+        metavar="N",
+        help="show attention and gates for the first N sentences (default: 100)",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=positive,
+        default=5000,
+        metavar="N",
+        help="show the first N sentences (default: 5000); the scores are those of all",
+    )
+    add_model_files(parser)
+    parser.add_argument("--title", help="heading of the page")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE.html", help="the page to write"
+    )
+    parser.name_files(inputs=["log"], files=["attention"], outputs=["output"])
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""``syncattn-show``: show translations, parses, alignments and trees in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...base.errors import DataError, printable
+from ...base.files import read_lines
+from ...cli.common import command, new_parser, positive
+from .draw import add_languages, add_model, load_model
+
+if TYPE_CHECKING:
+    from ...inference.answers import Distances
+    from ...inference.model import Model
+    from ...trees.tree import Tree
+    from ..report.example import Example, Side
+
+T = TypeVar("T")
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    sentences = _sentences(args)
+    model = load_model(args)
+    examples = _examples(args, sentences, *model.languages)
+    for number, example in enumerate(examples):
+        if args.conllu:
+            sys.stdout.write(_conllu(model, example))
+        else:
+            lines = _show(model, example, args.layer).split("\n")
+            print("\n" * bool(number) + "\n".join(map(printable, lines)), flush=True)
+
+
+def _sentences(args: argparse.Namespace) -> list[str]:
+    """Return the sentences that are given directly, in place of a test set."""
+    if args.gold:
+        if args.sentence:
+            raise DataError("--gold has its own sentences; give no others")
+        return []
+    lines = args.sentence or ([] if sys.stdin.isatty() else read_lines(0))
+    found = [line for line in lines if line.split()]
+    if not found:
+        raise DataError("no sentence; give some, or a test set: --gold words/test --number 1")
+    return found
+
+
+def _examples(
+    args: argparse.Namespace, sentences: Sequence[str], source: str, target: str
+) -> list[Example]:
+    from ..report.example import Example, Side, read_example
+
+    if not args.gold:
+        return [Example(Side(sentence.split())) for sentence in sentences]
+    languages = args.source_lang or source, args.target_lang or target
+    return [read_example(args.gold, *languages, number) for number in args.number]
+
+
+def _show(model: Model, example: Example, layer: int | None) -> str:
+    """Show everything the model finds; with gold, for the reference, not for its translation."""
+    from ..report import terminal
+
+    text = [example.source.text]
+    reference = [example.target.text] if example.target else None
+    translation = model.translate(text)
+    lines = [f"source       {text[0]}"]
+    if reference:
+        lines.append(f"reference    {reference[0]}")
+    lines.append(f"translation  {translation[0]}")
+
+    read = reference or translation
+    name = "reference" if reference else "translation"
+    parses = _shown(lambda: model.parse(text, read))
+    if parses:
+        [pair] = parses
+        for title, side, parse in (
+            ("source", example.source, pair.source),
+            (name, example.target, pair.target),
+        ):
+            if parse:
+                lines += ["", f"{title}, parsed", _arcs(parse, side, causal=title != "source")]
+    [alignment] = model.align(text, read, layer)
+    links = terminal.draw_links(alignment.links, alignment.source.words, alignment.target.words)
+    lines += ["", f"{name}, aligned", links]
+    distances = _shown(lambda: model.distances(text, read))
+    if distances:
+        for title, found in (("source", distances[0].source), (name, distances[0].target)):
+            tree = _tree(found, layer)
+            if tree:
+                lines += ["", f"{title}, induced tree", terminal.draw_tree(tree)]
+    return "\n".join(lines)
+
+
+def _tree(distances: Distances | None, layer: int | None) -> Tree | None:
+    """Return the tree that a layer induces; None without distances or if it has none."""
+    return _shown(lambda: distances.tree(layer)) if distances else None
+
+
+def _arcs(parse: Any, side: Side | None, causal: bool) -> str:
+    from ..report.terminal import draw_arcs
+
+    words = parse.sentence.words
+    heads = side.heads if side and len(side.words) == len(words) else None
+    labels = side.labels if heads and side else None
+    found = [
+        None if causal and heads and heads[word - 1] > word else head
+        for word, head in enumerate(parse.heads, 1)
+    ]
+    return draw_arcs(words, found, heads, labels)
+
+
+def _conllu(model: Model, example: Example) -> str:
+    reference = [example.target.text] if example.target else None
+    [pair] = model.parse([example.source.text], reference)
+    return "".join(parse.conllu() for parse in (pair.source, pair.target) if parse)
+
+
+def _shown(ask: Callable[[], T]) -> T | None:
+    """Return the result of ``ask``, None if the model cannot show this."""
+    try:
+        return ask()
+    except DataError:
+        return None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-show",
+        "Translate sentences, and show what the model finds in them: the parses of both sides as "
+        "arcs, the links between them, and the trees that it induces.",
+        example='syncattn-show "the old man saw it" --path checkpoints/checkpoint_best.pt \\\n'
+        "--data-bin data-bin --subwords bpe.model",
+    )
+    parser.add_argument(
+        "sentence", nargs="*", help="words separated by spaces; default: standard input"
+    )
+    parser.add_argument(
+        "--gold",
+        metavar="PREFIX",
+        help="in place of sentences: a test set, PREFIX.en and PREFIX.de, whose references are "
+        "analysed; errors are marked if there is a PREFIX.heads.en or PREFIX.heads.de",
+    )
+    parser.add_argument(
+        "--number", type=positive, nargs="+", default=[1], help="which sentences, from 1"
+    )
+    add_languages(parser)
+    parser.add_argument("--layer", type=positive, help="layer for alignment and trees, from 1")
+    parser.add_argument("--conllu", action="store_true", help="print only the parses, in CoNLL-U")
+    add_model(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

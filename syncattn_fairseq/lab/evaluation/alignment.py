@@ -1,0 +1,137 @@
+"""Word alignments: read and write them, turn links of subwords into links of words, compute AER."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...base.errors import DataError
+from ...base.files import read_lines
+from ...base.packed import Packed
+from ...printed.analysis_lines import Link, make_link
+
+_LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
+
+
+@dataclass(frozen=True)
+class AlignmentScore:
+    """Alignment quality over a corpus, in fractions."""
+
+    aer: float
+    precision: float
+    recall: float
+    margin: float
+    """Half the 95 % interval of AER, if other sentences had been drawn."""
+
+
+def alignment_error_rate(
+    sure: Sequence[AbstractSet[Link]],
+    possible: Sequence[AbstractSet[Link]],
+    hypothesis: Sequence[AbstractSet[Link]],
+) -> AlignmentScore:
+    """Compute AER, precision and recall (Och and Ney, 2003) over the whole corpus.
+
+    With A the hypothesis, S the sure and P the possible links, which include the sure ones:
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), precision = |A & P| / |A|, recall =
+    |A & S| / |S|. An empty denominator means that no error is possible: AER is then 0, precision
+    and recall are 1.
+
+    Args:
+        sure: one set of sure links per sentence.
+        possible: one set of possible links per sentence; may leave out the sure ones.
+        hypothesis: one set of predicted links per sentence.
+
+    Raises:
+        DataError: the numbers of sentences differ.
+    """
+    if not len(sure) == len(possible) == len(hypothesis):
+        raise DataError(
+            f"alignments of {len(sure)} (sure), {len(possible)} (possible) and "
+            f"{len(hypothesis)} (hypothesis) sentences cannot be compared"
+        )
+    return score_counts(Packed(map(count_links, sure, possible, hypothesis)))
+
+
+def count_links(
+    sure: AbstractSet[Link], possible: AbstractSet[Link], hypothesis: AbstractSet[Link]
+) -> tuple[int, int, int, int]:
+    """Return |A & S|, |A & P|, |A| and |S| of one sentence; see `alignment_error_rate`."""
+    right = hypothesis & (sure | possible)
+    return len(hypothesis & sure), len(right), len(hypothesis), len(sure)
+
+
+def score_counts(each: Sequence[tuple[int, int, int, int]]) -> AlignmentScore:
+    """Compute what `alignment_error_rate` does from the numbers of `count_links`."""
+    found, right, predicted, wanted = (sum(row[k] for row in each) for k in range(4))
+    return AlignmentScore(
+        aer=1 - (found + right) / (predicted + wanted) if predicted + wanted else 0.0,
+        precision=right / predicted if predicted else 1.0,
+        recall=found / wanted if wanted else 1.0,
+        margin=_margin(Packed((f + r, p + w) for f, r, p, w in each)),
+    )
+
+
+def _margin(parts: Sequence[tuple[int, int]]) -> float:
+    """Return half the 95 % interval of the ratio of two sums (delta method)."""
+    above, below = (sum(pair[k] for pair in parts) for k in (0, 1))
+    if len(parts) < 2 or not below:
+        return 0.0
+    squares = sum((a - above / below * b) ** 2 for a, b in parts)
+    return 1.96 * math.sqrt(squares * len(parts) / (len(parts) - 1)) / below
+
+
+def read_alignments(
+    path: str | Path, one_based: bool = False
+) -> tuple[Sequence[set[Link]], Sequence[set[Link]]]:
+    """Read sure and possible links from a file in the Pharaoh or the talp format.
+
+    A line holds the links of one sentence, source-target: ``i-j`` is sure. A link that is only
+    possible is ``i?j`` in a Pharaoh file, which usually counts from 0, and ``ipj`` in a talp file,
+    which usually counts from 1, like the German-English gold alignments of Vilar et al. (IWSLT
+    2006).
+
+    Args:
+        path: the file.
+        one_based: whether the file counts from 1.
+
+    Returns:
+        One set of 0-based sure links and one of (only) possible links for each line.
+
+    Raises:
+        DataError: something is not a link.
+    """
+    sure: Packed[set[Link]] = Packed()
+    possible: Packed[set[Link]] = Packed()
+    for number, line in enumerate(read_lines(path), start=1):
+        links: dict[bool, set[Link]] = {True: set(), False: set()}  # by whether they are sure
+        for token in line.split():
+            match = _LINK.fullmatch(token)
+            if not match:
+                raise DataError(
+                    f"{path}:{number}: {token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
+                )
+            link = make_link(int(match[1]) - one_based, int(match[3]) - one_based)
+            if min(link) < 0:
+                raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
+            links[match[2] == "-"].add(link)
+        sure.append(links[True])
+        possible.append(links[False])
+    return sure, possible
+
+
+def is_pharaoh(path: str | Path) -> bool:
+    """Return whether a file holds links rather than text, judging by its first non-empty line."""
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    tokens = first.split()
+    return bool(tokens) and all(_LINK.fullmatch(token) for token in tokens)
+
+
+def write_alignments(path: str | Path, alignments: Iterable[AbstractSet[Link]]) -> None:
+    """Write links in the Pharaoh format: one line per sentence, ``i-j``, 0-based, in order."""
+    with open(path, "w", encoding="utf-8") as file:
+        for links in alignments:
+            file.write(" ".join(f"{i}-{j}" for i, j in sorted(links)) + "\n")

@@ -1,0 +1,260 @@
+"""Unlabelled bracketing scores of trees, in two conventions that differ by up to 20 points.
+
+In both, a bracket is the span of a constituent. Parts of speech do not count, nor do brackets that
+`parse_tree` removes, such as a ``ROOT`` around the tree.
+
+**evalb** (Sekine and Collins): the brackets of all sentences are counted together. The whole
+sentence counts, brackets over one word count, and a span counts as often as it occurs (unary
+chains). Punctuation stays, as in evalb without a parameter file: ``COLLINS.prm`` deletes it by the
+tags of the Penn Treebank, which other treebanks and induced trees do not have.
+
+**Sentence F1**, the standard in unsupervised parsing (Shen et al., 2018; Kim et al., 2019): the
+F1 of each sentence, then the mean. First, punctuation is removed from both trees; then spans of one
+word and of the whole sentence are left out, and each span counts once. Sentences of fewer than two
+words are skipped. If no gold span is left, recall is 1, and so is precision if none is predicted
+(as in Shen et al.'s script). Punctuation is recognised by the words of the gold tree, not by their
+tags, so any tag set will do; see `is_punctuation`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, TypeAlias
+from unicodedata import category
+
+from ...base.errors import DataError
+from ...trees.brackets import simplify_word
+from ...trees.tree import Tree
+
+Span: TypeAlias = tuple[int, int]
+"""The first word of a constituent and the one after its last, counted from 0."""
+
+_READ_ALOUD = frozenset("#%&*/@\\§‰")
+
+
+@dataclass(frozen=True)
+class Brackets:
+    """Numbers of brackets: in both trees, predicted, gold."""
+
+    matched: int
+    predicted: int
+    gold: int
+
+    @property
+    def precision(self) -> float:
+        """A fraction; if nothing is predicted, 1 without gold brackets and 0 with some."""
+        return self.matched / self.predicted if self.predicted else float(not self.gold)
+
+    @property
+    def recall(self) -> float:
+        """A fraction; 1 without gold brackets."""
+        return self.matched / self.gold if self.gold else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        brackets = self.predicted + self.gold
+        return 2 * self.matched / brackets if brackets else 1.0
+
+
+@dataclass(frozen=True)
+class EvalbScore:
+    """Counts over a corpus."""
+
+    brackets: Brackets
+    sentences: int
+    words: int
+    """Including punctuation."""
+    complete: int
+    """Sentences with exactly the gold brackets."""
+    crossing: int
+    """Predicted brackets that overlap with a gold one, without either being inside the other."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers, and rates computed from them."""
+        return {
+            **_list_rates(self.brackets),
+            **vars(self.brackets),
+            "complete_match": self.complete / self.sentences if self.sentences else 0.0,
+            "average_crossing": self.crossing / self.sentences if self.sentences else 0.0,
+            "sentences": self.sentences,
+            "words": self.words,
+        }
+
+
+@dataclass(frozen=True)
+class SentenceScore:
+    """Means over sentences, as fractions; 0 if no sentence counts."""
+
+    brackets: tuple[Brackets, ...]
+    """Of each sentence that counts."""
+    too_short: int
+    """Sentences with fewer than two words that are not punctuation."""
+
+    @property
+    def precision(self) -> float:
+        """Mean precision."""
+        return self._mean(lambda brackets: brackets.precision)
+
+    @property
+    def recall(self) -> float:
+        """Mean recall."""
+        return self._mean(lambda brackets: brackets.recall)
+
+    @property
+    def f1(self) -> float:
+        """Mean F1, which is not the harmonic mean of the mean precision and recall."""
+        return self._mean(lambda brackets: brackets.f1)
+
+    def _mean(self, value: Callable[[Brackets], float]) -> float:
+        return sum(map(value, self.brackets)) / len(self.brackets) if self.brackets else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers except those of single sentences."""
+        return {**_list_rates(self), "sentences": len(self.brackets), "too_short": self.too_short}
+
+
+@dataclass(frozen=True)
+class BracketingScore:
+    """Both scores of a corpus."""
+
+    evalb: EvalbScore
+    sentence: SentenceScore
+    left_out: int
+    """Sentences without a gold tree."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers."""
+        return {
+            "evalb": self.evalb.as_dict(),
+            "sentence": self.sentence.as_dict(),
+            "left_out": self.left_out,
+        }
+
+
+def _list_rates(score: Brackets | SentenceScore) -> dict[str, float]:
+    return {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+
+
+def score_trees(
+    predicted: Sequence[Tree | None], gold: Sequence[Tree | None], name: str = "predicted trees"
+) -> BracketingScore:
+    """Compare predicted trees with gold trees over a corpus.
+
+    The trees need the same number of words, not the same words: a system may write ``<unk>``.
+
+    Args:
+        predicted: one tree per sentence, None only if there is no gold tree.
+        gold: one tree per sentence; None leaves the sentence out.
+        name: the file of the predicted trees, for errors.
+
+    Raises:
+        DataError: the numbers of sentences or words differ.
+    """
+    if len(predicted) != len(gold):
+        raise DataError(
+            f"{name}:{min(len(predicted), len(gold))}: {len(predicted)} lines here but "
+            f"{len(gold)} gold trees; both need one line per sentence, empty lines included"
+        )
+    total: Counter[str] = Counter()
+    sentences: list[Brackets] = []
+    for number, (guess, truth) in enumerate(zip(predicted, gold, strict=True), 1):
+        if truth is None:
+            total["left_out"] += 1
+            continue
+        words = list(truth.leaves())
+        count = 0 if guess is None else sum(1 for _ in guess.leaves())
+        if guess is None or count != len(words):
+            raise DataError(
+                f"{name}:{number}: {count} words, but {len(words)} in the gold tree; write each "
+                "tree over all words, with a label in every bracket, as in (X (X the) (X man))"
+            )
+        spans, gold_spans = find_constituents(guess), find_constituents(truth)
+        brackets = count_brackets(spans, gold_spans)
+        crossing = count_crossing(spans, gold_spans)
+        complete = brackets.matched == brackets.predicted == brackets.gold
+        total.update(vars(brackets), sentences=1, words=count, complete=complete, crossing=crossing)
+        kept = [not is_punctuation(word) for word in words]
+        if sum(kept) < 2:
+            total["too_short"] += 1
+        else:
+            sentences.append(
+                count_brackets(
+                    select_proper_spans(spans, kept), select_proper_spans(gold_spans, kept)
+                )
+            )
+    return BracketingScore(
+        EvalbScore(
+            Brackets(total["matched"], total["predicted"], total["gold"]),
+            total["sentences"],
+            total["words"],
+            total["complete"],
+            total["crossing"],
+        ),
+        SentenceScore(tuple(sentences), total["too_short"]),
+        total["left_out"],
+    )
+
+
+def find_constituents(tree: Tree) -> list[Span]:
+    """Return the span of every bracket except parts of speech, which hold one bare word."""
+    spans: list[Span] = []
+    words = 0
+    agenda: list[Tree | str | int] = [tree]  # a number: close the bracket that begins there
+    while agenda:
+        node = agenda.pop()
+        if isinstance(node, int):
+            spans.append((node, words))
+        elif isinstance(node, str):
+            words += 1
+        else:
+            if len(node.children) > 1 or isinstance(node.children[0], Tree):
+                agenda.append(words)
+            agenda += reversed(node.children)
+    return spans
+
+
+def count_brackets(
+    predicted: Sequence[Span] | set[Span], gold: Sequence[Span] | set[Span]
+) -> Brackets:
+    """Match each predicted span with a gold one; a span that occurs twice can match twice."""
+    matched = (Counter(predicted) & Counter(gold)).total()
+    return Brackets(matched, len(predicted), len(gold))
+
+
+def count_crossing(predicted: Sequence[Span], gold: Sequence[Span]) -> int:
+    """Count the predicted spans that cross some gold span."""
+    spans = set(gold)
+    return sum(
+        any(a < start < b < end or start < a < end < b for a, b in spans)
+        for start, end in predicted
+        if (start, end) not in spans
+    )
+
+
+def select_proper_spans(spans: Sequence[Span], kept: Sequence[bool]) -> set[Span]:
+    """Remove words; then return the spans of several words, but not of all.
+
+    Args:
+        spans: over all words.
+        kept: for each word, whether it stays.
+    """
+    before = [0, *accumulate(kept)]  # the number of kept words before each word
+    moved = ((before[start], before[end]) for start, end in spans)
+    return {(start, end) for start, end in moved if 1 < end - start < before[-1]}
+
+
+def is_punctuation(word: str) -> bool:
+    """Return whether a word is nothing but punctuation.
+
+    That is everything that Unicode calls punctuation (``.``, ``--``, ``。``, also ``-LRB-`` and two
+    backquotes) and the single backquote, except signs that are read aloud and that treebanks tag
+    as words (``%``, ``&``). Unicode's symbols are words: ``$``, ``+``, ``|``, ``||``.
+    """
+    return all(
+        character == "`" or (category(character)[0] == "P" and character not in _READ_ALOUD)
+        for character in simplify_word(word)
+    )

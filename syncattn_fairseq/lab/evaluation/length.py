@@ -1,0 +1,93 @@
+"""Compute BLEU of short and of long sentences, by the number of words in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.errors import DataError
+from ...base.packed import Packed
+from ...data.words import detect_scheme
+from ...printed.decoded import DecodedSentence
+from .significance import bootstrap_interval
+from .translation import sum_bleu, undo_subwords
+
+BUCKETS = ("1-10", "11-20", "21-30", "31-40", "41-50", "51+")
+"""Words of the source; an empty sentence counts as the shortest."""
+FEWEST = 10
+"""Fewer sentences say too little about others for an interval."""
+
+
+@dataclass(frozen=True)
+class BucketScore:
+    """BLEU, from 0 to 100, of the sentences of one bucket."""
+
+    sentences: int
+    bleu: float
+    interval: tuple[float, float] | None = None
+    """The 95 % interval of the difference to the baseline, by bootstrap resampling; None without a
+    baseline, or with fewer than `FEWEST` sentences."""
+
+
+def score_by_length(counts: np.ndarray, lengths: Sequence[int]) -> dict[str, BucketScore]:
+    """Compute corpus BLEU of each of the `BUCKETS` that has sentences, from short to long.
+
+    Args:
+        counts: of `count_ngrams`.
+        lengths: number of words of each source sentence.
+
+    Raises:
+        DataError: the numbers of sentences differ.
+    """
+    if len(counts) != len(lengths):
+        raise DataError(
+            f"{len(counts)} translations and {len(lengths)} source sentences; both need one line "
+            "per sentence"
+        )
+    return {
+        bucket: BucketScore(len(indices), sum_bleu(counts[indices]).score)
+        for bucket, indices in _buckets(lengths).items()
+    }
+
+
+def _buckets(lengths: Sequence[int]) -> dict[str, np.ndarray]:
+    """Return the sentences of each bucket that has any."""
+    bucket = ((np.asarray(lengths) - 1) // 10).clip(0, len(BUCKETS) - 1)
+    members = {name: np.flatnonzero(bucket == number) for number, name in enumerate(BUCKETS)}
+    return {name: found for name, found in members.items() if len(found)}
+
+
+def intervals_by_length(
+    counts: np.ndarray, baseline: np.ndarray, lengths: Sequence[int]
+) -> dict[str, tuple[float, float]]:
+    """Return the 95 % interval of the difference to the baseline's BLEU in each bucket.
+
+    Args:
+        counts, baseline: of `count_ngrams`.
+        lengths: number of words of each source sentence.
+    """
+    return {
+        name: bootstrap_interval(counts[indices], baseline[indices])
+        for name, indices in _buckets(lengths).items()
+        if len(indices) >= FEWEST
+    }
+
+
+def count_source_words(
+    outputs: Iterable[Sequence[DecodedSentence]], scheme: str | None = None
+) -> list[int]:
+    """Count the words of each source sentence in the first output that has S- lines.
+
+    If an unknown subword hides the end of a word, two words count as one.
+
+    Raises:
+        DataError: no output has S- lines.
+    """
+    for output in outputs:
+        sources = Packed(sentence.source for sentence in output)
+        if any(sources):
+            words = undo_subwords(sources, scheme or detect_scheme(sources))
+            return [len(text.split()) for text in words]
+    raise DataError("no output has S- lines, which give the length of the source; give --source")

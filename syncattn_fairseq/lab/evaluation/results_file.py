@@ -1,0 +1,186 @@
+"""The results of all experiments with a corpus: one JSON file.
+
+::
+
+    {"corpus": "builtin_en_de",
+     "cells": [{"system": "wide_pascal",  the row's name; without one, as on the command line
+                "config": "pascal",
+                "changes": {"model.pascal_std": 2},      settings that were changed in this row
+                "seed": 1,
+                "overrides": {},          settings that were changed for all systems
+                "scores": {"BLEU": 80.4, "UAS source": 96.1, ...},      all from 0 to 100
+                "signatures": {"BLEU": "nrefs:1|..."},
+                "ngrams": "QlpoO...",     what BLEU counts in each sentence, to test them
+                "valid": {"loss": 2.81},  where its loss is lowest
+                "subwords_per_word": 1.4, of the validation text, sentence ends counted as subwords
+                "updates": 850, "seconds": 231.0, "updates_per_second": 4.1,     of the training
+                "plugin": "9f86d081...",  a checksum of the user's own plugin, if there was one
+                "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}]}
+"""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...base.errors import DataError, naming
+from ...base.files import replacing
+from ...base.locks import locked
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Measures whose signature is stored, and their keys in the JSON of ``syncattn-score``.
+SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
+#: Marks packed counts that need four bytes; no base64.
+_LONG = "long:"
+#: In bytes, 12 for each sentence: more would fill the memory.
+_MOST_COUNTS = 12 * 10**7
+
+
+def pack_counts(counts: np.ndarray) -> str:
+    """Return the integers of `count_ngrams` as text of some 3 bytes for each sentence."""
+    long = bool(counts.max(initial=0) >= 2**16)  # words of a sentence
+    # The last four columns, how many n-grams there are, follow from the first, the length.
+    packed = bz2.compress(counts[:, :6].astype("<u4" if long else "<u2").tobytes())
+    return _LONG * long + base64.b64encode(packed).decode()
+
+
+def unpack_counts(text: str) -> np.ndarray:
+    """Return the integers of `pack_counts`.
+
+    Raises:
+        DataError: the text is something else.
+    """
+    import numpy as np
+
+    unpacker = bz2.BZ2Decompressor()
+    try:
+        packed = base64.b64decode(text.removeprefix(_LONG))
+        counts = unpacker.decompress(packed, max_length=_MOST_COUNTS)
+        kept = np.frombuffer(counts, "<u4" if text.startswith(_LONG) else "<u2").reshape(-1, 6)
+    except (ValueError, OSError):
+        raise DataError("ngrams: damaged; score this training again") from None
+    if not unpacker.eof:
+        raise DataError(f"ngrams: of more than {_MOST_COUNTS // 12:,} sentences, or cut off")
+    if not len(kept):
+        raise DataError("ngrams: of no sentence; score this training again")
+    kept = kept.astype(int)
+    return np.concatenate([kept, (kept[:, :1] - np.arange(4)).clip(0)], axis=1)
+
+
+def load_results(path: Path) -> dict[str, Any]:
+    """Read a file of results.
+
+    Raises:
+        DataError: the file is missing, or is something else.
+    """
+    found = read_json(path)
+    if not isinstance(found, dict) or not {"corpus", "cells"} <= found.keys():
+        raise DataError(f"{path}: not a results file of syncattn-recipe")
+    if not _is_text(found["corpus"]) or not isinstance(found["cells"], list):
+        raise DataError(f"{path}: expected the name of a corpus, and a list of cells")
+    known: dict[tuple[str, int], int] = {}
+    for number, cell in enumerate(found["cells"], 1):
+        with naming(f"{path}: cell {number}"):
+            _check(cell)
+            first = known.setdefault((cell["system"], cell["seed"]), number)
+            if first != number:
+                raise DataError(f"has the system and the seed of cell {first}; remove one of them")
+    return found
+
+
+def _check(cell: Any) -> None:
+    if not isinstance(cell, dict):
+        raise DataError(f"expected names and values, not {str(cell)[:60]!r}")
+    for name, (expected, fits) in _CELL.items():
+        if name not in cell:
+            if name not in _OPTIONAL:
+                raise DataError(f"has no {name}")
+        elif not fits(cell[name]):
+            raise DataError(f"{name}: {str(cell[name])[:60]!r}; expected {expected}")
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is text that fits into a line."""
+    return isinstance(value, str) and value.isprintable()
+
+
+def _is_number(value: Any) -> bool:
+    # Also of a float that is not a number, the comparison is false.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
+
+
+def _maps_to(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, dict) and all(_is_text(k) and fits(v) for k, v in value.items())
+    )
+
+
+#: What a cell must have, and what may be missing.
+_CELL: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "system": ("a name", _is_text),
+    "seed": ("a whole number", lambda value: type(value) is int),
+    "overrides": ("settings", _maps_to(lambda value: _is_text(str(value)))),
+    "scores": ("finite numbers with names", _maps_to(_is_number)),
+    "signatures": ("texts with names", _maps_to(_is_text)),
+    "valid": ("finite numbers with names", _maps_to(_is_number)),
+    "config": ("a name", _is_text),
+    "changes": ("settings", _maps_to(lambda value: _is_text(str(value)))),
+    "plugin": ("text", _is_text),
+    "commit": ("text", _is_text),
+    "hardware": ("text", _is_text),
+    "subwords_per_word": ("a number", _is_number),
+    "updates": ("a number", _is_number),
+    "seconds": ("a number", _is_number),
+    "updates_per_second": ("a number", _is_number),
+    "ngrams": ("text", _is_text),
+}
+_OPTIONAL = (
+    *("config", "changes", "plugin", "updates", "seconds", "updates_per_second", "ngrams"),
+    "subwords_per_word",
+)
+
+
+def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
+    """Add cells to a results file; a cell replaces an older one of its system and seed.
+
+    Args:
+        path: the file; created if missing. Several recipes may write to it at a time.
+        corpus: its name.
+        cells: see the module.
+
+    Raises:
+        DataError: the file has results of another corpus.
+    """
+    with locked(path.with_name(f".{path.name}.lock"), lambda: None):
+        found: dict[str, Any] = {"corpus": corpus, "cells": []}
+        if path.exists():
+            found = load_results(path)
+        if found["corpus"] != corpus:
+            raise DataError(f"{path}: has results of {found['corpus']}, not of {corpus}")
+        every = [*found["cells"], *cells]
+        kept = {(cell["system"], cell["seed"]): cell for cell in every}
+        document = {"corpus": corpus, "cells": [*kept.values()]}
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        DataError: the file is missing, or is something else.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON: {error}") from None
+    except RecursionError:
+        raise DataError(f"{path}: its brackets are nested too deeply") from None

@@ -1,0 +1,408 @@
+"""Compute all measures of systems: translations, and syntax and alignments if printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...base.errors import DataError, naming
+from ...base.option_fields import flag
+from ...base.packed import Packed
+from ...data.words import detect_scheme
+from ...printed.analysis_lines import Link
+from ...printed.decoded import DecodedSentence
+from ...trees.tree import Tree
+from .alignment import AlignmentScore, count_links, score_counts
+from .attachment import AttachmentScore, Heads, score_attachment
+from .bracketing import BracketingScore, score_trees
+from .breakdown import attachment_by_distance, attachment_by_label
+from .induction import induce_tree
+from .length import (
+    BucketScore,
+    count_source_words,
+    intervals_by_length,
+    score_by_length,
+)
+from .significance import Significance, compare_with_baseline
+from .translation import (
+    BleuScore,
+    TranslationScore,
+    bleu_by_part,
+    count_ngrams,
+    detokenize_moses,
+    looks_tokenised,
+    score_chrf,
+    score_compound_split_bleu,
+    score_ribes,
+    sum_bleu,
+    undo_subwords,
+    words_by,
+)
+from .word_alignment import align_words, hides_words
+
+#: Texts that have nothing to do with each other score less; captions of other pictures do, with 0.6
+#: BLEU and 20 chrF. Good translations of a few short sentences have no BLEU either, but more chrF.
+_UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a system printed, one entry per sentence."""
+
+    beam: Sequence[DecodedSentence]
+    """Output of beam search: the translations are scored and, without `forced`, source parses."""
+    forced: Sequence[DecodedSentence] | None = None
+    """Output of decoding forced to produce the references: the parses of both sides and the
+    alignments are scored."""
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What a system is measured against, one entry per sentence; None without gold."""
+
+    references: Sequence[str]
+    source_heads: Sequence[Heads | None] | None = None
+    target_heads: Sequence[Heads | None] | None = None
+    alignments: tuple[Sequence[set[Link]], Sequence[set[Link]]] | None = None
+    """Sure and possible links."""
+    source: Sequence[str] | None = None
+    """Words of the source, for BLEU by length."""
+    source_labels: Sequence[Sequence[str] | None] | None = None
+    """Dependency labels, for attachment by label."""
+    target_labels: Sequence[Sequence[str] | None] | None = None
+    source_trees: Sequence[Tree | None] | None = None
+    """Phrase structure, to compare induced trees with."""
+    target_trees: Sequence[Tree | None] | None = None
+
+
+@dataclass(frozen=True)
+class AttachmentDetail:
+    """Attachment on one side, by classes of words."""
+
+    by_distance: dict[str, AttachmentScore]
+    by_label: dict[str, AttachmentScore] | None
+    """None without gold labels."""
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """The measures of one system; None if something was not printed or has no gold."""
+
+    sentences: int
+    bleu: BleuScore
+    chrf: TranslationScore
+    ribes: TranslationScore
+    source_attachment: AttachmentScore | None
+    target_attachment: AttachmentScore | None
+    alignment: AlignmentScore | None
+    left_out: int
+    """Sentences without attachment or alignment, since an unknown subword hides the words."""
+    significance: Significance | None = None
+    """None without a baseline."""
+    bleu_by_length: dict[str, BucketScore] | None = None
+    """None if not asked for."""
+    compound_split_bleu: BleuScore | None = None
+    """None if not asked for."""
+    bleu_by_part: dict[str, float] | None = None
+    """None if not asked for."""
+    source_detail: AttachmentDetail | None = None
+    """None without attachment."""
+    target_detail: AttachmentDetail | None = None
+    layer_alignment: dict[str, AlignmentScore] = field(default_factory=dict)
+    """Of each decoder layer, or single head (``2.3``), that printed its links."""
+    source_brackets: dict[int, BracketingScore] = field(default_factory=dict)
+    """Scores of the trees that each gated layer induces."""
+    target_brackets: dict[int, BracketingScore] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
+        bare = replace(self, source_brackets={}, target_brackets={})  # they hold every sentence
+        numbers = asdict(bare)
+        for side in ("source", "target"):
+            attachment: AttachmentScore | None = getattr(self, f"{side}_attachment")
+            if attachment:
+                numbers[f"{side}_attachment"] = _attachment_numbers(attachment)
+            detail: AttachmentDetail | None = getattr(self, f"{side}_detail")
+            if detail:
+                numbers[f"{side}_detail"] = {
+                    kind: parts and {name: _attachment_numbers(s) for name, s in parts.items()}
+                    for kind, parts in vars(detail).items()
+                }
+            brackets: dict[int, BracketingScore] = getattr(self, f"{side}_brackets")
+            numbers[f"{side}_brackets"] = {n: score.as_dict() for n, score in brackets.items()}
+        return numbers
+
+
+def _attachment_numbers(score: AttachmentScore) -> dict[str, float]:
+    return {**vars(score), "uas": score.uas, "coverage": score.coverage}
+
+
+def score_systems(
+    outputs: Mapping[str, Output],
+    gold: Gold,
+    scheme: str | None = None,
+    moses_language: str | None = None,
+    tokenize: str = "13a",
+    baseline: str | None = None,
+    by_length: bool = False,
+    compound_split: str | None = None,
+    words: str | None = None,
+    parts: Mapping[str, int] | None = None,
+    warn: Callable[[str], None] = lambda message: None,
+) -> dict[str, SystemScore]:
+    """Measure systems.
+
+    Args:
+        outputs: of each system, by its name.
+        gold: what to compare with.
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: detect it.
+        moses_language: undo the Moses tokenizer of this language in the translations.
+        tokenize: sacreBLEU's tokenizer.
+        baseline: the system that the others' BLEU is tested against.
+        by_length: also measure BLEU by the length of the source; if gold has no source, its words
+            come from the first output that has S- lines.
+        compound_split: also measure compound-split BLEU, on the words of the Moses tokenizer of
+            this language.
+        words: a command that splits translations and references into words, after their spaces are
+            removed (`words_by`).
+        parts: names and sizes of the test sets that make up the references, for BLEU of each.
+        warn: called with a reason why scores may mislead.
+
+    Raises:
+        DataError: the numbers of sentences, words or subwords differ, no system is the baseline,
+            or the length of the source is unknown.
+    """
+    _check_numbers(outputs, gold)
+    lengths = _count_source_words(outputs, gold, scheme) if by_length else None
+    if words is not None:
+        gold = replace(gold, references=Packed(words_by(words, gold.references)))
+    tokenised = looks_tokenised(gold.references)
+    counts: dict[str, np.ndarray] = {}
+    scores: dict[str, SystemScore] = {}
+    for name, output in outputs.items():
+        with naming(f"system {name}"):
+            texts = plain_text(output.beam, scheme, moses_language)
+            if words is not None:
+                texts = Packed(words_by(words, texts))
+            if tokenised and looks_tokenised(texts) is False:
+                warn(
+                    f"system {name}: its text is not tokenised, but the references look as if they "
+                    "were, which costs BLEU; give the references without tokenisation"
+                )
+            scores[name], counts[name] = _score_system(output, texts, gold, scheme, tokenize)
+            bleu = scores[name].bleu.score
+            if bleu < _UNRELATED_BLEU and scores[name].chrf.score < _UNRELATED_CHRF:
+                warn(
+                    f"system {name}: BLEU is {bleu:.2f}, as if the references were those of "
+                    "another text; check that they are in the same order and language"
+                )
+            if lengths is not None:
+                buckets = score_by_length(counts[name], lengths)
+                scores[name] = replace(scores[name], bleu_by_length=buckets)
+            if parts:
+                found = bleu_by_part(counts[name], parts)
+                scores[name] = replace(scores[name], bleu_by_part=found)
+            if compound_split:
+                split = score_compound_split_bleu(texts, gold.references, compound_split)
+                scores[name] = replace(scores[name], compound_split_bleu=split)
+    if baseline is not None:
+        compared = compare_with_baseline(counts, baseline, tokenize)
+        for name, significance in compared.items():
+            scores[name] = replace(scores[name], significance=significance)
+        if lengths is not None:
+            for name in counts.keys() - {baseline}:
+                intervals = intervals_by_length(counts[name], counts[baseline], lengths)
+                compared_buckets = {
+                    words: replace(bucket, interval=intervals.get(words))
+                    for words, bucket in (scores[name].bleu_by_length or {}).items()
+                }
+                scores[name] = replace(scores[name], bleu_by_length=compared_buckets)
+    return scores
+
+
+def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
+    """Check that there is gold and output for each reference, also if nothing is measured by it."""
+    size = len(gold.references)
+    for name, given in vars(gold).items():
+        found = given[0] if given and name == "alignments" else given
+        if found is not None and len(found) != size:
+            raise DataError(
+                f"{flag(name)}: {len(found)} lines, but {size} references; both need "
+                "one line per sentence, empty lines included"
+            )
+    for name, output in outputs.items():
+        if len(output.beam) != size:
+            raise DataError(f"system {name}: {len(output.beam)} translations, {size} references")
+        if output.forced is not None and len(output.forced) != size:
+            raise DataError(
+                f"system {name}: {len(output.forced)} sentences in the forced output, "
+                f"{size} references"
+            )
+
+
+def _count_source_words(outputs: Mapping[str, Output], gold: Gold, scheme: str | None) -> list[int]:
+    if gold.source is not None:
+        return [len(text.split()) for text in gold.source]
+    printed = [part for output in outputs.values() for part in (output.beam, output.forced) if part]
+    return count_source_words(printed, scheme)
+
+
+def plain_text(
+    decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
+) -> Sequence[str]:
+    """Return the translations with subwords joined and the Moses tokenizer undone."""
+    printed = Packed(sentence.translation for sentence in decoded)
+    texts = undo_subwords(printed, scheme or detect_scheme(printed))
+    return detokenize_moses(texts, moses_language) if moses_language else texts
+
+
+def _score_system(
+    output: Output, texts: Sequence[str], gold: Gold, scheme: str | None, tokenize: str
+) -> tuple[SystemScore, np.ndarray]:
+    """Return the score, and what `count_ngrams` does."""
+    forced = output.forced
+    analysed = output.beam if forced is None else forced
+    scheme = scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis))
+    left_out: set[int] = set()
+    with naming("source"):
+        source_parses = _comparable(
+            ((s.source, s.source_heads) for s in analysed), gold.source_heads, scheme, left_out
+        )
+        source = source_parses and score_attachment(*source_parses)
+        source_detail = source_parses and _detail(*source_parses, gold.source_labels)
+        source_brackets = _brackets(analysed, "source", gold.source_trees, scheme, left_out)
+    target = target_detail = alignment = None
+    layer_alignment: dict[str, AlignmentScore] = {}
+    target_brackets: dict[int, BracketingScore] = {}
+    if forced is not None:
+        with naming("target"):
+            target_parses = _comparable(
+                ((s.hypothesis, s.hypothesis_heads) for s in forced),
+                gold.target_heads,
+                scheme,
+                left_out,
+            )
+            # A causal decoder cannot attend to a head that it has yet to produce.
+            target = target_parses and score_attachment(*target_parses, left_only=True)
+            target_detail = target_parses and _detail(
+                *target_parses, gold.target_labels, left_only=True
+            )
+            target_brackets = _brackets(forced, "hypothesis", gold.target_trees, scheme, left_out)
+        alignment = _score_alignment(forced, gold, scheme, left_out)
+        for layer in sorted({layer for sentence in forced for layer in sentence.layer_links}):
+            of_layer = (replace(s, links=s.layer_links.get(layer)) for s in forced)
+            of_links = _score_alignment(of_layer, gold, scheme, left_out)
+            if of_links:
+                layer_alignment[str(layer)] = of_links
+    counts = count_ngrams(texts, gold.references, tokenize, warn=True)
+    score = SystemScore(
+        sentences=len(texts),
+        bleu=sum_bleu(counts, tokenize),
+        chrf=score_chrf(texts, gold.references),
+        ribes=score_ribes(texts, gold.references, tokenize),
+        source_attachment=source,
+        target_attachment=target,
+        alignment=alignment,
+        left_out=len(left_out),
+        source_detail=source_detail,
+        target_detail=target_detail,
+        layer_alignment=layer_alignment,
+        source_brackets=source_brackets,
+        target_brackets=target_brackets,
+    )
+    return score, counts
+
+
+_Parses: TypeAlias = tuple[Sequence[Heads], Sequence[Heads | None]]
+
+
+def _comparable(
+    decoded: Iterable[tuple[str, Heads | None]],
+    gold: Sequence[Heads | None] | None,
+    scheme: str,
+    left_out: set[int],
+) -> _Parses | None:
+    """Pair predicted with gold heads, None if the words are hidden; None if there are none."""
+    if gold is None:
+        return None
+    predicted: Packed[Heads] = Packed()
+    usable: Packed[Heads | None] = Packed()
+    for index, ((text, heads), truth) in enumerate(zip(decoded, gold, strict=True)):
+        if heads is None:
+            return None
+        if truth and hides_words(text, len(heads), scheme, len(truth)):
+            left_out.add(index)
+            truth = None
+        predicted.append(heads)
+        usable.append(truth)
+    return predicted, usable
+
+
+def _detail(
+    predicted: Sequence[Heads],
+    gold: Sequence[Heads | None],
+    labels: Sequence[Sequence[str] | None] | None,
+    left_only: bool = False,
+) -> AttachmentDetail:
+    return AttachmentDetail(
+        attachment_by_distance(predicted, gold, left_only),
+        None if labels is None else attachment_by_label(predicted, gold, labels, left_only),
+    )
+
+
+def _brackets(
+    decoded: Sequence[DecodedSentence],
+    side: str,
+    gold: Sequence[Tree | None] | None,
+    scheme: str,
+    left_out: set[int],
+) -> dict[int, BracketingScore]:
+    if gold is None:
+        return {}
+    layers = sorted({layer for s in decoded for layer in getattr(s, f"{side}_distances")})
+    scores = {}
+    for layer in layers:
+        trees = []
+        usable = list(gold)
+        for index, (sentence, truth) in enumerate(zip(decoded, gold, strict=True)):
+            with naming(f"sentence {index + 1}"):
+                words = list(truth.leaves()) if truth else None
+                tree = truth and induce_tree(sentence, side, scheme, layer, words)
+            if truth and tree is None:
+                left_out.add(index)
+                usable[index] = None
+            trees.append(tree)
+        scores[layer] = score_trees(trees, usable)
+    return scores
+
+
+def _score_alignment(
+    decoded: Iterable[DecodedSentence], gold: Gold, scheme: str, left_out: set[int]
+) -> AlignmentScore | None:
+    if gold.alignments is None:
+        return None
+    no_parses = [None] * len(gold.references)
+    kept: Packed[tuple[int, int, int, int]] = Packed()
+    for index, (sentence, sure, possible, source_heads, target_heads) in enumerate(
+        zip(
+            decoded,
+            *gold.alignments,
+            gold.source_heads or no_parses,
+            gold.target_heads or no_parses,
+            strict=True,
+        )
+    ):
+        if sentence.links is None:
+            return None
+        true_words = (len(heads) if heads else None for heads in (source_heads, target_heads))
+        with naming(f"sentence {index + 1}"):
+            words = align_words(sentence, scheme, *true_words)
+            if words is None:
+                left_out.add(index)
+                continue
+            words.check_gold(sure | possible)
+            kept.append(count_links(sure, possible, words.links))
+    return score_counts(kept) if kept else None

@@ -1,0 +1,119 @@
+"""Compare systems by a number for each sentence that another program gave, such as COMET."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ...base.errors import DataError
+from ...base.files import read_lines
+from ...base.numbers import read_decimal
+from ...base.text_tables import format_table
+from .significance import judge_difference
+
+_EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
+#: Differences smaller than this are due to rounding.
+_ROUNDING = 1e-12
+#: How many random numbers are drawn at a time.
+_AT_ONCE = 2**22
+_COMET = re.compile(r"[^\t]*\t(?:Segment (\d{1,9})\t)?score: (\S+)")
+
+
+@dataclass(frozen=True)
+class SentenceScores:
+    """The mean of a system's sentences, compared with the baseline's."""
+
+    mean: float
+    confidence: float
+    """Half the width of the 95 % interval of the mean, by bootstrap resampling."""
+    difference: float | None
+    """To the baseline's mean; None for the baseline itself, or without one."""
+    p: float | None
+    """Of the difference, by paired approximate randomisation."""
+
+    @property
+    def verdict(self) -> Literal["better", "worse"] | None:
+        """``better`` or ``worse`` than the baseline if p < 0.05, if higher scores are better."""
+        return judge_difference(self.difference, self.p)
+
+
+def read_sentence_scores(path: str | Path) -> list[float]:
+    """Read a number on each line, or what ``comet-score`` printed of one system.
+
+    Raises:
+        DataError: a line is something else.
+    """
+    found: list[float] = []
+    for number, line in enumerate(read_lines(path), 1):
+        comet = _COMET.fullmatch(line)
+        if comet and comet[1] is None:
+            continue  # the system's mean
+        if comet and int(comet[1]) != len(found):
+            raise DataError(
+                f"{path}:{number}: Segment {comet[1]} where Segment {len(found)} should be; give "
+                "the output of comet-score for one system"
+            )
+        try:
+            found.append(read_decimal(comet[2] if comet else line.strip()))
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: {error}; write a number for each sentence") from None
+    return found
+
+
+def compare_sentence_scores(
+    scores: Mapping[str, Sequence[float]], baseline: str | None = None
+) -> dict[str, SentenceScores]:
+    """Test each system's mean against the baseline's.
+
+    Args:
+        scores: of each system, in the order of the sentences; at least one.
+        baseline: the baseline's name; None: nothing is tested. It need not have scores.
+    """
+    theirs = None if baseline is None else scores.get(baseline)
+    found = {}
+    for name, values in scores.items():
+        difference = p = None
+        if theirs is not None and name != baseline:
+            difference, p = _randomise(np.asarray(values) - np.asarray(theirs))
+        found[name] = SentenceScores(
+            float(np.mean(values)), _confidence(np.asarray(values)), difference, p
+        )
+    return found
+
+
+def _randomise(differences: np.ndarray) -> tuple[float, float]:
+    """Return the mean difference, and how often random exchanges make one as large."""
+    generator = np.random.default_rng(_SEED)
+    mean, left, as_large = float(differences.mean()), _EXCHANGES, 0
+    while left:
+        rows = min(left, max(1, _AT_ONCE // len(differences)))
+        signs = generator.integers(0, 2, (rows, len(differences))) * 2 - 1
+        means = signs @ differences / len(differences)
+        as_large += int((abs(means) >= abs(mean) - _ROUNDING).sum())
+        left -= rows
+    return mean, (as_large + 1) / (_EXCHANGES + 1)
+
+
+def _confidence(values: np.ndarray) -> float:
+    generator = np.random.default_rng(_SEED)
+    size = len(values)
+    means = [values[generator.integers(size, size=size)].mean() for _ in range(_SAMPLES)]
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(high - low) / 2
+
+
+def format_sentence_scores(measure: str, found: Mapping[str, SentenceScores]) -> str:
+    """Format a table."""
+    rows = [["system", measure, "± 95 %", "difference", "p", ""]]
+    for name, one in found.items():
+        tested = ["-", "-"]
+        if one.difference is not None and one.p is not None:
+            tested = [f"{one.difference:+.4f}", f"{one.p:.4f}"]
+        rows.append([name, f"{one.mean:.4f}", f"{one.confidence:.4f}", *tested, one.verdict or ""])
+    note = f"{measure}: the mean over sentences; tested as BLEU is"
+    return f"{format_table(rows)}\n\n{note}"

@@ -1,0 +1,198 @@
+"""Test whether BLEU differs from a baseline's by more than chance.
+
+One test decides for two outputs: paired approximate randomisation (Riezler and Maxwell 2005). If
+the systems were equally good, it would not matter which of them wrote which translation; p is how
+often a random exchange makes a difference at least as large. The paired bootstrap (Koehn 2004)
+assumes that the test set stands for all sentences, and that samples spread in the same way if there
+is no difference. As Moses and sacreBLEU compute it, it also counts only one direction, so that its
+p is about half as large. Here it only gives intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from sacrebleu.metrics.bleu import BLEU
+
+from ...base.errors import DataError
+
+#: Below this p, a difference is not put down to chance.
+LEVEL = 0.05
+#: sacreBLEU's defaults: samples of randomisation (ar) and bootstrap (bs), and the seed of both.
+_EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
+#: Differences smaller than this are due to rounding.
+_ROUNDING = 1e-9
+#: How many numbers a matrix of random choices has at most.
+_AT_ONCE = 2**23
+_ORDERS = 4
+
+
+@dataclass(frozen=True)
+class Significance:
+    """BLEU of one system compared with the baseline's."""
+
+    baseline: str
+    difference: float
+    """To the baseline's BLEU."""
+    confidence: float
+    """Half the width of the 95 % interval of BLEU, by bootstrap resampling."""
+    p: float | None
+    """Of the difference, by paired approximate randomisation; None for the baseline itself."""
+    signature: str
+    """sacreBLEU's, with the samples of bootstrap (bs) and randomisation (ar) and the seed."""
+
+    @property
+    def verdict(self) -> Literal["better", "worse"] | None:
+        """``better`` or ``worse`` than the baseline if p < 0.05; None if it may be chance."""
+        return judge_difference(self.difference, self.p)
+
+
+def judge_difference(
+    difference: float | None, p: float | None
+) -> Literal["better", "worse"] | None:
+    """Return the verdict on a score of which more is better; None if the difference may be chance.
+
+    Args:
+        difference: to the baseline's score.
+        p: of the difference.
+    """
+    if difference is None or p is None or p >= LEVEL:
+        return None
+    return "better" if difference > 0 else "worse"
+
+
+def compare_with_baseline(
+    counts: Mapping[str, np.ndarray], baseline: str, tokenize: str = "13a"
+) -> dict[str, Significance]:
+    """Test each system's BLEU against the baseline's.
+
+    The same translations always give the same result.
+
+    Args:
+        counts: of `count_ngrams`, for each system, including the baseline.
+        baseline: the baseline's name.
+        tokenize: the tokenizer that they were counted with.
+
+    Raises:
+        DataError: no system has the baseline's name.
+    """
+    if baseline not in counts:
+        raise DataError(f"no system is named {baseline}; choose one of {', '.join(counts)}")
+    metric = BLEU(tokenize=tokenize, force=True)
+    metric.num_refs = 1  # it would learn that from the texts
+    signature = metric.get_signature()
+    for name, value in (("seed", _SEED), ("bs", _SAMPLES), ("ar", _EXCHANGES)):
+        signature.update(name, value)
+    found = {}
+    for name, ours in counts.items():
+        difference, p = 0.0, None
+        if name != baseline:
+            difference, p = randomisation([ours], [counts[baseline]])
+        found[name] = Significance(baseline, difference, _confidence(ours), p, str(signature))
+    return found
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct the p of several tests, by the method of Holm (1979).
+
+    If nothing differs, the chance that any corrected p is below .05 is at most 5 %, whether or not
+    the tests are independent.
+
+    Returns:
+        For the k-th smallest of n values, the largest of ``(n - i + 1) * p_i`` with i up to k; at
+        most 1.
+    """
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, (len(p_values) - rank) * p_values[index])
+        corrected[index] = min(1.0, largest)
+    return corrected
+
+
+def randomisation(
+    system: Sequence[np.ndarray], baseline: Sequence[np.ndarray]
+) -> tuple[float, float]:
+    """Test the BLEU of a system's outputs with all seeds against the baseline's.
+
+    Paired approximate randomisation (Riezler and Maxwell 2005) of sentences: each is exchanged or
+    not, with the outputs of all seeds together, since they are not independent. p is the share of
+    exchanges whose difference is at least as large, in either direction.
+
+    Args:
+        system: the counts of `count_ngrams` with each seed.
+        baseline: the same for the baseline, perhaps with other seeds.
+
+    Returns:
+        The difference of BLEU to the baseline, and p.
+
+    Raises:
+        DataError: the outputs have different numbers of sentences.
+    """
+    lengths = sorted({len(counts) for counts in (*system, *baseline)})
+    if len(lengths) > 1:
+        raise DataError(f"outputs of different texts, with {lengths[0]} and {lengths[1]} sentences")
+    # The mean counts as one output, however many seeds.
+    ours, theirs = (np.asarray(counts).mean(axis=0) for counts in (system, baseline))
+    totals = ours.sum(0), theirs.sum(0)
+    difference = float(_bleu(totals[0]) - _bleu(totals[1]))
+    theirs -= ours
+    del ours
+    generator = np.random.default_rng(_SEED)
+    size = len(theirs)
+    bytes_each = -(-size // 8)
+    as_large, left = 0, _EXCHANGES
+    while left:
+        rows = min(left, max(1, _AT_ONCE // (8 * bytes_each)))
+        drawn = np.frombuffer(generator.bytes(rows * bytes_each), np.uint8)
+        exchanged = np.unpackbits(drawn.reshape(rows, bytes_each), axis=1, count=size)
+        moved = exchanged.astype(float) @ theirs
+        chance = np.abs(_bleu(totals[0] + moved) - _bleu(totals[1] - moved))
+        as_large += int((chance >= abs(difference) - _ROUNDING).sum())
+        left -= rows
+    return difference, (as_large + 1) / (_EXCHANGES + 1)
+
+
+def bootstrap_interval(system: np.ndarray, baseline: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % interval of the difference in BLEU, by resampling of sentences.
+
+    Args:
+        system, baseline: the counts of `count_ngrams`.
+    """
+    low, high = np.quantile(_resample(system) - _resample(baseline), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _confidence(counts: np.ndarray) -> float:
+    """Return half the width of the 95 % interval of BLEU, by bootstrap resampling."""
+    low, high = np.quantile(_resample(counts), [0.025, 0.975])
+    return float(high - low) / 2
+
+
+def _resample(counts: np.ndarray) -> np.ndarray:
+    """Return BLEU of many random samples of the sentences, the same for each output of a text."""
+    generator = np.random.default_rng(_SEED)
+    size = len(counts)
+    counts = counts.astype(float)  # exact, and the fastest to multiply
+    drawn = (generator.integers(size, size=size) for _ in range(_SAMPLES))
+    return _bleu(np.array([np.bincount(sample, minlength=size) @ counts for sample in drawn]))
+
+
+def _bleu(totals: np.ndarray) -> np.ndarray:
+    """Compute BLEU as sacreBLEU does from the sums of what `count_ngrams` returns.
+
+    Args:
+        totals: any number of sums, ``(..., 10)``.
+    """
+    length, wanted = totals[..., 0], totals[..., 1]
+    matching, every = totals[..., 2 : 2 + _ORDERS], totals[..., 2 + _ORDERS :]
+    none = matching <= _ROUNDING
+    smoothed = 0.5 ** np.cumsum(none, axis=-1)  # "exp": the k-th order without a match counts 2^-k
+    counted = (every.min(axis=-1) > 0) & ~none.all(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.where(none, smoothed, matching) / every).mean(axis=-1)
+        scores = 100 * np.exp(logs + np.minimum(0, 1 - wanted / length))
+    return np.where(counted, scores, 0.0)

@@ -1,0 +1,149 @@
+"""Combine two alignments of a sentence, one from each translation direction, into one.
+
+Koehn et al. (IWSLT 2005) start with the links that both directions have, and add neighbouring links
+that one of them has. There are two readings of which neighbours may be added, and papers seldom say
+which one they used:
+
+========= =================================== ==================================================
+variant   a neighbour is added if             exactly as in
+========= =================================== ==================================================
+``moses`` either of its words is unaligned    Moses's ``symal``; the paper says the same
+``lilt``  both of its words are unaligned,    ``combine_bidirectional_alignments.py`` of Lilt's
+          so that growth is diagonal only     ``alignment-scripts``, behind many AERs on Vilar et
+                                              al.'s German-English gold alignments
+========= =================================== ==================================================
+
+A link may take a word from the next one, so the result depends on the order. Moses visits links by
+target position, then by source position, Lilt the other way round, and each has its own order for
+the neighbours of a link. A link added after the current one is visited in the same pass, and passes
+are repeated until one adds nothing. (Lilt's script takes the neighbours in the order of a Python
+set; this is the order in Python 3.8 and later.)
+
+A third tool, fast_align's ``atools``, has the same condition as Moses. But it goes through the
+missing links, by source and then target position, and adds each one that has a neighbour by now.
+The results differ in a few links per thousand; it is not offered here.
+
+Links are (source, target), 0-based. `forward` comes from a source-to-target model, usually with one
+source word for each target word, `backward` from a target-to-source model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
+
+from ...printed.analysis_lines import Link
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How links grow.
+
+    Args:
+        enough: whether a neighbour may be added, given whether its source and its target word are
+            unaligned.
+        order: sort key of the links.
+        steps: to the neighbours, in source and target position.
+    """
+
+    enough: Callable[[Iterable[bool]], bool]
+    order: Callable[[Link], Link]
+    steps: Sequence[Link]
+
+
+VARIANTS: Mapping[str, Variant] = {
+    "moses": Variant(
+        any,
+        lambda link: (link[1], link[0]),
+        ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1)),
+    ),
+    "lilt": Variant(all, lambda link: link, ((-1, -1), (-1, 1), (1, 1), (1, -1))),
+}
+
+
+def intersect(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
+    """Keep the links that both directions have."""
+    return {*forward} & backward
+
+
+def unite(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
+    """Keep the links that either direction has."""
+    return {*forward, *backward}
+
+
+def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str) -> set[Link]:
+    """Grow the intersection by neighbouring links of the union, including diagonal neighbours.
+
+    Args:
+        forward: links of one sentence.
+        backward: links of the same sentence.
+        variant: ``moses`` or ``lilt`` (see the module's table).
+
+    Raises:
+        KeyError: the variant is unknown.
+    """
+    how = VARIANTS[variant]
+    candidates = unite(forward, backward)
+    links = intersect(forward, backward)
+    sources, targets = {i for i, _ in links}, {j for _, j in links}
+    ordered = sorted(candidates, key=how.order)
+    growing = True
+    while growing:
+        growing = False
+        for i, j in ordered:
+            if (i, j) not in links:
+                continue
+            for right, down in how.steps:
+                source, target = i + right, j + down
+                if (source, target) in candidates and how.enough(
+                    (source not in sources, target not in targets)
+                ):
+                    links.add((source, target))
+                    sources.add(source)
+                    targets.add(target)
+                    growing = True
+    return links
+
+
+def add_final(
+    links: AbstractSet[Link], forward: AbstractSet[Link], backward: AbstractSet[Link]
+) -> set[Link]:
+    """Add the links whose words are both unaligned, first forward's, then backward's.
+
+    Of two links that share a word, the one nearer to the start wins, so it makes no difference
+    whether links are sorted by source or by target position.
+
+    Args:
+        links: the links so far.
+        forward: links of one direction.
+        backward: links of the other.
+    """
+    result = set(links)
+    sources, targets = {i for i, _ in links}, {j for _, j in links}
+    for i, j in (*sorted(forward), *sorted(backward)):
+        if i not in sources and j not in targets:
+            result.add((i, j))
+            sources.add(i)
+            targets.add(j)
+    return result
+
+
+def grow_diag_final_and(
+    forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str
+) -> set[Link]:
+    """Apply `grow_diag`, then `add_final` (Lilt's script calls it grow-diagonal-final)."""
+    return add_final(grow_diag(forward, backward, variant), forward, backward)
+
+
+SYMMETRISATIONS: Mapping[str, Callable[[AbstractSet[Link], AbstractSet[Link]], set[Link]]] = {
+    "intersection": intersect,
+    "union": unite,
+    **{f"grow-diag-{variant}": partial(grow_diag, variant=variant) for variant in VARIANTS},
+    **{
+        f"grow-diag-final-and-{variant}": partial(grow_diag_final_and, variant=variant)
+        for variant in VARIANTS
+    },
+}
+"""All methods by name, each a function of the forward and the backward links of one sentence."""

@@ -1,0 +1,66 @@
+"""fast_align (Dyer et al., 2013) on a corpus: a baseline for alignments.
+
+Both of its models learn from the training and the test text together, since fast_align only aligns
+its training text.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ...base.errors import DataError
+from ...base.files import read_lines, replacing
+from ...data.parallel_text import read_pairs
+
+PROGRAM = "fast_align"
+#: Its two directions, with options for each; links are source-target in both.
+WAYS = {"forward": (), "backward": ("-r",)}
+_OPTIONS = ("-d", "-o", "-v")
+
+
+def outputs(words: Path) -> list[Path]:
+    """Return the files with the test set's links, one for each direction."""
+    return [words / f"{PROGRAM}.{way}" for way in WAYS]
+
+
+def align(words: Path, languages: Sequence[str]) -> None:
+    """Write the links of the test set.
+
+    Args:
+        words: folder of ``train.LANG`` and ``test.LANG``.
+        languages: source and target.
+
+    Raises:
+        DataError: the program fails, or does not print a line for each pair.
+    """
+    count = sum(1 for _ in read_lines(words / f"test.{languages[0]}"))
+    with TemporaryDirectory() as folder:
+        text = Path(folder, "text")
+        with text.open("w", encoding="utf-8") as file:
+            for source, target in _pairs(words, languages):
+                file.write(f"{source or '-'} ||| {target or '-'}\n")  # no side may be empty
+        for way, output in zip(WAYS, outputs(words), strict=True):
+            links = Path(folder, way)
+            with links.open("wb") as file_of_links:
+                done = subprocess.run(
+                    [PROGRAM, "-i", str(text), *_OPTIONS, *WAYS[way]],
+                    stdout=file_of_links,
+                    stderr=subprocess.PIPE,
+                )
+            found = list(read_lines(links))
+            if done.returncode or len(found) < count:
+                said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+                raise DataError(
+                    f"{PROGRAM} exited with status {done.returncode} after {len(found)} lines"
+                    + "".join(f": {text}" for text in said)
+                )
+            with replacing(output) as path:
+                path.write_text("".join(f"{line}\n" for line in found[-count:]), "utf-8")
+
+
+def _pairs(words: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for split in ("train", "test"):
+        yield from read_pairs(words / split, languages)

@@ -1,0 +1,91 @@
+"""Parallel text from archives, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from ...base.errors import DataError
+from .archives import open_member
+from .text_formats import PAIRS, TEXTS
+
+#: Values of ``{role}`` in a place, for the source side and the target side.
+ROLES = ("src", "ref")
+
+
+def collect(
+    archives: Path,
+    format_name: str,
+    place: str,
+    languages: tuple[str, str],
+    keep_empty: bool = False,
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of one text, each sentence on one line.
+
+    Args:
+        archives: folder of the archives.
+        format_name: a name in `TEXTS` or `PAIRS`.
+        place: the text's place, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}``
+            are filled in if each side has its own file.
+        languages: source and target.
+        keep_empty: whether pairs with two empty sides are yielded as well.
+
+    Raises:
+        DataError: there are no pairs, one side has more sentences than the other, or a file is not
+            in its format.
+    """
+    if format_name in PAIRS:
+        pairs = _of_one_file(archives, format_name, place, languages)
+    else:
+        pairs = _of_two_files(archives, format_name, place, languages)
+    empty = True
+    for pair in pairs:
+        empty = False
+        if keep_empty or any(pair):
+            yield pair
+    if empty:
+        raise DataError(
+            f"{place}: no pairs of {' and '.join(languages)}; is {format_name} its format?"
+        )
+
+
+def collect_lines(archives: Path, place: str) -> list[str]:
+    """Return the lines of a file, which may be in an archive (`open_member`), but no blank ones."""
+    with open_member(archives, place) as file:
+        return [line for line in TEXTS["plain"](file, place) if line]
+
+
+def name_sides(place: str, languages: tuple[str, str]) -> list[str]:
+    """Return the place of each side."""
+    return [
+        place.replace("{language}", language).replace("{role}", role)
+        for language, role in zip(languages, ROLES, strict=True)
+    ]
+
+
+def _of_one_file(
+    archives: Path, format_name: str, place: str, languages: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    with open_member(archives, place) as file:
+        yield from PAIRS[format_name](file, place, languages)
+
+
+def _of_two_files(
+    archives: Path, format_name: str, place: str, languages: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    names = name_sides(place, languages)
+    if names[0] == names[1]:
+        raise DataError(f"{place}: the same file for both sides; put {{language}} into its name")
+    read = TEXTS[format_name]
+    with open_member(archives, names[0]) as first, open_member(archives, names[1]) as second:
+        sources, targets = read(first, names[0]), read(second, names[1])
+        for number, (source, target) in enumerate(zip_longest(sources, targets)):
+            if source is None or target is None:
+                counts = (
+                    number + (sentence is not None) + sum(1 for _ in rest)
+                    for sentence, rest in ((source, sources), (target, targets))
+                )
+                have = " but ".join(f"{n} in {name}" for name, n in zip(names, counts, strict=True))
+                raise DataError(f"the sides differ in length: {have}; fetch the files again")
+            yield source, target

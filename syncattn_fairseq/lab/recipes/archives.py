@@ -1,0 +1,224 @@
+"""Members of archives, read without unpacking them."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import posixpath
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
+from typing import IO, Any, BinaryIO, NamedTuple
+
+from ...base.errors import DataError, naming_full_disk, printable
+
+#: Separates an archive from its member in the name of a place.
+SEPARATOR = "!"
+
+#: Kinds of tar, and the suffix of their compression.
+TARS = {".tar": "", ".tar.gz": ".gz", ".tgz": ".gz", ".tar.bz2": ".bz2"}
+ARCHIVES = (*TARS, ".zip")
+_COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+
+#: At most RATIO times an archive's size is unpacked, but always up to LEAST bytes.
+LEAST = 1 << 27
+RATIO = 100
+
+#: Bytes that are read at a time; no name or header of a member is longer.
+_BLOCK = 1 << 16
+_LONGEST_PAX = 1 << 12
+#: Compression of zip that is unpacked in small steps, whatever the content.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+#: Names that a missing one is compared with, and their length.
+_NAMES, _LENGTH = 1000, 200
+
+#: What the libraries raise for a damaged archive.
+_DAMAGE = (
+    *(EOFError, OSError, RuntimeError, ValueError, OverflowError, LookupError, struct.error),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error),
+)
+#: An OSError of theirs has no number, or that of a place before the start of a file. Others are the
+#: system's: a full disk, a missing permission.
+_DAMAGE_NUMBERS = (None, errno.EINVAL)
+
+
+@contextmanager
+def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
+    """Open a file that may be in an archive.
+
+    It is unpacked into a temporary file first, so that nothing is read from a damaged archive, nor
+    from one that unpacks to far more than any text does.
+
+    Args:
+        directory: folder of the archive or file.
+        place: ``FILE``, or ``ARCHIVE!MEMBER``. Archives end in .tar, .tar.gz, .tgz, .tar.bz2 or
+            .zip. A FILE that ends in .gz or .bz2 is decompressed.
+
+    Yields:
+        its bytes.
+
+    Raises:
+        DataError: there is no such file, or the archive is damaged.
+        OSError: the archive cannot be opened, or the disk with temporary files is full.
+    """
+    name, _, member = place.partition(SEPARATOR)
+    path = directory / name
+    if not path.exists():
+        raise DataError(f"{path}: missing; fetch it first, or put it there")
+    if name.endswith(ARCHIVES) != bool(member):
+        raise DataError(
+            f"{path}: not the name of an archive ({', '.join(ARCHIVES)})"
+            if member
+            else f"{path}: is an archive; name a member: {path}{SEPARATOR}MEMBER"
+        )
+    with naming_full_disk(Path(gettempdir())), TemporaryFile() as content:
+        try:
+            with ExitStack() as stack:
+                source = _Limited(_open(stack, path, member), path)
+                while block := source.read(_BLOCK):
+                    content.write(block)
+        except _DAMAGE as error:
+            own = isinstance(error, OSError) and error.errno not in _DAMAGE_NUMBERS
+            if own or isinstance(error, DataError):
+                raise
+            raise DataError(
+                f"{path}: is truncated or damaged ({_show(str(error) or repr(error))}); remove it "
+                "and fetch it again"
+            ) from error
+        content.seek(0)
+        yield content
+
+
+class _Limited:
+    """A stream that ends with an error if an archive unpacks to too much.
+
+    Args:
+        file: unpacked bytes.
+        path: the archive.
+    """
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self._file, self._path = file, path
+        self._most = max(LEAST, RATIO * path.stat().st_size)
+        self._place = 0
+
+    def read(self, size: int) -> bytes:
+        """Read up to so many bytes."""
+        if not 0 <= size <= _BLOCK:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        block = self._file.read(size)
+        self._reach(self._place + len(block))
+        return block
+
+    def seek(self, place: int) -> None:
+        """Move to a place."""
+        self._reach(place)
+        self._file.seek(place)
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._place
+
+    def _reach(self, place: int) -> None:
+        if place > self._most:
+            raise DataError(
+                f"{self._path}: unpacks to more than {self._most} bytes, over {RATIO} times its "
+                "size; the archive is damaged or malicious: remove it and fetch it again"
+            )
+        self._place = place
+
+
+class _Entry(NamedTuple):
+    """A member of an archive.
+
+    Attributes:
+        name: its name in the archive.
+        info: the library's object for it.
+        other: what it is if it is no file; empty: it is one.
+    """
+
+    name: str
+    info: Any
+    other: str
+
+
+class _Member(tarfile.TarInfo):
+    """A member of a tar, without what takes long to read, whatever its length.
+
+    That is the map of a sparse file, and in old versions of Python the pax headers (CVE-2024-6232).
+    """
+
+    def _proc_gnusparse_10(self, *_: Any) -> None:
+        raise tarfile.ReadError("a sparse file")
+
+    def _proc_pax(self, archive: Any) -> Any:
+        if self.size > _LONGEST_PAX:
+            raise tarfile.ReadError(f"a pax header of {self.size} bytes")
+        return super()._proc_pax(archive)  # type: ignore[misc]
+
+
+def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:
+    if path.name.endswith(".zip") and member:
+        archive: Any = stack.enter_context(zipfile.ZipFile(path))
+        info = _find(_zip_entries(archive), path, member)
+        if info.compress_type not in _METHODS:
+            raise zipfile.BadZipFile(f"{_show(info.filename)} is neither stored nor deflated")
+        opened: IO[bytes] = stack.enter_context(archive.open(info))
+        return opened
+    kind = next((kind for suffix, kind in TARS.items() if path.name.endswith(suffix)), path.suffix)
+    file: IO[bytes] = stack.enter_context(_COMPRESSED.get(kind, open)(path, "rb"))
+    if not member:
+        return file
+    limited: Any = _Limited(file, path)
+    archive = stack.enter_context(tarfile.TarFile(fileobj=limited, tarinfo=_Member))
+    return stack.enter_context(archive.extractfile(_find(_tar_entries(archive), path, member)))
+
+
+def _tar_entries(archive: Any) -> Iterator[_Entry]:
+    while (info := archive.next()) is not None:
+        archive.members.clear()  # else they would fill the memory
+        link = f"a link to {_show(info.linkname)}" if info.islnk() or info.issym() else ""
+        yield _Entry(info.name, info, link or _describe(info.isreg(), info.isdir()))
+
+
+def _zip_entries(archive: zipfile.ZipFile) -> Iterator[_Entry]:
+    for info in archive.infolist():
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        link = "a link" if kind == stat.S_IFLNK else ""
+        is_folder = info.is_dir() or kind == stat.S_IFDIR
+        is_file = not is_folder and kind in (0, stat.S_IFREG)
+        yield _Entry(info.filename, info, link or _describe(is_file, is_folder))
+
+
+def _describe(is_file: bool, is_folder: bool) -> str:
+    if is_file:
+        return ""
+    return "a folder" if is_folder else "neither a file nor a folder"
+
+
+def _find(entries: Iterator[_Entry], archive: Path, member: str) -> Any:
+    """Return the library's object for the member with this name."""
+    names: list[str] = []
+    for entry in entries:
+        name = posixpath.normpath(entry.name)
+        if name == posixpath.normpath(member):
+            if entry.other:
+                raise DataError(f"{archive}: {member} is {entry.other}; name a file")
+            return entry.info
+        if len(names) < _NAMES:
+            names.append(name[:_LENGTH])
+    near = ", ".join(map(_show, get_close_matches(member, names, cutoff=0))) or "nothing"
+    raise DataError(f"{archive}: has no {member}; most similar: {near}")
+
+
+def _show(text: str) -> str:
+    """Return a name or reason as printable text on one line, not too long."""
+    return printable(text[:_LENGTH])

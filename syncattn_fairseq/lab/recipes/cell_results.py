@@ -1,0 +1,97 @@
+"""Collect the results of a cell from what its commands have written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any
+
+from ...printed.training_log import read_fairseq_log
+from ..evaluation.results_file import SIGNED, read_json
+
+#: The folder, below its cell's, of a model in the other direction.
+REVERSED = "reversed"
+#: Measures of ``syncattn-score``: the column's name, and where its number is.
+_SCORES: dict[str, Callable[[Any], float]] = {
+    "BLEU": lambda scores: scores["bleu"]["score"],
+    "BLEU, compounds split": lambda scores: scores["compound_split_bleu"]["score"],
+    "chrF": lambda scores: scores["chrf"]["score"],
+    "RIBES": lambda scores: scores["ribes"]["score"],
+    "UAS source": lambda scores: 100 * scores["source_attachment"]["uas"],
+    "UAS target": lambda scores: 100 * scores["target_attachment"]["uas"],
+    "AER": lambda scores: 100 * scores["alignment"]["aer"],
+}
+_DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
+
+
+def read_scores(folder: Path) -> dict[str, Any]:
+    """Return a cell's scores and their signatures.
+
+    Args:
+        folder: folder of ``scores.json``, and perhaps ``align.json`` and ``trees.json``.
+    """
+    [found] = read_json(folder / "scores.json")["systems"].values()
+    scores = {}
+    for name, number in _SCORES.items():
+        try:
+            scores[name] = number(found)
+        except (KeyError, TypeError):  # not measured
+            continue
+    for part, number in (found.get("bleu_by_part") or {}).items():
+        scores[f"BLEU {part}"] = number
+    other = folder / REVERSED / "scores.json"
+    if other.exists():
+        [found_there] = read_json(other)["systems"].values()
+        scores["BLEU reversed"] = found_there["bleu"]["score"]
+    signatures = {name: found[key]["signature"] for name, key in SIGNED.items() if name in scores}
+    if (folder / "align.json").exists():
+        for layer, ways in read_json(folder / "align.json")["systems"].items():
+            layer = layer.removeprefix("cell ")
+            if layer == "cell":  # the links that syncattn-score scored
+                continue
+            for way, score in ways.items():
+                name = f"AER {layer}" + (f" {way}" if len(ways) > 1 else "")
+                scores[name] = 100 * score["aer"]
+    if (folder / "trees.json").exists():
+        for layer, score in read_json(folder / "trees.json")["systems"].items():
+            scores[f"trees {layer}"] = 100 * score["sentence"]["f1"]
+    return {"scores": {k: round(v, 4) for k, v in scores.items()}, "signatures": signatures}
+
+
+def read_training(log: Path) -> dict[str, Any]:
+    """Return updates, times and the validation with the lowest loss from the log of a training."""
+    epochs: dict[float, Mapping[str, float]] = {}
+    best: Mapping[str, float] = {}
+    walls: list[float] = []
+
+    def watch(lines: Iterable[str]) -> Iterator[str]:
+        """Pass on the lines; a training that continues a finished one logs no other time."""
+        for line in lines:
+            if walls and (done := _DONE.search(line)):
+                walls[-1] = max(walls[-1], float(done[1]))
+            yield line
+
+    with log.open(encoding="utf-8", errors="replace") as file:
+        for logged in read_fairseq_log(watch(file)):
+            numbers = logged.numbers
+            if logged.kind == "valid":
+                best = min(numbers, best, key=lambda valid: valid.get("loss", inf))
+                continue
+            if "wall" in numbers:
+                if walls and walls[-1] <= numbers["wall"]:
+                    walls.pop()
+                walls.append(numbers["wall"])  # of each process: a resumed training starts at 0
+            if logged.kind == "train" and {"epoch", "num_updates", "wall"} <= numbers.keys():
+                epochs[numbers["epoch"]] = numbers
+    last = list(epochs.values())[-1] if epochs else {}
+    found: dict[str, Any] = {
+        "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if isfinite(best.get(k, inf))}
+    }
+    if last:
+        seconds = sum(numbers.get("train_wall", 0) for numbers in epochs.values())
+        found |= {"updates": int(last["num_updates"]), "seconds": sum(walls)}
+        if seconds:
+            found["updates_per_second"] = round(last["num_updates"] / seconds, 3)
+    return found

@@ -1,0 +1,205 @@
+"""Run the cells of a table, some at a time, and record their results."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import queue
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import syncattn_fairseq
+
+from ...base.errors import DataError
+from ...base.locks import locked
+from ..evaluation.results_file import pack_counts, record
+from .cell_results import read_scores, read_training
+from .corpus_facts import Corpus
+from .experiment import Cell
+from .launch import Machines
+from .prepare import PIECES, WORDS, folder
+from .run import Runner
+from .stages import Stage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Models small enough to train on a CPU gain nothing from more threads.
+MOST_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells to run.
+
+    Attributes:
+        cells: the cells, each with the stages to run.
+        runner: runs them.
+        jobs: how many cells at a time.
+        results: the results file.
+        overrides: settings that the user changed for all cells, as written.
+    """
+
+    cells: Mapping[Cell, Sequence[Stage]]
+    runner: Runner
+    jobs: int
+    results: Path
+    overrides: Mapping[str, Any]
+
+    def run(self, locks: Sequence[int]) -> None:
+        """Run all cells; a cell that fails does not stop the others.
+
+        Args:
+            locks: open files that stay locked until the last process ends.
+
+        Raises:
+            DataError: some cells failed.
+        """
+        machines = next(iter(self.cells)).experiment.machines
+        free: queue.Queue[Mapping[str, str]] = queue.Queue()
+        for environment in environments(machines, self.jobs):
+            free.put(environment)
+
+        def one(cell: Cell, stages: Sequence[Stage]) -> None:
+            environment = free.get()
+            try:
+                self._cell(cell, stages, locks, environment)
+            finally:
+                free.put(environment)
+
+        pool = ThreadPoolExecutor(self.jobs)
+        running = {pool.submit(one, *item): item[0] for item in self.cells.items()}
+        failed: list[str] = []
+        try:
+            for future in as_completed(running):
+                try:
+                    future.result()
+                except (DataError, OSError) as error:
+                    failed.append(str(error))
+                    self.runner.display.say(f"== {running[future].name}: failed")
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if failed:
+            count = f"{len(failed)} of {len(running)} cells failed: " if len(running) > 1 else ""
+            raise DataError(count + "\n".join(failed))
+
+    def _cell(
+        self,
+        cell: Cell,
+        stages: Sequence[Stage],
+        locks: Sequence[int],
+        environment: Mapping[str, str],
+    ) -> None:
+        say = self.runner.display.say
+        lock = self.runner.work / cell.folder / "lock"
+        with locked(lock, lambda: say(f"== {cell.name}: waiting for another recipe")) as own:
+            self.runner.run(stages, [*locks, own], environment)
+            if any(stage.name == "score" for stage in stages):
+                record(self.results, cell.experiment.corpus.name, [self._result(cell)])
+
+    def _result(self, cell: Cell) -> dict[str, Any]:
+        work = self.runner.work
+        done = json.loads((work / cell.folder / "train.done").read_text(encoding="utf-8"))
+        return {
+            "system": cell.row.label,
+            "config": cell.row.system,
+            "changes": cell.own_changes,
+            "seed": cell.seed,
+            "overrides": dict(self.overrides),
+            **read_scores(work / cell.output),
+            "ngrams": pack_counts(_count_ngrams(cell, work)),
+            **read_training(work / cell.folder / "train.log"),
+            "subwords_per_word": measure_subwords_per_word(work, cell.experiment.corpus),
+            **{k: v for k, v in (done.get("settings") or {}).items() if k == "plugin"},
+            "commit": done["commit"],
+            "hardware": done["hardware"],
+        }
+
+
+def measure_subwords_per_word(work: Path, corpus: Corpus) -> float:
+    """Return how many subwords the model predicts for each word of the validation text's target.
+
+    The end of each sentence is counted as a subword, since it is predicted, and not as a word.
+    """
+    subwords, words = (
+        (work / folder(corpus, part) / f"valid.{corpus.target}").read_text("utf-8").split("\n")[:-1]
+        for part in (PIECES, WORDS)
+    )
+    predicted = sum(len(line.split()) + 1 for line in subwords)
+    return round(predicted / max(1, sum(len(line.split()) for line in words)), 4)
+
+
+def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
+    """Count what BLEU counts in each sentence of a cell's output."""
+    from ..evaluation.translation import count_ngrams, read_text, words_by
+
+    score = cell.experiment.corpus.score
+
+    def words(texts: Sequence[str]) -> Sequence[str]:
+        return words_by(score["words_by"], texts) if "words_by" in score else texts
+
+    output = (work / cell.output / "translations.txt").read_text("utf-8").split("\n")[:-1]
+    references = read_text(str(work / cell.references))
+    return count_ngrams(words(output), words(references), score.get("tokenize", "13a"))
+
+
+def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
+    """Return environment variables for each cell that runs at the same time on this machine."""
+    cores = len(os.sched_getaffinity(0))
+    threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
+    common = {} if os.environ.get("OMP_NUM_THREADS") else {"OMP_NUM_THREADS": str(threads)}
+    if machines.cpu or machines.slurm is not None:
+        return [common] * jobs
+    import torch
+
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = visible.split(",") if visible else [str(n) for n in range(torch.cuda.device_count())]
+    if not names:
+        return [common] * jobs
+    each = machines.processes
+    taken = [[names[(n * each + k) % len(names)] for k in range(each)] for n in range(jobs)]
+    return [common | {"CUDA_VISIBLE_DEVICES": ",".join(some)} for some in taken]
+
+
+def facts(machines: Machines, jobs: int) -> dict[str, Any]:
+    """Return the version of the code and the hardware."""
+    return {"commit": commit(), "hardware": hardware(machines, jobs)}
+
+
+def commit() -> str:
+    """Return the checkout's commit, with a + if it has changes; without git, the version."""
+    root = Path(syncattn_fairseq.__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return syncattn_fairseq.__version__
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True)
+        return done.stdout.strip()
+
+    changed = "+" if git("status", "--porcelain", "--untracked-files=no") else ""
+    return (git("rev-parse", "--short", "HEAD") or syncattn_fairseq.__version__) + changed
+
+
+def hardware(machines: Machines, jobs: int) -> str:
+    """Describe the hardware of a training."""
+    count = machines.processes * machines.nodes
+    if machines.slurm is not None:
+        return f"Slurm ({' '.join(machines.slurm)}), {count} processes"
+    if not machines.cpu:
+        import torch
+
+        return f"{count} × {torch.cuda.get_device_name()}"
+    model = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = [text.partition(": ")[2] for text in lines if text.startswith("model name")]
+        model = names[0] if names else model
+    threads = (
+        os.environ.get("OMP_NUM_THREADS") or environments(machines, jobs)[0]["OMP_NUM_THREADS"]
+    )
+    return f"{model}, {count} × {threads} threads, {jobs} at a time"

@@ -1,0 +1,358 @@
+"""Tables of planned contrasts: differences with intervals, tests and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import DataError
+from ..evaluation.differences import Difference, Group, Line, Measure
+from ..evaluation.intervals import (
+    Interval,
+    bootstrap_seeds,
+    equivalence,
+    welch,
+    welch_interval,
+)
+from ..evaluation.results_file import unpack_counts
+from ..evaluation.results_tables import (
+    Number,
+    describe_power,
+    format_p,
+    list_notes,
+    nats,
+    score_of,
+    show_difference,
+    show_interval,
+)
+from ..evaluation.significance import LEVEL, holm
+from .plan import Contrast, Plan
+
+Cells = Mapping[tuple[str, int], Mapping[str, Any]]
+"""The results by system and seed."""
+
+
+def index_cells(
+    results: Mapping[str, Any],
+    others: Mapping[str, Mapping[str, Any]],
+    names: Mapping[str, str] | None = None,
+) -> Cells:
+    """Return the results of all systems; those of other corpora are called ``CORPUS/SYSTEM``.
+
+    Args:
+        results: of the plan's own corpus, from `load_results`.
+        others: the same of other corpora, by name.
+        names: other names of systems, from the plan.
+
+    Raises:
+        DataError: a training has settings that were changed for all systems, so that it is not the
+            planned one.
+    """
+    found: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for prefix, document in [("", results), *((f"{k}/", v) for k, v in others.items())]:
+        for cell in document["cells"]:
+            if cell["overrides"]:
+                changed = ", ".join(f"{k}={v}" for k, v in cell["overrides"].items())
+                raise DataError(
+                    f"{cell['system']}, seed {cell['seed']}: trained with {changed}, which is not "
+                    "planned; keep the plan's results in a file of their own"
+                )
+            found[prefix + cell["system"], cell["seed"]] = cell
+    for name, system in (names or {}).items():
+        found |= {(name, seed): cell for (other, seed), cell in found.items() if other == system}
+    return found
+
+
+def nats_per_word(cell: Mapping[str, Any]) -> float | None:
+    """Return the validation NLL in nats per word.
+
+    Raises:
+        DataError: an older version made the cell, without what is needed.
+    """
+    per_subword, subwords = nats(cell), cell.get("subwords_per_word")
+    if per_subword is not None and subwords is None:
+        raise DataError(
+            f"{cell['system']}, seed {cell['seed']}: the results lack subwords_per_word; run the "
+            "recipe again with --from score"
+        )
+    return None if per_subword is None or subwords is None else per_subword * subwords
+
+
+class MeasuredPlan:
+    """All contrasts of a plan in one measure.
+
+    Args:
+        plan: the contrasts.
+        cells: the results.
+        number: takes the measure from a cell.
+        per_word: the same of contrasts whose systems differ in their subwords; None: the same.
+    """
+
+    def __init__(
+        self, plan: Plan, cells: Cells, number: Number, per_word: Number | None = None
+    ) -> None:
+        self.plan = plan
+        self.values = {
+            (system, contrast): self._list_values(
+                cells,
+                system,
+                contrast.seeds,
+                per_word if per_word and contrast.per_word else number,
+            )
+            for contrast in plan.contrasts
+            for system in contrast.systems
+        }
+        #: p and Holm's p of each complete contrast of the family; in Holm's, the others count as 1.
+        self.p = self._correct(welch, lambda contrast: contrast.tested)
+        same = partial(equivalence, margin=plan.margin)
+        #: The same of the test that both systems are equivalent.
+        self.p_same = self._correct(same, lambda contrast: contrast.same)
+
+    @staticmethod
+    def _list_values(
+        cells: Cells, system: str, seeds: Iterable[int], number: Number
+    ) -> list[float]:
+        found = (number(cells[system, seed]) for seed in seeds if (system, seed) in cells)
+        return [value for value in found if value is not None]
+
+    def samples(self, contrast: Contrast) -> tuple[list[float], list[float]]:
+        """Return the values of both systems, one for each seed that has them."""
+        ours, theirs = (self.values[system, contrast] for system in contrast.systems)
+        return ours, theirs
+
+    def is_complete(self, contrast: Contrast) -> bool:
+        """Tell whether all seeds of both systems are there."""
+        return all(len(values) == len(contrast.seeds) for values in self.samples(contrast))
+
+    def interval(self, contrast: Contrast) -> Interval | None:
+        """Return the difference with its interval; None with fewer than two seeds of a system."""
+        return welch_interval(*self.samples(contrast))
+
+    def list_systems(self, chosen: Container[bool] = (False, True)) -> list[list[float]]:
+        """List the values of each system.
+
+        Args:
+            chosen: contrasts per subword (False), per word (True), or both.
+        """
+        longest: dict[str, list[float]] = {}
+        for (system, contrast), values in self.values.items():
+            if contrast.per_word in chosen:
+                longest[system] = max(longest.get(system, []), values, key=len)
+        return list(longest.values())
+
+    def _correct(
+        self, test: Callable[..., float | None], chosen: Callable[[Contrast], bool]
+    ) -> dict[Contrast, tuple[float, float]]:
+        """Return p and Holm's p of the complete ones among the chosen contrasts."""
+        family = [contrast for contrast in self.plan.contrasts if chosen(contrast)]
+        found = [test(*self.samples(c)) if self.is_complete(c) else None for c in family]
+        corrected = holm([1.0 if p is None else p for p in found])
+        return {
+            contrast: (p, other)
+            for contrast, p, other in zip(family, found, corrected, strict=True)
+            if p is not None
+        }
+
+
+def make_contrast_tables(
+    plan: Plan,
+    cells: Cells,
+    table: Callable[[Sequence[Sequence[str]]], str],
+    bullet: str = "",
+) -> str:
+    """Return a table of the contrasts in NLL with verdicts, one in chrF and BLEU, and notes.
+
+    Args:
+        plan: the contrasts.
+        cells: from `index_cells`.
+        table: formats rows as a table.
+        bullet: what each note begins with.
+    """
+    likelihood = MeasuredPlan(plan, cells, nats, nats_per_word)
+    scores = {name: MeasuredPlan(plan, cells, score_of(name)) for name in ("chrF", "BLEU")}
+    begun = [contrast for contrast in plan.contrasts if all(likelihood.samples(contrast))]
+    notes = _notes(plan, likelihood, scores, cells)
+    if left := [contrast.name for contrast in plan.contrasts if contrast not in begun]:
+        notes.append(f"no results yet: {'; '.join(left)}")
+    return "\n\n".join(
+        [
+            table(_likelihood_table(begun, likelihood)),
+            table(_score_table(begun, scores, cells)),
+            list_notes(notes, bullet),
+        ]
+    )
+
+
+def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group]]:
+    """Return the complete contrasts as `..report.forest.draw_forest` wants them.
+
+    Raises:
+        DataError: no contrast is complete.
+    """
+    compared = {
+        Measure("NLL in nats", higher_is_better=False): MeasuredPlan(
+            plan, cells, nats, nats_per_word
+        ),
+        Measure("chrF"): MeasuredPlan(plan, cells, score_of("chrF")),
+    }
+    groups: dict[str, list[Line]] = {}
+    for contrast in plan.contrasts:
+        differences = [
+            Difference.of(*one.samples(contrast), one.p.get(contrast, (1.0, 1.0))[1])
+            for one in compared.values()
+            if one.is_complete(contrast)
+        ]
+        if len(differences) == len(compared):
+            title = contrast.group + ", NLL per word" * contrast.per_word
+            groups.setdefault(title, []).append(Line(contrast.name, differences))
+    if not groups:
+        raise DataError("nothing to draw: no contrast has the results of all its seeds")
+    return [*compared], [Group(*item) for item in groups.items()]
+
+
+def _likelihood_table(contrasts: Iterable[Contrast], found: MeasuredPlan) -> list[list[str]]:
+    header = ["contrast", "seeds", "NLL", "p", "p Holm", "p same", "p same, Holm", "verdict"]
+    return [
+        header,
+        *(
+            [
+                contrast.name,
+                _count(found, contrast),
+                _show(found, contrast, 3),
+                *_ps(found.p, contrast),
+                *_ps(found.p_same, contrast),
+                judge(found, contrast),
+            ]
+            for contrast in contrasts
+        ),
+    ]
+
+
+def _score_table(
+    contrasts: Iterable[Contrast], scores: Mapping[str, MeasuredPlan], cells: Cells
+) -> list[list[str]]:
+    header = ["contrast"]
+    for name in scores:
+        header += [name, "p", "p Holm"]
+    made = [[*header, "BLEU, other sentences too"]]
+    for contrast in contrasts:
+        row = [contrast.name]
+        for found in scores.values():
+            row += [_show(found, contrast, 1), *_ps(found.p, contrast)]
+        both = _bootstrap(contrast, cells) if scores["BLEU"].is_complete(contrast) else None
+        made.append([*row, "–" if both is None else show_interval(both, 1)])
+    return made
+
+
+def judge(found: MeasuredPlan, contrast: Contrast) -> str:
+    """Return what a contrast's NLL says: better, worse, the same, not known, or an estimate."""
+    if not found.is_complete(contrast):
+        return "not complete"
+    if not contrast.tested:
+        return "estimate"
+    if found.p.get(contrast, (1.0, 1.0))[1] < LEVEL:
+        ours, theirs = map(np.mean, found.samples(contrast))
+        return "better" if ours < theirs else "worse"
+    if found.p_same.get(contrast, (1.0, 1.0))[1] < LEVEL:
+        return "the same"
+    return "not known"
+
+
+def _bootstrap(contrast: Contrast, cells: Cells) -> Interval | None:
+    """Return the difference in BLEU with its interval over seeds and sentences."""
+    ours, theirs = (
+        [
+            unpack_counts(cells[system, seed]["ngrams"])
+            for seed in contrast.seeds
+            if "ngrams" in cells.get((system, seed), {})
+        ]
+        for system in contrast.systems
+    )
+    return bootstrap_seeds(ours, theirs) if min(len(ours), len(theirs)) > 1 else None
+
+
+def _count(found: MeasuredPlan, contrast: Contrast) -> str:
+    ours, theirs = map(len, found.samples(contrast))
+    counted = str(ours) if ours == theirs else f"{ours} and {theirs}"
+    return counted if found.is_complete(contrast) else f"{counted} of {len(contrast.seeds)}"
+
+
+def _ps(found: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> list[str]:
+    return [*map(format_p, found[contrast])] if contrast in found else ["–", "–"]
+
+
+def _show(found: MeasuredPlan, contrast: Contrast, digits: int) -> str:
+    """Return the difference of a complete contrast; who looks earlier may stop when it pleases."""
+    if not found.is_complete(contrast):
+        return "–"
+    return show_difference(*found.samples(contrast), digits)
+
+
+def _notes(
+    plan: Plan, likelihood: MeasuredPlan, scores: Mapping[str, MeasuredPlan], cells: Cells
+) -> list[str]:
+    family = sum(contrast.tested for contrast in plan.contrasts)
+    same = sum(contrast.same for contrast in plan.contrasts)
+    complete = sum(c.tested and likelihood.is_complete(c) for c in plan.contrasts)
+    notes = [
+        "NLL: validation, nats per subword; the difference of means over seeds, with Welch's 95 % "
+        "interval. Lower is better",
+    ]
+    if family:
+        notes.append(
+            f"p Holm: corrected for the family, of which {complete} of {family} contrasts are "
+            "complete; the others count with p = 1"
+        )
+    if words := list(dict.fromkeys(c.group for c in plan.contrasts if c.per_word)):
+        notes.append(f"NLL of {' and '.join(words)}: per word, since subwords differ")
+    if same:
+        notes.append(
+            f"p same: two one-sided tests that the difference is below {plan.margin:g} nats; "
+            f"corrected for all contrasts that have this test ({same})"
+        )
+    counts = sorted({len(c.seeds) for c in plan.contrasts}, reverse=True)
+    measured = {
+        "NLL": likelihood.list_systems([False]),
+        "NLL per word": likelihood.list_systems([True]),
+        **{name: found.list_systems() for name, found in scores.items()},
+    }
+    notes += filter(None, (describe_power(name, one, counts) for name, one in measured.items()))
+    notes.append(
+        "BLEU, other sentences too: bootstrap over seeds and sentences together, 95 % interval"
+    )
+    notes += _disagreements(plan, likelihood, scores)
+    planned = {(name, seed) for c in plan.contrasts for name in c.systems for seed in c.seeds}
+    known = [cell for key, cell in cells.items() if key in planned]
+    notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in known})]
+    notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in known}))}")
+    return notes
+
+
+def _disagreements(
+    plan: Plan, likelihood: MeasuredPlan, scores: Mapping[str, MeasuredPlan]
+) -> list[str]:
+    """List the contrasts of which a score says something else than NLL."""
+    said = []
+    for contrast in plan.contrasts:
+        if not likelihood.is_complete(contrast):
+            continue
+        lower = _side(likelihood.interval(contrast))
+        wrong = [
+            name
+            for name, found in scores.items()
+            if (side := _side(found.interval(contrast))) and side != -lower
+        ]
+        if wrong:
+            said.append(f"{contrast.name} ({', '.join(wrong)})")
+    note = f"chrF or BLEU says what NLL does not (interval without 0): {'; '.join(said)}"
+    return [note] if said else []
+
+
+def _side(interval: Interval | None) -> int:
+    """Return on which side of 0 an interval is, 0 if it has 0."""
+    if interval is None:
+        return 0
+    return (interval.low > 0) - (interval.high < 0)

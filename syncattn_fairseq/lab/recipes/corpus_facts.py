@@ -1,0 +1,421 @@
+"""The facts about a corpus that a recipe needs: ``configs/CORPUS/_data.yaml``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
+
+from omegaconf import OmegaConf
+
+from ...base.errors import DataError, naming
+from .config_file import read_config
+from .programs import check_programs
+from .stages import commands_of
+from .systems import (
+    SHARED,
+    System,
+    check_group,
+    check_language,
+    find_file,
+    find_system,
+    list_systems,
+    search_folders,
+    settings_of_all,
+)
+from .text_formats import PAIRS, TEXTS
+
+#: Prefix of the environment variables that choose another parser for a language.
+PARSER = "PARSER_"
+SPLITS = ("train", "valid", "test")
+#: Attributes of a corpus that ``_data.yaml`` does not give, or not under these names.
+_NO_KEYS = ("folder", "source", "target", "every", "last")
+#: The format of texts that have heads and labels.
+TREEBANK = "conllu"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file with texts: one to download, or one that needs a signed licence."""
+
+    url: str | None = None
+    file: str | None = None
+    size: int | None = None
+    sha256: str | None = None
+    md5: str | None = None
+    licence: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's name here."""
+        return self.file or Path(urlsplit(self.url or "").path).name
+
+
+@dataclass(frozen=True)
+class Here:
+    """Files that a user may already have, so that nothing is downloaded.
+
+    Attributes:
+        variable: environment variable with their folder.
+        train, valid, test: the text of each split, with ``{language}`` for a language; ``valid``
+            may be left out if it is a part of the training pairs.
+        heads, labels: of the words, with ``{split}`` as well; None: the texts are parsed.
+    """
+
+    variable: str
+    train: str
+    test: str
+    valid: str | None = None
+    heads: str | None = None
+    labels: str | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder; None if the user has none, so that the text is downloaded.
+
+        Raises:
+            DataError: it is not there.
+        """
+        place = os.environ.get(self.variable)
+        if place and not Path(place).is_dir():
+            raise DataError(f"{self.variable}={place}: no such folder")
+        return Path(place).absolute() if place else None
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """How words are split.
+
+    Attributes:
+        size: size of the vocabulary; None: all words, or the text was published in subword-nmt's
+            subwords, which each language's "tokeniser" joins into words.
+        unit: ``subword``, or ``word``: words are not split, and all but the ``size`` most frequent
+            words of each side are unknown.
+        joint: whether subwords are learnt from both sides together.
+        joined_dictionary: whether both sides share fairseq's dictionary; None: as ``joint``.
+    """
+
+    joint: bool
+    size: int | None = None
+    unit: str = "subword"
+    joined_dictionary: bool | None = None
+
+    @property
+    def scheme(self) -> str:
+        """fairseq's name for how subwords are marked."""
+        if self.unit == "word":
+            return "none"
+        return "subword_nmt" if self.size is None else "sentencepiece"
+
+    @property
+    def joined(self) -> bool:
+        """Whether both sides share fairseq's dictionary."""
+        return self.joint if self.joined_dictionary is None else self.joined_dictionary
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A parallel corpus, and how its text is prepared.
+
+    Attributes:
+        folder: folder of its configs, with the corpus's name.
+        source, target: languages.
+        archives: the files with the texts.
+        train, valid, test: the texts, each ``FORMAT=PLACE`` (`.archived_pairs`).
+        words: for each language a tokeniser, a command from standard input to standard output;
+            ``syncattn-tokenise`` unless given.
+            ``{cores}`` in it is the number of processes; ``{normalise}`` is ``--normalise`` for
+            the training text and nothing for the others.
+        subwords: how words are split.
+        here: the same texts, if a user may already have them.
+        first: use only the first N training pairs; None: all.
+        every: every N-th training pair is for validation, in place of ``valid``.
+        last: the last N training pairs are for validation, in place of ``valid``.
+        clean: options of ``syncattn-clean`` for the training pairs; None: keep all. ``exclude``
+            names a split whose pairs are left out.
+        parses: options of ``syncattn-parse`` for each language; Stanza's unless given. A variable
+            such as ``PARSER_JA`` chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
+        treebank: languages whose heads and labels are those that come with the text; None: all, if
+            there are any. The others are parsed.
+        tokenised: splits that are published tokenised.
+        checkpoint: what to decode with: ``best``, ``last``, or the mean of the last N epochs.
+        score: options of ``syncattn-score``; ``references: words`` means tokenised references.
+        gold_alignments: place of the test set's alignments, counted from 1; if given, systems'
+            alignments are scored.
+        generated: options of ``syncattn-corpus``, which then writes the text with its gold
+            structure in place of archives, tokeniser and parsers; empty: not used.
+        systems: those that ``@all`` names.
+        groups: the systems of each group, ``@NAME`` on the command line.
+        like: other corpora, whose facts and settings this one has unless it gives its own.
+    """
+
+    folder: Path
+    source: str
+    target: str
+    subwords: Subwords
+    archives: list[Archive] = field(default_factory=list)
+    train: list[str] = field(default_factory=list)
+    test: list[str] = field(default_factory=list)
+    words: dict[str, str] = field(default_factory=dict)
+    valid: list[str] = field(default_factory=list)
+    here: Here | None = None
+    first: int | None = None
+    every: int | None = None
+    last: int | None = None
+    clean: dict[str, Any] | None = field(default_factory=dict)
+    parses: dict[str, str] = field(default_factory=dict)
+    treebank: list[str] | None = None
+    tokenised: list[str] = field(default_factory=list)
+    checkpoint: str | int = "best"
+    score: dict[str, Any] = field(default_factory=dict)
+    gold_alignments: str | None = None
+    generated: dict[str, Any] = field(default_factory=dict)
+    systems: list[str] = field(default_factory=list)
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    like: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its name, the same as its folder's."""
+        return self.folder.name
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language."""
+        return self.source, self.target
+
+    def places(self, split: str) -> list[str]:
+        """Return the texts of a split: those that the user has, or those of the archives."""
+        if self.here is not None and self.here.folder is not None:
+            place = getattr(self.here, split)
+            return [f"plain={place}"] if place else []
+        found: list[str] = getattr(self, split)
+        return found
+
+    def treebanks(self) -> list[str]:
+        """Return the languages whose heads and labels come with the text."""
+        if not self.given("heads", "train"):
+            return []
+        return [x for x in self.languages if self.treebank is None or x in self.treebank]
+
+    def given(self, kind: str, split: str) -> list[str]:
+        """Return the heads or labels of a split that come with the text, of both sides.
+
+        Empty: there are none, or none is used.
+
+        Args:
+            kind: ``heads`` or ``labels``.
+            split: such as ``train``.
+        """
+        return self._given(kind, split) if self.treebank != [] else []
+
+    def _given(self, kind: str, split: str) -> list[str]:
+        if self.here is not None and self.here.folder is not None:
+            pattern: str | None = getattr(self.here, kind)
+            return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
+        texts = [text.partition("=") for text in self.places(split)]
+        trees = [f"{TREEBANK}_{kind}={place}" for name, _, place in texts if name == TREEBANK]
+        return trees if len(trees) == len(texts) else []
+
+    def baseline(self, system: str) -> str:
+        """Return the system that another is compared with, as in its paper."""
+        return "rnn_global" if system.startswith("rnn_") else "transformer"
+
+    @property
+    def settings(self) -> System:
+        """The settings that all its systems share."""
+        return settings_of_all(search_folders(self.folder.parent), (*self.like, self.name))
+
+    def known_systems(self) -> list[str]:
+        """Return the names of all systems that can be trained on it."""
+        return list_systems(search_folders(self.folder.parent), (*self.like, self.name))
+
+    def system(self, name: str) -> System:
+        """Return a system.
+
+        Raises:
+            DataError: there is no such system; the message lists the known ones.
+        """
+        return find_system(search_folders(self.folder.parent), (*self.like, self.name), name)
+
+    def members(self, word: str) -> list[str]:
+        """Return the systems of ``@GROUP``; of any other word, the word.
+
+        Raises:
+            DataError: there is no such group.
+        """
+        if not word.startswith("@"):
+            return [word]
+        groups = {"all": self.systems, **self.groups}
+        if word[1:] not in groups:
+            known = ", ".join(f"@{name}" for name in groups)
+            raise DataError(f"{word}: {self.name} has no such group; choose from {known}")
+        return groups[word[1:]]
+
+
+def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
+    """Read the facts about a corpus.
+
+    Args:
+        folder: of its configs.
+        programs: which programs a corpus that is not this package's may start (`.programs`).
+
+    Raises:
+        DataError: the file is missing, does not describe a `Corpus`, or starts other programs.
+    """
+    path = folder / "_data.yaml"
+    like, facts = read_facts(search_folders(folder.parent), folder.name, programs)
+    if isinstance(here := facts.get("here"), dict):
+        texts = {split: [{"plain": here[split]}] for split in SPLITS if split in here}
+        if twice := [split for split in texts if split in facts and "archives" not in facts]:
+            raise DataError(f"{path}: {twice[0]}: given twice, the second time in here")
+        facts = {"archives": [], **texts, **facts}
+    if not facts.get("generated"):
+        _need(path, facts, ("archives", "train", "test"))
+    if isinstance(facts.get("archives"), list):
+        facts["archives"] = [_make(Archive, path, archive) for archive in facts["archives"]]
+    for name, kind in (("subwords", Subwords), ("here", Here)):
+        if name in facts:
+            facts[name] = _make(kind, path, facts[name])
+    if isinstance(facts.get("valid"), Mapping):
+        facts |= facts.pop("valid")
+    for split in SPLITS:
+        facts[split] = _texts(path, split, facts.get(split, []))
+    corpora = (*like, folder.name)
+    task = settings_of_all(search_folders(folder.parent), corpora).load().get("task", {})
+    _need(folder / "_corpus.yaml", task, ("source_lang", "target_lang"))
+    for name in ("source_lang", "target_lang"):
+        check_language(task[name], folder / "_corpus.yaml")
+    languages = {"source": task["source_lang"], "target": task["target_lang"]}
+    for language in languages.values():
+        _add_tools(facts, language)
+    if isinstance(words := facts.get("words"), dict):
+        facts["words"] = {name: words[name] for name in languages.values() if name in words} | words
+    corpus: Corpus = _make(Corpus, path, {"folder": folder, "like": like, **languages, **facts})
+    _check(corpus, path)
+    return corpus
+
+
+def _add_tools(facts: dict[str, Any], language: str) -> None:
+    """Add a tokeniser and a parser of a language, if none is given."""
+    tools = {"parses": f"--parser stanza --lang {language}"}
+    if not facts.get("generated"):
+        tools["words"] = f"syncattn-tokenise --lang {language} --workers {{cores}}"
+    for name, command in tools.items():
+        if isinstance(facts.setdefault(name, {}), dict):
+            facts[name].setdefault(language, command)
+    if spec := os.environ.get(PARSER + language.upper()):
+        facts["parses"] |= {language: f"--parser {shlex.quote(spec)}"}
+
+
+def read_facts(
+    folders: Sequence[Path],
+    name: Any,
+    programs: Collection[str] = (),
+    after: tuple[str, ...] = (),
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the corpora that a corpus is like, the first one first, and its facts.
+
+    Args:
+        folders: where configs are searched.
+        name: the corpus's.
+        programs: which programs a corpus that is not this package's may start.
+        after: those that are like it.
+
+    Raises:
+        DataError: there is no such corpus, it is like itself, or starts other programs.
+    """
+    check_group(str(name))
+    path = find_file(folders, Path(str(name), "_data"))
+    if path is None:
+        places = [p for folder in folders for p in folder.glob("*/_data.yaml")]
+        known = ", ".join(sorted({p.parent.name for p in places}))
+        raise DataError(f"{folders[0] / str(name)}/_data.yaml: no such corpus; choose from {known}")
+    if name in after:
+        raise DataError(f"{path}: like: {' is like '.join([*after, name])}")
+    facts: Any = OmegaConf.to_container(read_config(path))
+    if not path.resolve().is_relative_to(SHARED.resolve()):
+        check_programs(facts, path, programs)
+    if (other := facts.pop("like", None)) is None:
+        return [], facts
+    before, shared = read_facts(folders, other, programs, (*after, name))
+    return [*before, other], {**shared, **facts}
+
+
+def _check(corpus: Corpus, path: Path) -> None:
+    """Check what the types of a corpus's facts do not say."""
+    if not corpus.generated:
+        for language, tokeniser in corpus.words.items():
+            with naming(f"{path}: words: {language}"):
+                commands_of(tokeniser)
+        if corpus.given("heads", "train") and (corpus.clean is not None or not corpus.valid):
+            raise DataError(
+                f"{path}: heads come with the text, so all pairs are used as they are: give "
+                "clean: null, and valid as texts"
+            )
+    if isinstance(corpus.checkpoint, str) and not corpus.checkpoint.isidentifier():
+        raise DataError(
+            f"{path}: checkpoint: {corpus.checkpoint!r}: give best, last, or for the mean of the "
+            "last ones their number"
+        )
+    if wrong := [x for x in corpus.treebank or () if x not in corpus.languages]:
+        raise DataError(
+            f"{path}: treebank: {wrong[0]}; choose from {corpus.source} and {corpus.target}"
+        )
+    if corpus.gold_alignments is not None and corpus.gold_alignments.count("!") != 1:
+        raise DataError(f"{path}: gold_alignments: give ARCHIVE!MEMBER")
+
+
+def _texts(path: Path, split: str, entries: Any) -> list[str]:
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise DataError(f"{path}: {split}: give a list of FORMAT: PLACE")
+    for name in (name for entry in entries for name in entry):
+        if name not in (*TEXTS, *PAIRS):
+            known = ", ".join((*TEXTS, *PAIRS))
+            raise DataError(f"{path}: {split}: no format {name!r}; choose from {known}")
+    return [f"{name}={place}" for entry in entries for name, place in entry.items()]
+
+
+def _need(path: Path, values: Any, names: Iterable[str]) -> None:
+    if not isinstance(values, Mapping):
+        raise DataError(f"{path}: expected names and values, not {values!r}")
+    for name in names:
+        if name not in values:
+            raise DataError(f"{path}: the key {name!r} is missing")
+
+
+def _make(kind: type[Any], path: Path, values: Any) -> Any:
+    """Make an object from a file's values, and check their types."""
+    known = {f.name: f for f in fields(kind)}
+    needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
+    _need(path, values, needed)
+    if unknown := sorted(values.keys() - known.keys()):
+        known_keys = ", ".join(name for name in known if name not in _NO_KEYS)
+        raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {known_keys}")
+    for name, hint in get_type_hints(kind).items():
+        if name in values and not _fits(values[name], hint):
+            wanted = known[name].type
+            raise DataError(f"{path}: {name}: {values[name]!r} is not of type {wanted}")
+        if type(values.get(name)) is int and values[name] < 1:
+            raise DataError(f"{path}: {name}: {values[name]}: give a whole number, at least 1")
+    return kind(**values)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    parts = get_args(hint)
+    if hint is Any:
+        return True
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, part) for part in parts)
+    if get_origin(hint) is list:
+        return isinstance(value, list) and all(_fits(item, parts[0]) for item in value)
+    if get_origin(hint) is dict:
+        return isinstance(value, dict) and all(
+            _fits(key, parts[0]) and _fits(item, parts[1]) for key, item in value.items()
+        )
+    return isinstance(value, hint) and not (hint is int and isinstance(value, bool))

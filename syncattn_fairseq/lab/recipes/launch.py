@@ -1,0 +1,132 @@
+"""One training on any number of processes, with the batch size of its config."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...base.errors import DataError
+from .stages import Step, hydra_value, new_step
+from .systems import System
+
+#: Fewest tokens in the batch of a process; in fewer, long sentences would not fit.
+SMALLEST_BATCH = 256
+#: Updates between two checkpoints: a preempted training loses only minutes.
+SAVED_EVERY = 1000
+#: The task that can save without validating.
+TASK = "translation_with_syntax"
+#: Hydra would leave its own log in the folder.
+WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.handlers=[console]")
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Where to parse, train and decode.
+
+    Attributes:
+        processes: number on each machine; each has a GPU unless ``cpu``.
+        nodes: number of machines; more than one need Slurm.
+        cpu: train without GPUs, and so in single precision.
+        slurm: long options of sbatch, such as ``partition=gpu``; None: on this machine.
+    """
+
+    processes: int = 1
+    nodes: int = 1
+    cpu: bool = False
+    slurm: Sequence[str] | None = None
+
+    def job(self, processes: int, nodes: int = 1) -> Mapping[str, Any] | None:
+        """Return the Slurm options of a job; None: it runs on this machine."""
+        if self.slurm is None:
+            return None
+        gpus = {} if self.cpu else {"gpus-per-node": processes}
+        given = dict(_option(text) for text in self.slurm)
+        return {"nodes": nodes, "ntasks_per_node": processes, **gpus, **given}
+
+    def parsing(self, processes: int) -> list[str]:
+        """Return the options of ``syncattn-parse`` that say where: here, or a job for each shard.
+
+        Args:
+            processes: how many may parse at the same time on this machine.
+        """
+        if self.slurm is None:
+            return ["--workers", str(processes)]
+        gpus = [] if self.cpu else ["gpus-per-node=1"]
+        wanted = [*gpus, *self.slurm]
+        return ["--executor", "slurm", *(["--slurm", *wanted] if wanted else [])]
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    return name, value or True
+
+
+def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
+    """Return settings that divide the batch of one process among several.
+
+    A config is written for one process: an update has ``max_tokens × update_freq`` tokens. Each of
+    P processes takes ``update_freq' = ceil(max_tokens × update_freq / (P max_tokens))`` batches of
+    ``max_tokens' = ceil(max_tokens × update_freq / (P update_freq'))`` tokens.
+
+    Raises:
+        DataError: the batch is too small for so many processes.
+    """
+    most = config["dataset"]["max_tokens"]
+    together = most * config["optimization"].get("update_freq", [1])[0]
+    steps = math.ceil(together / (processes * most))
+    tokens = math.ceil(together / (processes * steps))
+    if tokens < SMALLEST_BATCH <= most:
+        raise DataError(
+            f"a batch of {together:,} tokens leaves {tokens} to each of {processes} processes; "
+            f"take at most {together // SMALLEST_BATCH}"
+        )
+    settings: dict[str, Any] = {"optimization.update_freq": [steps]}
+    if tokens < most:  # longer pairs are left out, of training and of validation
+        settings |= {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
+        settings |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
+        settings |= {"dataset.skip_invalid_size_inputs_valid_test": True}
+    return settings
+
+
+def training(
+    system: System, plugin: Path, machines: Machines, overrides: Mapping[str, Any]
+) -> Step:
+    """Return the step that trains a system.
+
+    Args:
+        system: the system.
+        plugin: the folder ``syncattn_fairseq``.
+        machines: where.
+        overrides: the user's values by ``SECTION.OPTION``.
+    """
+    config = system.load(overrides)
+    settings = dict(overrides)
+    if config["task"]["_name"] == TASK:
+        every = config["task"].get("safety_save_updates", SAVED_EVERY)
+        settings["task.safety_save_updates"] = every
+    settings |= {"common.user_dir": str(plugin)}
+    settings |= batch(config, machines.processes * machines.nodes)
+    if machines.cpu:
+        settings |= {"common.cpu": True, "common.fp16": False}
+    words = system.hydra_words()
+    # ++ sets an option whether or not the config has it.
+    words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]
+    words += WITHOUT_FILE
+    one = machines.processes == machines.nodes == 1
+    job = machines.job(machines.processes, machines.nodes)
+    if one:
+        step = new_step("fairseq-hydra-train", *words)
+    elif job is None:
+        step = new_step(
+            "torchrun", "--standalone", f"--nproc-per-node={machines.processes}", *_worker(words)
+        )
+    else:
+        step = new_step("python", *_worker(words))
+    return replace(step, job=job)
+
+
+def _worker(words: Sequence[str]) -> Iterator[str]:
+    yield from ("-m", "syncattn_fairseq.lab.recipes.worker", *words)

@@ -1,0 +1,63 @@
+"""What a system needs besides the texts of a corpus: recipes make nothing else."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from .stages import options
+
+if TYPE_CHECKING:
+    from ...models.description import Description
+
+#: Translations mixed with parses of the source.
+MULTI_TASK = "multitask"
+
+
+def describe_model(config: dict[str, Any]) -> Description:
+    """Ask the model of a system what it reads and shows.
+
+    Args:
+        config: the system's, from `System.load`; its options are known ones.
+
+    Raises:
+        DataError: options do not go together.
+    """
+    from ... import plugin  # noqa: F401  (registers our models)
+    from ...models.description import describe
+
+    values = {name: value for name, value in config["model"].items() if name != "_name"}
+    return describe(config["model"]["_name"], [*options(values)])
+
+
+def needs_of(config: dict[str, Any]) -> set[str]:
+    """Return what a system needs: ``heads.LANG``, ``labels.LANG``, or `MULTI_TASK`.
+
+    Args:
+        config: as for `describe_model`.
+    """
+    task = config["task"]
+    if task["data"].endswith(MULTI_TASK):
+        return {MULTI_TASK}
+    languages = {side: task[f"{side}_lang"] for side in ("source", "target")}
+    model = describe_model(config)
+    needs = {f"{k}.{languages['source']}" for k in ("heads", "labels") if model.fields.reads(k)}
+    read = {side for term in _losses(config) for side in term.list_parses(model.shown)}
+    return needs | {f"heads.{languages[side]}" for side in read}
+
+
+def _losses(config: dict[str, Any]) -> list[Any]:
+    """Build the syntactic losses of a system's criterion, as if for training."""
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.data import Dictionary
+
+    from ...criterions.label_smoothed_cross_entropy_with_syntax import NAME
+    from ...criterions.terms import TERMS
+
+    values = config["criterion"]
+    if values["_name"] != NAME:
+        return []
+    cfg = SimpleNamespace(**{**vars(CRITERION_DATACLASS_REGISTRY[NAME]()), **values})
+    words = Dictionary()
+    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    return [term(cfg, task) for term in TERMS.values()]

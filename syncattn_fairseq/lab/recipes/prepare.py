@@ -1,0 +1,375 @@
+"""From public archives to a binarised corpus with parses."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, product
+from pathlib import Path
+
+from ...base.errors import DataError
+from .aligner import PROGRAM
+from .corpus_facts import SPLITS, Corpus
+from .needs import MULTI_TASK
+from .stages import Stage, Step, new_step, options, read_pipeline, words_of
+
+#: Parts of a corpus's folder.
+DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
+PIECES, MIXED = "pieces", "mixed"
+
+#: The stages that make the words of a corpus that is not generated.
+TEXTS = ("download", "collect", "tokenise", "clean")
+#: Processors of Stanza whose models are downloaded.
+PROCESSORS = "pos,lemma,depparse"
+
+
+def folder(corpus: Corpus, part: str) -> Path:
+    """Return a folder of a corpus, relative to the folder that the recipe runs in."""
+    return Path("corpora", corpus.name, part)
+
+
+def data(corpus: Corpus) -> Path:
+    """Return the folder of the binarised corpus."""
+    return Path("data-bin", corpus.name)
+
+
+def gold_alignments(corpus: Corpus) -> Path:
+    """Return the file of the test set's gold alignments."""
+    return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
+
+
+def preparation(corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]) -> list[Stage]:
+    """Return the stages up to the binarised corpus.
+
+    The stages of the texts are the same for all systems. Parses have a stage for each language and
+    each kind, each with its own ``.done`` file: a later system adds only what it needs.
+
+    Args:
+        corpus: what to prepare.
+        cores: number of parallel processes.
+        parsing: options of ``syncattn-parse`` that say where, see `Machines.parsing`.
+        needs: what the systems need (`needs_of`).
+    """
+    steps, compared = _steps(corpus, cores, parsing, needs), _steps(corpus, 1, (), needs)
+    after = _after(corpus, steps)
+    return [
+        Stage(
+            name.partition("-")[0],
+            _log(corpus, name),
+            made,
+            title=f"{corpus.name}: {name.replace('-', ' ')}",
+            settings={f"command {n}": str(step) for n, step in enumerate(compared[name], 1)},
+            after=tuple(_log(corpus, other) for other in after.get(name, ())),
+            programs=_programs(corpus, name),
+        )
+        for name, made in steps.items()
+    ]
+
+
+def read_by(corpus: Corpus, needs: set[str]) -> tuple[Path, ...]:
+    """Return the ``log`` of each stage whose result is read when a system is trained.
+
+    Args:
+        needs: what the system needs (`needs_of`).
+    """
+    names = [f"binarise-{kind.replace('.', '-', 1)}" for kind in sorted(needs)]
+    return tuple(_log(corpus, name) for name in ("binarise", *names))
+
+
+def _log(corpus: Corpus, stage: str) -> Path:
+    return Path("logs", corpus.name, stage)
+
+
+def _after(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]:
+    """Return the stages whose results a stage reads, those among them that there are."""
+    texts = [name for name in ("generate", *TEXTS) if name in stages]
+    words, source = texts[-1], corpus.source
+    after = {later: [earlier] for earlier, later in pairwise(texts)}
+    after |= {name: [words] for name in stages if name.startswith(("align", "subwords", "parse"))}
+    after["binarise"] = ["subwords"]
+    for name in stages:
+        if name.startswith("binarise-"):
+            kind, _, language = name.removeprefix("binarise-").partition("-")
+            parsed = f"parse-{language or source}"  # Multi-Task parses the source
+            parses = [parse for parse in ("parse", parsed) if parse in stages]
+            after[name] = ["subwords" if kind == MULTI_TASK else "binarise", *parses]
+    return after
+
+
+def _steps(
+    corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]
+) -> dict[str, list[Step]]:
+    """Return what each stage of the preparation does."""
+    parsed = [] if corpus.generated else _parsed(corpus, needs)
+    texts: dict[str, list[Step]] = {
+        **{f"download-{language}": _models(corpus, language) for language in parsed},
+        "download": _download(corpus),
+        "collect": _collect(corpus),
+        "tokenise": _tokenise(corpus, cores),
+        "clean": _clean(corpus),
+    }
+    if corpus.generated:
+        texts = {
+            "generate": [
+                new_step("syncattn-corpus", folder(corpus, WORDS), *options(corpus.generated))
+            ]
+        }
+    steps = {
+        **texts,
+        "align": _align(corpus),
+        "subwords": _subwords(corpus, cores),
+        "parse": _given(corpus, needs) if needs else [],
+        **{f"parse-{language}": _parse(corpus, language, parsing) for language in parsed},
+        "binarise": _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
+        **{
+            f"binarise-{kind.replace('.', '-', 1)}": [_add(corpus, kind)]
+            for kind in sorted(needs - {MULTI_TASK})
+        },
+        f"binarise-{MULTI_TASK}": _mix(corpus, cores) if MULTI_TASK in needs else [],
+    }
+    return {name: made for name, made in steps.items() if made}
+
+
+def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
+    """Return the external programs that our commands start in a stage."""
+    name, _, language = stage.partition("-")
+    parser = _parser(corpus.parses.get(language, ""))
+    uses_eda = name == "parse" and parser.partition(":")[0] == "eda"
+    return ("kytea", "eda") if uses_eda else ()
+
+
+def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
+    """Return the languages that a parser is needed for."""
+    labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
+    treebanks = corpus.treebanks()
+    wanted = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}} - {*treebanks}
+    if labelled and not (corpus.source in treebanks and corpus.given("labels", "train")):
+        wanted.add(corpus.source)
+    return [language for language in corpus.languages if language in wanted]
+
+
+def _parser(parsing: str) -> str:
+    """Return the parser among the options of ``syncattn-parse``."""
+    return next((word for flag, word in pairwise(words_of(parsing)) if flag == "--parser"), "")
+
+
+def _models(corpus: Corpus, language: str) -> list[Step]:
+    """Return the step that downloads the models of a language's parser, if it needs any."""
+    if _parser(corpus.parses[language]) != "stanza" or os.environ.get("STANZA_DIR"):
+        return []
+    models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
+    return [new_step("python", "-c", models)]
+
+
+def _download(corpus: Corpus) -> list[Step]:
+    if corpus.here and corpus.here.folder:
+        return []
+    if corpus.here and not corpus.archives:
+        raise DataError(f"{corpus.here.variable}: set this variable to the folder of the texts")
+    commands = []
+    for archive in corpus.archives:
+        facts = {"name": archive.file, "sha256": archive.sha256, "size": archive.size}
+        facts["md5"] = archive.md5
+        if archive.licence:
+            facts = {"licence": archive.licence}
+        given = {name: value for name, value in facts.items() if value is not None}
+        where = ("--directory", folder(corpus, DOWNLOAD))
+        commands.append(
+            new_step("syncattn-fetch", *where, *options(given), archive.url or archive.name)
+        )
+    return commands
+
+
+def _collect(corpus: Corpus) -> list[Step]:
+    raw = folder(corpus, RAW)
+    commands = [new_step("mkdir", "-p", raw)]
+    for split in SPLITS:
+        if getattr(corpus, split):
+            links = split == "test" and corpus.gold_alignments
+            aligned = ("--alignments", links) if links else ()
+            places = corpus.places(split)
+            commands.append(_collected(corpus, raw / split, split, *aligned, *places))
+    return commands
+
+
+def _collected(corpus: Corpus, output: Path, split: str, *places: str) -> Step:
+    own = corpus.here.folder if corpus.here else None
+    archives = own or folder(corpus, DOWNLOAD)
+    first = ("--first", corpus.first) if corpus.first and split == "train" else ()
+    return new_step(
+        *("syncattn-collect", "--archives", archives, "--languages", *corpus.languages),
+        *("--output", output, *first, *places),
+    )
+
+
+def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
+    raw = folder(corpus, RAW)
+    commands = [new_step("mkdir", "-p", folder(corpus, TOKENS), folder(corpus, WORDS))]
+    for split in SPLITS:
+        if not getattr(corpus, split):
+            continue
+        part = TOKENS if split == "train" and corpus.clean is not None else WORDS
+        for language in corpus.languages:
+            name = f"{split}.{language}"
+            normalise = "--normalise" if split == "train" else ""
+            tokeniser = corpus.words[language].replace("{cores}", str(cores))
+            tokeniser = tokeniser.replace("{normalise}", normalise)
+            if split in corpus.tokenised:
+                tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
+            commands.append(read_pipeline(tokeniser, raw / name, folder(corpus, part) / name))
+    return commands
+
+
+def _clean(corpus: Corpus) -> list[Step]:
+    if corpus.clean is None:
+        return []
+    words = folder(corpus, WORDS)
+    how = "every" if corpus.every else "last"
+    held_out = (f"--{how}", corpus.every or corpus.last, "--held-out", words / "valid")
+    clean = dict(corpus.clean)
+    if "exclude" in clean:
+        clean["exclude"] = words / clean["exclude"]
+    return [
+        new_step(
+            *("syncattn-clean", "--languages", *corpus.languages),
+            *("--input", folder(corpus, TOKENS) / "train", "--output", words / "train"),
+            *options(clean),
+            *(held_out if corpus.every or corpus.last else ()),
+        )
+    ]
+
+
+def _align(corpus: Corpus) -> list[Step]:
+    """Align the test set with fast_align if it is installed, to compare its AER."""
+    if not corpus.gold_alignments or not shutil.which(PROGRAM):
+        return []
+    command = ("python", "-m", "syncattn_fairseq.lab.cli.fast_align")
+    return [new_step(*command, "--words", folder(corpus, WORDS), "--languages", *corpus.languages)]
+
+
+def _subwords(corpus: Corpus, cores: int) -> list[Step]:
+    words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
+    commands = [new_step("mkdir", "-p", pieces)]
+    if corpus.subwords.scheme != "sentencepiece":
+        whole = WORDS if corpus.subwords.unit == "word" else RAW
+        names = [f"{split}.{language}" for split in SPLITS for language in corpus.languages]
+        return [
+            *commands,
+            new_step("cp", *(folder(corpus, whole) / name for name in names), pieces),
+        ]
+    joint = corpus.subwords.joint
+    for languages in [corpus.languages] if joint else [(side,) for side in corpus.languages]:
+        model = pieces / ("bpe" if joint else f"bpe.{languages[0]}")
+        size = ("--vocab-size", str(corpus.subwords.size))
+        text = [words / f"train.{language}" for language in languages]
+        commands.append(
+            new_step("syncattn-bpe", "learn", *size, "--model", model, "--input", *text)
+        )
+        names = [f"{split}.{language}" for split in SPLITS for language in languages]
+        commands.append(
+            new_step(
+                *("syncattn-bpe", "apply", "--model", f"{model}.model", "--workers", str(cores)),
+                *("--input", *(words / name for name in names)),
+                *("--output", *(pieces / name for name in names)),
+            )
+        )
+    return commands
+
+
+def _given(corpus: Corpus, needs: set[str]) -> list[Step]:
+    """Collect the heads and labels that came with the text, from the same lines as the text."""
+    kinds = ["heads"]
+    if any(need.startswith("labels") for need in needs) or MULTI_TASK in needs:
+        kinds.append("labels")
+    words, used = folder(corpus, WORDS), corpus.treebanks()
+    part = words if len(used) == len(corpus.languages) else words / "treebank"
+    steps = [] if part == words or not used else [new_step("mkdir", "-p", part)]
+    for kind, split in product(kinds, SPLITS):
+        if places := corpus.given(kind, split):
+            name = f"{split}.{kind}"
+            steps.append(_collected(corpus, part / name, split, "--keep-empty", *places))
+            if part != words:  # a parser writes the other language's
+                steps += [new_step("cp", part / f"{name}.{side}", words) for side in used]
+    return steps
+
+
+def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
+    words = folder(corpus, WORDS)
+    parser = corpus.parses[language]
+    heads = "parsed" if language in corpus.treebanks() else "heads"
+    stanza = os.environ.get("STANZA_DIR") if _parser(parser) == "stanza" else None
+    models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
+    return [
+        new_step(
+            *("syncattn-parse", *words_of(parser), *models),
+            *("--input", words / f"{split}.{language}"),
+            *("--output", words / f"{split}.{heads}.{language}"),
+            *(
+                ("--labels", words / f"{split}.labels.{language}")
+                if language == corpus.source
+                else ()
+            ),
+            *(*parsing, *words_of(os.environ.get("PARSE_OPTIONS", ""))),
+        )
+        for split in SPLITS
+    ]
+
+
+def _add(corpus: Corpus, kind: str) -> Step:
+    """Add heads or labels to the binarised texts."""
+    words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
+    return new_step(
+        *("syncattn-preprocess", "-s", corpus.source, "-t", corpus.target),
+        *("--destdir", data(corpus), "--add", kind),
+        *(word for split in SPLITS for word in (f"--{split}pref", pieces / split)),
+        *(word for split in SPLITS for word in (f"--{split}heads", words / split)),
+    )
+
+
+def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> list[Step]:
+    joined = ["--joined-dictionary"] if corpus.subwords.joined else []
+    if corpus.subwords.unit == "word" and corpus.subwords.size:
+        joined += [w for s in ("src", "tgt") for w in (f"--nwords{s}", str(corpus.subwords.size))]
+    texts_of = [word for split in SPLITS for word in (f"--{split}pref", texts / split)]
+    languages = ("-s", corpus.source, "-t", corpus.target)
+    return [
+        new_step("rm", "-rf", "--", destination),  # fairseq would keep an old dictionary
+        new_step(
+            *("fairseq-preprocess", *languages, *joined),
+            *("--destdir", destination),
+            *("--workers", str(cores), *texts_of),
+        ),
+    ]
+
+
+def _mix(corpus: Corpus, cores: int) -> list[Step]:
+    """Make the corpus for Multi-Task: a translation and a parse of each source sentence."""
+    words, pieces, mixed = (folder(corpus, part) for part in (WORDS, PIECES, MIXED))
+    source, target = corpus.languages
+    others = [split for split in SPLITS if split != "train"]
+    parses: tuple[object, ...] = ("--trees", words / f"train.trees.{source}")
+    if not corpus.generated:
+        parses = ("--heads", words / f"train.heads.{source}")
+        parses += ("--labels", words / f"train.labels.{source}")
+    return [
+        new_step("mkdir", "-p", mixed),
+        new_step(
+            *("syncattn-multitask", "mix"),
+            *("--source", pieces / f"train.{source}", "--target", pieces / f"train.{target}"),
+            *parses,
+            *("--output", mixed / f"train.{source}", mixed / f"train.{target}"),
+        ),
+        new_step(
+            *("syncattn-multitask", "tag"),
+            *("--input", *(pieces / f"{split}.{source}" for split in others)),
+            *("--output", *(mixed / f"{split}.{source}" for split in others)),
+        ),
+        new_step("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
+        *_binarised(corpus, mixed, multi_task_data(corpus), cores),
+    ]
+
+
+def multi_task_data(corpus: Corpus) -> Path:
+    """Return the folder of the binarised corpus for Multi-Task."""
+    return data(corpus).with_name(f"{corpus.name}-{MULTI_TASK}")

@@ -1,0 +1,270 @@
+"""Run the stages of a recipe: log, skip what is done, stop at what fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from math import inf, nan
+from pathlib import Path
+from typing import IO, Any
+
+from ...base.errors import DataError
+from ...base.files import replacing
+from ...parsing.eda_parser import EDA, KYTEA
+from . import jobs
+from .display import Display
+from .processes import Failed, Processes, search_path
+from .stages import Stage, Step, programs_of, unset_variables
+
+#: Where to get external programs.
+PLACES = {
+    "kytea": f"install {KYTEA}",
+    "eda": f"install {EDA}",
+    "fast_align": "install fast_align, https://github.com/clab/fast_align",
+}
+#: A line that says why a command failed.
+_FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs stages.
+
+    Attributes:
+        work: folder to run in.
+        processes: what starts commands.
+        display: shows their progress.
+        again: whether to repeat stages that were done by an earlier run.
+        facts: facts about this run, stored with finished stages.
+        finished: the ``log`` of each stage that this run has finished.
+    """
+
+    work: Path
+    processes: Processes
+    display: Display
+    again: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    finished: set[Path] = field(default_factory=set)
+
+    def run(
+        self,
+        stages: Sequence[Stage],
+        locks: Iterable[int] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run stages in order.
+
+        Args:
+            stages: what to run.
+            locks: open files that stay locked until the last process ends.
+            environment: variables for their commands.
+
+        Raises:
+            DataError: a command failed (the message says where its output is), or a stage was done
+                with other settings.
+        """
+        for stage in stages:
+            if self.is_done(stage):
+                continue
+            base = self.work / stage.log
+            done = base.with_suffix(".done")
+            self._begin(stage, base, done)
+            with (
+                self.display.stage(stage.title, stage.updates) as bar,
+                base.with_suffix(".log").open("ab") as log,
+            ):
+                for number, step in enumerate(stage.steps, 1):
+                    self._step(stage, number, step, log, bar.show, environment or {}, locks)
+            commands = [str(step) for step in stage.steps]
+            made = datetime.now(timezone.utc).isoformat()
+            self._mark(done, stage, {"made": made, **self.facts, "commands": commands})
+            self.finished.add(stage.log)
+
+    def is_done(self, stage: Stage) -> bool:
+        """Tell whether a stage is done already.
+
+        Raises:
+            DataError: it was begun or done with other settings; or it can be continued, but its
+                data was made again since.
+        """
+        if self.again:
+            return stage.log in self.finished
+        done = self.work / stage.log.with_suffix(".done")
+        begun = done.with_suffix(".begun")
+        mark = next((mark for mark in (done, begun) if mark.exists()), None)
+        if mark is None:
+            return False
+        before, same = self._compare(mark, stage)
+        _check_mark(mark, stage, before, same)
+        return same and mark is done and before == (stage.settings or {})
+
+    def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
+        """Return a mark's settings, and whether what the stage reads is still the same.
+
+        Marks of earlier versions do not have all of that: it counts as the same.
+        """
+        kept = _read_mark(mark)
+        before = kept.get("settings")
+        after = kept.get("after", {})
+        same = all(after.get(name) == made for name, made in self._after(stage).items())
+        return (stage.settings or {}) if before is None else before, same
+
+    def _after(self, stage: Stage) -> dict[str, str | None]:
+        """Return when each stage whose result a stage reads was done."""
+        marks = {str(log): self.work / log.with_suffix(".done") for log in stage.after}
+        return {
+            name: _read_mark(mark).get("made") if mark.exists() else None
+            for name, mark in marks.items()
+        }
+
+    def _mark(self, mark: Path, stage: Stage, facts: Mapping[str, Any]) -> None:
+        kept = {"settings": stage.settings, "after": self._after(stage), **facts}
+        with replacing(mark) as temporary:
+            temporary.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+
+    def _begin(self, stage: Stage, base: Path, done: Path) -> None:
+        """Remove what is no longer true when a stage begins."""
+        base.parent.mkdir(parents=True, exist_ok=True)
+        if stage.resumes:
+            begun = done.with_suffix(".begun")
+            redone = self.again and done.exists()
+            if begun.exists():
+                before, same = self._compare(begun, stage)
+                redone = redone or not same or not _continues(before, stage)
+            if redone:
+                for old in (base.with_suffix(".log"), *base.parent.glob(stage.resumes)):
+                    old.unlink(missing_ok=True)
+            self._mark(begun, stage, {})
+        done.unlink(missing_ok=True)
+
+    def _step(
+        self,
+        stage: Stage,
+        number: int,
+        step: Step,
+        log: IO[bytes],
+        show: Callable[[str], object],
+        environment: Mapping[str, str],
+        locks: Iterable[int],
+    ) -> None:
+        log.write(f"$ {step}\n".encode())
+        log.flush()
+        last = fault = ""
+
+        def on_line(text: str) -> None:
+            nonlocal last, fault
+            last = text.strip() or last
+            if _FAULT.search(text):
+                fault = text.strip()
+            show(text)
+
+        try:
+            if step.job is None:
+                self.processes.run(step, self.work, log, on_line, environment, locks)
+            else:
+                base = self.work / f"{stage.log}-{number}"
+                jobs.run(step, self.work, base, log, on_line, self.processes.ended)
+        except Failed as failed:
+            said = fault or last or "it said nothing"
+            raise DataError(
+                f"{stage.title}: a command failed ({failed}): {said} (full output: {log.name}); "
+                "fix the cause, then run the same command again to continue"
+            ) from None
+
+
+def select(stages: Sequence[Stage], first: str | None, last: str | None) -> list[Stage]:
+    """Return the stages from one to another, both included.
+
+    Raises:
+        DataError: there is no stage of that name, or the first comes after the last.
+    """
+    names = list(dict.fromkeys(stage.name for stage in stages))
+    for name in (first, last):
+        if name and name not in names:
+            raise DataError(f"no stage {name!r}; choose from {', '.join(names)}")
+    start = names.index(first) if first else 0
+    end = names.index(last) if last else len(names) - 1
+    if start > end:
+        raise DataError(f"--from {first} comes after --to {last}; stages: {', '.join(names)}")
+    return [stage for stage in stages if start <= names.index(stage.name) <= end]
+
+
+def check(stages: Sequence[Stage]) -> None:
+    """Check that everything that stages need exists, before the first one runs.
+
+    Raises:
+        DataError: a program is missing, or a variable has no value.
+    """
+    path = search_path(os.environ.get("PATH", ""))
+    steps = [step for stage in stages for step in stage.steps]
+    for name in (name for step in steps for name in unset_variables(step)):
+        raise DataError(f"{name}: set this variable; a command of the recipe needs it")
+    for program in programs_of(stages):
+        if not shutil.which(program, path=path):
+            raise DataError(f"{program}: no such program; {PLACES.get(program, 'install it')}")
+
+
+def _read_mark(mark: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(mark.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):  # such as an empty file, from an earlier version
+        kept = None
+    if (
+        not isinstance(kept, dict)
+        or not isinstance(kept.get("settings"), dict | None)
+        or not isinstance(kept.get("after", {}), dict)
+    ):
+        raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
+    return kept
+
+
+def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:
+    """Refuse a stage that can neither be skipped nor be begun or continued.
+
+    Args:
+        mark: says that it was done, or begun.
+        stage: the stage.
+        before: the mark's settings.
+        same: whether what the stage reads is still the same.
+    """
+    way_out = f"take another --work, or --from {stage.name} to start over"
+    if not _continues(before, stage):
+        raise DataError(
+            f"{stage.title}: {mark.suffix[1:]} before with other settings: "
+            f"{_difference(before, stage.settings or {})}; {way_out} with these"
+        )
+    if not same and stage.resumes:
+        raise DataError(
+            f"{stage.title}: {mark.suffix[1:]} before with data that was made again since; "
+            f"{way_out}"
+        )
+
+
+def _continues(before: Mapping[str, Any], stage: Stage) -> bool:
+    """Tell whether a stage has the settings before, or can continue what they began."""
+    now = stage.settings or {}
+    changed = _changed(before, now)
+
+    def limit(settings: Mapping[str, Any], name: str) -> float:
+        value = settings.get(name)
+        if not isinstance(value, int | float | None):
+            return nan  # neither more nor less than any other
+        return value if value is not None and value > 0 else inf
+
+    return {*changed} <= {*stage.limits} and all(limit(now, n) > limit(before, n) for n in changed)
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    return [name for name in {**before, **now} if before.get(name) != now.get(name)]
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Say which settings differ, the first few of them."""
+    names = _changed(before, now)
+    shown = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in names[:3]]
+    return ", ".join([*shown, *(["..."] if len(names) > 3 else [])])

@@ -1,0 +1,166 @@
+"""The stages of a recipe: each is a few commands that a person could type."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...base.errors import DataError
+from ...base.option_fields import flag
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pipeline of commands, run without a shell.
+
+    Attributes:
+        commands: the words of each.
+        source: file that the first one reads; None: nothing.
+        output: file for what the last one prints, complete or not there at all; None: the log.
+        job: its Slurm options; None: it runs on this machine.
+    """
+
+    commands: tuple[tuple[str, ...], ...]
+    source: Path | None = None
+    output: Path | None = None
+    job: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        """Return the same as a line of bash, which may leave an incomplete output though."""
+        first, *rest = (shlex.join(command) for command in self.commands)
+        words = [first]
+        if self.source:
+            words.append(f"< {shlex.quote(str(self.source))}")
+        words += [f"| {command}" for command in rest]
+        if self.output:
+            words.append(f"> {shlex.quote(str(self.output))}")
+        if self.job is not None:
+            options = " ".join(f"{name}={value}" for name, value in self.job.items())
+            words.append(f" # Slurm job: {options}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a recipe.
+
+    Attributes:
+        name: what ``--from`` and ``--to`` call it.
+        log: path without suffix of its output (``.log``) and of the mark that it is done
+            (``.done``).
+        steps: what it does, one after the other.
+        title: its name on the terminal.
+        settings: what its result depends on; None: it is not compared. A recipe stops at a stage
+            that was begun or done with other settings.
+        after: the ``log`` of each stage whose result it reads; if one of them was done again since,
+            this stage is no longer done.
+        resumes: pattern of files next to ``log`` from which an interrupted run continues; None: it
+            always starts over.
+        limits: numbers among the settings that only say when it ends (None, 0 or less: never). If
+            they have grown, it continues from where it ended.
+        programs: external programs that its commands start.
+        updates: the planned updates of a training, for its progress; None: unknown, or not one.
+    """
+
+    name: str
+    log: Path
+    steps: list[Step]
+    title: str = ""
+    settings: Mapping[str, Any] | None = None
+    after: tuple[Path, ...] = ()
+    resumes: str | None = None
+    limits: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    updates: int | None = None
+
+
+def new_step(*words: object) -> Step:
+    """Make the step of one command."""
+    return Step((tuple(map(str, words)),))
+
+
+def read_pipeline(text: str, source: Path, output: Path) -> Step:
+    """Make the step of a pipeline in a config, such as ``kytea -out tok | sed s/x/y/``.
+
+    Raises:
+        DataError: a quote is not closed, or there is nothing before or after a ``|``.
+    """
+    return Step(tuple(commands_of(text)), source, output)
+
+
+def words_of(text: str) -> list[str]:
+    """Split text into words as a shell does, and expand variables such as ``$NAME``.
+
+    Raises:
+        DataError: a quote is not closed.
+    """
+    return [word for command in commands_of(text, pipes=False) for word in command]
+
+
+def commands_of(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
+    """Split text into commands and words; see `read_pipeline`."""
+    reader = shlex.shlex(text, posix=True, punctuation_chars="|" if pipes else "")
+    reader.whitespace_split, reader.commenters = True, ""
+    commands: list[list[str]] = [[]]
+    try:
+        for word in reader:
+            if pipes and word == "|":
+                commands.append([])
+            else:
+                commands[-1].append(os.path.expandvars(word))
+    except ValueError as error:
+        raise DataError(f"{text!r}: {error}; quote as in a shell") from None
+    if pipes and not all(commands):
+        raise DataError(f"{text!r}: a command is missing next to a |")
+    return [tuple(command) for command in commands]
+
+
+def unset_variables(step: Step) -> list[str]:
+    """Return the variables in a step's words that have no value."""
+    words = (word for command in step.commands for word in command)
+    found = (re.findall(r"\$\{?([A-Z_][A-Z0-9_]*)\}?", word) for word in words)
+    return [name for names in found for name in names]
+
+
+def options(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield ``--name value`` for each setting; ``--name`` for True, nothing for False.
+
+    A value that begins with a hyphen is joined to its name, or it would be an option of its own.
+    """
+    for name, value in values.items():
+        option = flag(name)
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        if isinstance(value, bool):
+            yield from [option] if value else []
+        elif text.startswith("-"):
+            yield f"{option}={text}"
+        else:
+            yield from (option, text)
+
+
+def hydra_value(value: Any) -> str:
+    """Return a value as hydra reads it after ``NAME=``."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, list):
+        return f"[{','.join(map(hydra_value, value))}]"
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_./][\w./-]*", text) and yaml.safe_load(text) == text
+    if not isinstance(value, str) or plain:
+        return text
+    quoted = re.sub(r"(\\*)'", r"\1\1\\'", text)
+    return "'" + re.sub(r"(\\+)$", r"\1\1", quoted) + "'"
+
+
+def programs_of(stages: Sequence[Stage]) -> list[str]:
+    """Return the programs that stages start."""
+    commands = [c for stage in stages for step in stage.steps for c in step.commands]
+    own = [program for stage in stages for program in stage.programs]
+    return list(dict.fromkeys([*own, *(command[0] for command in commands)]))

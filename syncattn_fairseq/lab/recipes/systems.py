@@ -1,0 +1,342 @@
+"""The settings of a system: files of YAML that are merged, shared ones first.
+
+====================================  =================================================
+``training/all.yaml``                 what all trainings have
+``CORPUS/_corpus.yaml``               what all systems of a corpus have
+``CORPUS/_FAMILY.yaml``               the same for a family of models, if a corpus has several
+``FAMILY/SYSTEM.yaml``                a system, the same for all corpora
+``CORPUS/FAMILY/SYSTEM.yaml``         what differs in this corpus
+====================================  =================================================
+
+Each replaces single values of those before. If ``_data.yaml`` says that a corpus is like another,
+the other's files come before its own. They are searched in the user's folder of configs, then
+in this package's. `System.hydra_words` tells hydra to merge the same files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from ...base.errors import DataError
+from .config_file import first_line, read_config, read_value
+from .stages import hydra_value, options
+
+#: The configs of this package.
+SHARED = Path(__file__).parents[2] / "configs"
+#: The file that all systems begin with.
+TRAINING = Path("training", "all")
+#: What hydra begins with: no file, but all settings of fairseq, with their defaults.
+FAIRSEQ = "fairseq"
+#: Folders of systems.
+FAMILIES = ("transformer", "rnn")
+#: The option for the ``_name`` of a section if it is not called like the section.
+NAMED = {"model": "arch"}
+#: Sections that are not for training; ``generation`` has options of fairseq-generate.
+IGNORED = ("generation", "hydra")
+#: Sections that fairseq has.
+SECTIONS = (
+    *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
+    *("bmuf", "eval_lm", "interactive", "model", "task", "criterion", "optimizer"),
+    *("lr_scheduler", "scoring", "bpe", "tokenizer", "ema"),
+)
+#: Settings that must be text, and those that must be whole numbers, in every system.
+_TEXTS = (
+    *("task._name", "task.data", "task.source_lang", "task.target_lang"),
+    *("model._name", "criterion._name", "common.user_dir", "checkpoint.save_dir"),
+)
+_NUMBERS = {"dataset.max_tokens": 1, "common.seed": 0}
+#: Settings that say where a training writes.
+WRITTEN = (
+    *("checkpoint.save_dir", "checkpoint.checkpoint_suffix", "common.log_file", "common.aim_repo"),
+    *("common.tensorboard_logdir", "common.plasma_path", "common_eval.results_path"),
+    "distributed_training.distributed_init_method",
+)
+#: Names of languages, and of the files and folders that hydra takes as its groups.
+_NAME = re.compile(r"\w[\w.@+-]*")
+_GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
+_OVERRIDE = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*=.*", re.DOTALL)
+
+
+def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the values of ``SECTION.OPTION=VALUE`` by name.
+
+    Raises:
+        DataError: a text is not of this form, or there is no such section.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        if not _OVERRIDE.fullmatch(text):
+            raise DataError(
+                f"{text}: write settings as SECTION.OPTION=VALUE, and a row with a name as "
+                "NAME=SYSTEM:SECTION.OPTION=VALUE"
+            )
+        name = text.partition("=")[0]
+        section = name.partition(".")[0]
+        if section not in (*SECTIONS, "generation"):
+            raise DataError(f"{text}: no section {section!r}; choose from {', '.join(SECTIONS)}")
+        found[name] = read_value(text)
+    return found
+
+
+@dataclass(frozen=True)
+class System:
+    """A system of a corpus.
+
+    Attributes:
+        name: its name.
+        corpus: the corpus's.
+        folders: where its files are searched.
+        files: the files, without suffix, as they are merged; the last ones are its own.
+        own: how many of them are its own; 0: these are the settings that all systems share.
+    """
+
+    name: str
+    corpus: str
+    folders: tuple[Path, ...]
+    files: tuple[Path, ...]
+    own: int
+
+    @property
+    def path(self) -> Path:
+        """The file to name in messages."""
+        return find_file(self.folders, self.files[-1]) or self.folders[0] / self.files[-1]
+
+    @property
+    def family(self) -> str:
+        """The family of its model."""
+        return self.files[-1].parent.name
+
+    def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return its settings, by section and option; its own come first.
+
+        Args:
+            overrides: values by ``SECTION.OPTION`` that replace its own.
+
+        Raises:
+            DataError: a file cannot be read.
+        """
+        paths = [self._find(name) for name in self.files]
+        config: Any = OmegaConf.create()
+        for path in [*paths[len(paths) - self.own :], *paths]:
+            try:
+                config.merge_with(_read(path))
+            except OmegaConfBaseException as error:
+                raise DataError(f"{path}: {first_line(error)}") from None
+        for name, value in {**self._folders_of(config), **(overrides or {})}.items():
+            try:
+                OmegaConf.update(config, name, value)
+            except OmegaConfBaseException as error:
+                raise DataError(f"{self.path}: {name}={value}: {first_line(error)}") from None
+        merged: Any = OmegaConf.to_container(config)
+        return merged
+
+    def _folders_of(self, config: Any) -> dict[str, str]:
+        """Return the folders of data and checkpoints, which follow from the names."""
+        if not self.own:
+            return {}
+        task = config.get("task")
+        variant = task.get("data", "") if isinstance(task, Mapping) else ""
+        if variant and not _NAME.fullmatch(str(variant)):
+            raise DataError(
+                f"{self.path}: task.data={variant}: leave it out; it is data-bin/CORPUS"
+            )
+        return {
+            "task.data": "-".join(filter(None, (f"data-bin/{self.corpus}", str(variant)))),
+            "checkpoint.save_dir": f"checkpoints/{self.corpus}/{self.name}",
+        }
+
+    def _find(self, name: Path) -> Path:
+        path = find_file(self.folders, name)
+        if path is None:
+            raise DataError(f"{self.folders[0] / name}.yaml: no such file")
+        return path
+
+    def hydra_words(self) -> list[str]:
+        """Return the arguments of ``fairseq-hydra-train`` that make it merge the same files."""
+        first, *others = (str(folder.resolve()) for folder in self.folders)
+        words = ["--config-dir", first, "--config-name", FAIRSEQ]
+        if others:
+            words.append(f"hydra.searchpath={hydra_value(others)}")
+        for group, files in groupby(self.files, lambda name: name.parent):
+            names = [name.name for name in files]
+            words.append(f"+{group}@_global_={hydra_value(names if len(names) > 1 else names[0])}")
+        return words
+
+
+def find_file(folders: Sequence[Path], name: Path) -> Path | None:
+    """Return the file of this name, without suffix, in the first folder that has it."""
+    paths = (folder / f"{name}.yaml" for folder in folders)
+    return next((path for path in paths if path.exists()), None)
+
+
+def search_folders(folder: Path) -> tuple[Path, ...]:
+    """Return where configs are searched: in a folder, then in this package's.
+
+    Raises:
+        DataError: hydra would begin with a file of the folder, whatever is in it.
+    """
+    if folder.resolve() == SHARED.resolve():
+        return (folder,)
+    if (first := folder / f"{FAIRSEQ}.yaml").exists():
+        raise DataError(f"{first}: hydra would read it in place of this package's; rename it")
+    return folder, SHARED
+
+
+def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) -> System:
+    """Return a system of a corpus.
+
+    Args:
+        folders: from `search_folders`.
+        corpora: the corpus, after those whose settings it has.
+        name: the system's.
+
+    Raises:
+        DataError: there is no such system; the message lists those that all corpora have.
+    """
+    corpus = corpora[-1]
+    for family in FAMILIES if _NAME.fullmatch(name) else ():
+        places = [Path(family, name), *(Path(corpus, family, name) for corpus in corpora)]
+        if own := [place for place in places if find_file(folders, place)]:
+            files = (*_shared(folders, corpora, family), *own)
+            return System(name, corpus, folders, files, len(own))
+    known = list_systems(folders, corpora)
+    raise DataError(f"{folders[0]}/{corpus}: no system {name!r}; choose from {', '.join(known)}")
+
+
+def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:
+    """Return the names of all systems that a corpus has, its own and shared ones."""
+    places = [place for of in FAMILIES for place in (of, *(f"{corpus}/{of}" for corpus in corpora))]
+    return sorted({p.stem for f in folders for at in places for p in f.glob(f"{at}/[!_]*.yaml")})
+
+
+def settings_of_all(folders: tuple[Path, ...], corpora: Sequence[str]) -> System:
+    """Return the settings that all systems of a corpus share; see `find_system`."""
+    return System("", corpora[-1], folders, tuple(_shared(folders, corpora)), 0)
+
+
+def _shared(folders: Sequence[Path], corpora: Sequence[str], family: str = "") -> Iterator[Path]:
+    yield TRAINING
+    places = (Path(corpus, f"_{of}") for corpus in corpora for of in ("corpus", family) if of)
+    yield from (place for place in places if find_file(folders, place))
+
+
+def _read(path: Path) -> Any:
+    config = read_config(path)
+    if "defaults" in config:
+        raise DataError(f"{path}: defaults: name no other files here; see docs/recipes.md")
+    if "hydra" in config and not path.resolve().is_relative_to(SHARED.resolve()):
+        ours = read_config(SHARED / TRAINING.with_suffix(".yaml"))
+        if config["hydra"] != ours["hydra"]:  # a copy of our file may have them
+            raise DataError(f"{path}: hydra: its settings can start programs; leave them out")
+    return config
+
+
+def check_system(config: Mapping[str, Any], path: Path) -> None:
+    """Check that a system has what recipes read from it.
+
+    Args:
+        config: from `System.load`.
+        path: the file to name in messages.
+
+    Raises:
+        DataError: something is missing or of the wrong type.
+    """
+    for section, values in config.items():
+        if section not in (*SECTIONS, *IGNORED):
+            raise DataError(f"{path}: no section {section!r}; choose from {', '.join(SECTIONS)}")
+        if not isinstance(values, Mapping):
+            raise DataError(f"{path}: {section}: expected names and values, not {values!r}")
+
+    def value_of(name: str) -> Any:
+        section, _, option = name.partition(".")
+        if option not in config.get(section, {}):
+            raise DataError(f"{path}: the key {name} is missing")
+        return config[section][option]
+
+    for name in _TEXTS:
+        value = value_of(name)
+        if not isinstance(value, str) or not value.isprintable() or not value:
+            raise DataError(f"{path}: {name}={value!r}: give a name")
+    for name in ("task.source_lang", "task.target_lang"):
+        check_language(value_of(name), path)
+    folder = Path(value_of("checkpoint.save_dir"))
+    if not folder.name or ".." in folder.parts:
+        raise DataError(f"{path}: checkpoint.save_dir={folder}: give a folder of its own")
+    for name, least in _NUMBERS.items():
+        if type(value_of(name)) is not int or value_of(name) < least:
+            raise DataError(
+                f"{path}: {name}={value_of(name)}: give a whole number, at least {least}"
+            )
+    steps = config.get("optimization", {}).get("update_freq", [1])
+    if not isinstance(steps, list) or not steps or any(type(n) is not int or n < 1 for n in steps):
+        raise DataError(
+            f"{path}: optimization.update_freq={steps}: give a list of one whole number, at "
+            "least 1, such as [4]"
+        )
+
+
+def check_places(config: Mapping[str, Any], path: Path, trusted: Container[str]) -> None:
+    """Check that a training writes only below the working folder: a config may be a stranger's.
+
+    Args:
+        config: from `System.load`, and checked by `check_system`.
+        path: the file to name in messages.
+        trusted: the settings of all systems that the user has given.
+
+    Raises:
+        DataError: a file has it write elsewhere.
+    """
+    for name in WRITTEN:
+        section, _, option = name.partition(".")
+        value = config.get(section, {}).get(option)
+        if value is None or name in trusted:
+            continue
+        place = Path(str(value).removeprefix("file:"))
+        if place.is_absolute() or ".." in place.parts:
+            raise DataError(
+                f"{path}: {name}={value}: a file may only name a place below the working folder; "
+                "leave it out, and give it on the command line, for all systems"
+            )
+
+
+def check_group(name: str) -> None:
+    """Check that the name of a corpus can be that of one of hydra's groups.
+
+    Raises:
+        DataError: it cannot.
+    """
+    if not _GROUP.fullmatch(name):
+        raise DataError(f"{name}: name a corpus with letters, digits, _ and - only, a letter first")
+
+
+def check_language(name: Any, path: Path) -> None:
+    """Check that a language can be part of the names of files.
+
+    Raises:
+        DataError: it cannot.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise DataError(f"{path}: {name!r} is not the name of a language, such as en")
+
+
+def training_options(config: dict[str, Any]) -> Iterator[str]:
+    """Yield the arguments of ``fairseq-train``, the data first."""
+    yield config["task"]["data"]
+    for section, values in config.items():
+        if section not in IGNORED:
+            named = {NAMED.get(section, section): values["_name"]} if "_name" in values else {}
+            rest = {name: v for name, v in values.items() if name not in ("_name", "data")}
+            yield from options(named | rest)
+
+
+def generation_options(config: dict[str, Any]) -> Iterator[str]:
+    """Yield the options of ``fairseq-generate``."""
+    yield from options(config.get("generation", {}))

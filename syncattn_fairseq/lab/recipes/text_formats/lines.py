@@ -1,0 +1,51 @@
+"""Text with one sentence per line, and how any text becomes one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import BinaryIO
+
+from ....base.errors import DataError
+from ....base.files import MAX_LINE
+
+# The control characters that str.split does not treat as spaces.
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+
+
+def one_line(text: str) -> str:
+    """Return a text with one plain space for each run of line ends, control characters and spaces.
+
+    Spaces are Unicode's, such as tabs, no-break spaces, ideographic spaces and line separators.
+    Those at either end are removed.
+    """
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
+    r"""Yield lines, which end only at ``\n``, as `wc -l` and the authors of corpora count them.
+
+    Raises:
+        DataError: a line is not in this encoding, or longer than `MAX_LINE`.
+    """
+    for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
+        if len(line) > MAX_LINE:
+            raise DataError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes; is it text?")
+        try:
+            text = line.decode(encoding)
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{name}:{number}: not UTF-8; text in Latin-1 has the format latin1"
+            ) from None
+        yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def read_plain(file: BinaryIO, name: str) -> Iterator[str]:
+    """Read UTF-8 text, one sentence per line."""
+    return map(one_line, decoded_lines(file, name))
+
+
+def read_latin1(file: BinaryIO, name: str) -> Iterator[str]:
+    """Read text in ISO 8859-1, one sentence per line."""
+    return map(one_line, decoded_lines(file, name, "latin-1"))

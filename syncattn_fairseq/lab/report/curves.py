@@ -1,0 +1,112 @@
+"""Curves of losses and accuracies over training, the mean of several seeds with their range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from .overview import Chart, colours, make_chart
+from .training_points import Point
+from .viz import alt
+
+_NAMES = {
+    "nll_loss": "loss without label smoothing",
+    "total_loss": "sum of all losses",
+    "src_dep_loss": "dependency loss of the source",
+    "tgt_dep_loss": "dependency loss of the target",
+    "sync_loss": "synchronisation loss",
+    "sync_mse_loss": "SynchMSE loss",
+    "sync_rank_loss": "SynchRank loss",
+    "src_uas": "source heads found (%)",
+    "tgt_uas": "target heads found (%)",
+}
+_BEGINNING = 1 / 3
+"""The share of the updates that may lie outside of the picture."""
+
+
+def training_charts(
+    logs: Mapping[str, Sequence[Sequence[Point]]], systems: Sequence[str]
+) -> list[Chart]:
+    """Draw what was logged over updates: of the validation text, or else of the training text.
+
+    Args:
+        logs: the points of each seed, by system.
+        systems: all of the page's systems, which determine the colours.
+    """
+    every = [point for seeds in logs.values() for seed in seeds for point in seed]
+    charts = []
+    for measure in dict.fromkeys(point.loss for point in every):
+        parts = {point.part for point in every if point.loss == measure}
+        part = "valid" if "valid" in parts else "train"
+        lines = {
+            name: found
+            for name, seeds in logs.items()
+            if (found := _line(_values(seed, measure, part) for seed in seeds))
+        }
+        charts.append(_curve(measure, part, lines, systems))
+    return charts
+
+
+def _values(seed: Iterable[Point], measure: str, part: str) -> dict[int, float]:
+    found = (point for point in seed if (point.loss, point.part) == (measure, part))
+    return {point.update: point.value for point in found}
+
+
+def _line(seeds: Iterable[Mapping[int, float]]) -> list[dict[str, Any]]:
+    """Return mean, lowest and highest value at each update that all seeds have logged."""
+    kept = [seed for seed in seeds if seed]
+    shared = [update for update in kept[0] if all(update in s for s in kept)] if kept else []
+    values = {update: [seed[update] for seed in kept] for update in shared}
+    return [
+        {
+            "update": update,
+            "value": mean(found),
+            "lowest": min(found),
+            "highest": max(found),
+            "seeds": len(found),
+        }
+        for update, found in values.items()
+    ]
+
+
+def _curve(
+    measure: str, part: str, lines: Mapping[str, list[dict[str, Any]]], systems: Sequence[str]
+) -> Chart:
+    rows = [{"system": name, **row} for name, line in lines.items() for row in line]
+    low, high = _zoom(rows)
+    note = ""
+    if any(not low <= row["value"] <= high for row in rows):
+        note = "The beginning lies outside."
+    if any(row["seeds"] > 1 for row in rows):
+        note = f"Mean of the seeds, and their range. {note}".strip()
+    name = _NAMES.get(measure, measure.replace("_", " "))
+    title = f"{'Validation' if part == 'valid' else 'Training'}: {name}"
+    if measure == "loss":
+        title = f"{'Validation' if part == 'valid' else 'Training'} loss"
+    scale = alt.Scale(domain=(low, high), zero=False, nice=False)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title=name, scale=scale)
+
+    base = alt.Chart(alt.NamedData("rows")).encode(
+        x=alt.X("update:Q", title="updates"),
+        color=colours(systems, lines),
+        tooltip=["system:N", "update:Q", "value:Q", "lowest:Q", "highest:Q", "seeds:Q"],
+    )
+    band = base.mark_area(opacity=0.18, clip=True).encode(y=y("lowest"), y2="highest:Q")
+    # Points make a line of one value visible, but would hide one of many.
+    few = max((len(line) for line in lines.values()), default=0) < 40
+    point: Any = alt.OverlayMarkDef(size=24, clip=True) if few else False
+    line = base.mark_line(strokeWidth=1.8, clip=True, point=point).encode(y=y("value"))
+    return make_chart(title, note, band + line, rows, width=290)
+
+
+def _zoom(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """Return the range of values after the beginning, where systems differ by little."""
+    begin = _BEGINNING * max((row["update"] for row in rows), default=0)
+    late = [row for row in rows if row["update"] >= begin]
+    low = min((row["lowest"] for row in late), default=0.0)
+    high = max((row["highest"] for row in late), default=1.0)
+    room = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
+    return low - room, high + room

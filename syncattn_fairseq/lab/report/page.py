@@ -1,0 +1,167 @@
+"""The report: one self-contained HTML file.
+
+Content from texts and models is stored as compressed data; the page's script inserts it as text,
+never as HTML. Jinja2 escapes the tables. In addition, the page's content security policy lets the
+browser run no script but the page's own and fetch nothing at all.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from ...base.errors import DataError
+from ..evaluation.attachment import AttachmentScore
+from ..evaluation.scoring import SystemScore
+from ..evaluation.significance import Significance
+from . import charts
+from .curves import training_charts
+from .in_words import (
+    compare_scores,
+    say_differences,
+    say_links,
+    say_parents,
+    say_sameness,
+)
+from .overview import COLOURS, measured_charts
+from .sentences import ReportedSentence
+from .training_points import Point
+from .trainings import Trainings
+from .viz import jinja2, markupsafe, vl_convert
+
+_KINDS = {
+    **{"arcs": charts.arcs, "compare": charts.compare, "links": charts.links},
+    **{"tree": charts.tree, "heat": charts.heat},
+}
+
+
+def render(
+    title: str,
+    scores: Mapping[str, SystemScore],
+    sentences: Iterable[ReportedSentence],
+    logs: Mapping[str, Sequence[Sequence[Point]]],
+    trainings: Trainings | None = None,
+) -> str:
+    """Render the page.
+
+    Args:
+        title: its heading.
+        scores: the scores of each system.
+        sentences: the first sentences of the test set, with the systems in the same order.
+        logs: the training logs of each system's seeds, by name.
+        trainings: what is known of all seeds, if there are several.
+    """
+    size = next(iter(scores.values())).sentences
+    measured, trained = measured_charts(scores), training_charts(logs, list(scores))
+    summaries, details = [], []
+    for sentence in sentences:
+        summaries.append(sentence.summary)
+        details.append(_dump(sentence.detail))
+    head = {
+        "systems": list(scores),
+        "colours": [COLOURS[index % len(COLOURS)] for index in range(len(scores))],
+        "scores": {name: score.as_dict() for name, score in scores.items()},
+        "sentences": summaries,
+        "charts": {
+            kind: charts.specification(charts.dress(draw())) for kind, draw in _KINDS.items()
+        },
+        "overview": [
+            *(chart.specification for chart in [*measured, *trained]),
+            *([trainings.forest] if trainings and trainings.forest else []),
+        ],
+    }
+    # One line per sentence: the page parses only those that it shows.
+    packed = gzip.compress("\n".join([_dump(head), *details]).encode(), mtime=0)
+    folder = files(__package__) / "page"
+    bundle: Any = vl_convert.javascript_bundle  # its type hints wrongly require an argument
+    scripts = [bundle(), (folder / "report.js").read_text("utf-8")]
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string((folder / "report.html").read_text("utf-8")).render(
+        title=title,
+        scores=scores,
+        first=next(iter(scores.values())),
+        columns=_columns(scores),
+        shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
+        measured=measured,
+        trained=trained,
+        trainings=trainings,
+        lead=_lead(scores, [summary["translations"] for summary in summaries], trainings),
+        has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
+        data=b64encode(packed).decode(),
+        style=markupsafe.Markup((folder / "report.css").read_text("utf-8")),
+        scripts=[markupsafe.Markup(_inside_script(script)) for script in scripts],
+        hashes=" ".join(f"'sha256-{_digest(_inside_script(script))}'" for script in scripts),
+    )
+
+
+def _columns(scores: Mapping[str, SystemScore]) -> list[tuple[str, list[str]]]:
+    """Return the columns of the table of scores, each with its name, except empty ones."""
+
+    def tested(number: Callable[[Significance], str]) -> list[str]:
+        tests = (score.significance for score in scores.values())
+        return ["–" if test is None else number(test) for test in tests]
+
+    def found(attachment: AttachmentScore | None) -> str:
+        return _number(100 * attachment.uas) if attachment and attachment.counted else "–"
+
+    every = list(scores.values())
+    columns = [
+        ("BLEU", [_number(score.bleu.score) for score in every]),
+        ("± 95 %", tested(lambda test: _number(test.confidence))),
+        ("difference", tested(lambda t: "–" if t.p is None else f"{t.difference:+.2f}")),
+        ("p", tested(lambda t: "–" if t.p is None else f"{t.p:.4f} {t.verdict or ''}".strip())),
+        ("chrF", [_number(score.chrf.score) for score in every]),
+        ("RIBES", [_number(score.ribes.score) for score in every]),
+        ("UAS source", [found(score.source_attachment) for score in every]),
+        ("UAS target", [found(score.target_attachment) for score in every]),
+        ("AER", [_number(100 * s.alignment.aer) if s.alignment else "–" for s in every]),
+    ]
+    return [(name, cells) for name, cells in columns if {*cells} != {"–"}]
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _lead(
+    scores: Mapping[str, SystemScore],
+    translations: Sequence[Sequence[str]],
+    trainings: Trainings | None,
+) -> list[str]:
+    """Return the sentences with which the page begins."""
+    if trainings:
+        comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
+    else:
+        comparisons = compare_scores(scores)
+        parents = {
+            name: 100 * score.source_attachment.uas
+            for name, score in scores.items()
+            if score.source_attachment and score.source_attachment.counted
+        }
+        errors = {n: 100 * score.alignment.aer for n, score in scores.items() if score.alignment}
+    said = say_differences(comparisons, over_seeds=trainings is not None)
+    structure = say_parents(parents) or say_links(errors) or say_sameness(translations)
+    return [*said, structure] if structure else said
+
+
+def _dump(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        raise DataError("a score is not a finite number; score these systems again") from None
+
+
+def _inside_script(script: str) -> str:
+    """Escape anything that looks like the end of the script."""
+    return script.replace("</script", "<\\/script").replace("<!--", "\\x3C!--")
+
+
+def _digest(script: str) -> str:
+    return b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,86 @@
+"""The files of pictures: SVG, PNG and PDF."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...base.errors import DataError
+from ...base.files import replacing
+from .viz import alt, vl_convert
+
+FORMATS = ("svg", "png", "pdf")
+#: What an SVG cannot hold, since XML cannot; the renderer ends the program at it.
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: Most fonts have the letters up to here.
+_LAST_LATIN = 0x24F
+#: A place in Unicode that will never have a letter.
+_NOWHERE = "\U0010fffe"
+
+
+def check_format(path: Path) -> None:
+    """Check that a picture can be saved as this file.
+
+    Raises:
+        DataError: the file name has another suffix.
+    """
+    if path.suffix.lower().removeprefix(".") not in FORMATS:
+        raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
+
+
+def list_boxes(picture: Mapping[str, Any]) -> list[str]:
+    """Return the scripts, such as ``HIRAGANA``, that no font here has: their letters become boxes.
+
+    The picture of a letter without a font is that of a letter that does not exist.
+    """
+    rows = _replace_controls([*picture.get("datasets", {}).values()])
+    text = json.dumps(rows, ensure_ascii=False)
+    letters = {_script(letter): letter for letter in text if ord(letter) > _LAST_LATIN}
+    box = _draw_letter(_NOWHERE) if letters else b""
+    return sorted(script for script, letter in letters.items() if _draw_letter(letter) == box)
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "UNKNOWN").split()[0].partition("-")[0]
+
+
+def _draw_letter(letter: str) -> bytes:
+    chart = alt.Chart(alt.Data(values=[{}])).mark_text(text=letter, font="sans-serif")
+    return vl_convert.vegalite_to_png(chart.properties(width=1, height=1).to_dict())
+
+
+def save(picture: Mapping[str, Any], path: Path) -> None:
+    """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
+
+    Control characters become U+FFFD.
+
+    Raises:
+        DataError: the file name has another suffix.
+    """
+    check_format(path)
+    kind = path.suffix.lower().removeprefix(".")
+    specification = _replace_controls(picture)
+    content: bytes
+    if kind == "svg":
+        content = vl_convert.vegalite_to_svg(specification).encode()
+    elif kind == "png":
+        content = vl_convert.vegalite_to_png(specification, scale=2)
+    else:
+        content = vl_convert.vegalite_to_pdf(specification)
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _replace_controls(value: Any) -> Any:
+    """Return a value of JSON without the control characters in its texts."""
+    if isinstance(value, str):
+        return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, Mapping):
+        return {name: _replace_controls(one) for name, one in value.items()}
+    if isinstance(value, Sequence):
+        return [_replace_controls(one) for one in value]
+    return value

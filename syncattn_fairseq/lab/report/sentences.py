@@ -1,0 +1,246 @@
+"""The data shown for each sentence: words, parses, trees and alignments of all systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from sacrebleu.metrics.chrf import CHRF
+
+from ...base.errors import DataError
+from ...data.words import detect_scheme, join_subwords
+from ...printed.decoded import DecodedSentence
+from ...trees.tree import Tree
+from ..evaluation.bracketing import find_constituents
+from ..evaluation.induction import induce_tree
+from ..evaluation.scoring import Gold, Output, plain_text
+from ..evaluation.word_alignment import align_words
+from .example import MOST_WORDS
+
+_GOLD = ("heads", "labels", "trees")
+
+
+@dataclass(frozen=True)
+class ReportedSentence:
+    """One sentence, ready for JSON.
+
+    Words are counted from 0, but heads from 1, with 0 for the root. A value is None or empty if it
+    was not printed, has no gold, or is unknown because an unknown subword hides the words.
+    """
+
+    summary: dict[str, Any]
+    """``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
+    sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
+    ``parses``, ``alignments``, ``trees``."""
+    detail: dict[str, Any]
+    """``source`` and ``target``, each with ``words`` (those of the reference), ``heads``,
+    ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
+    ``systems``, each with heads of ``source`` and ``target``, ``links`` and ``source_trees`` and
+    ``target_trees`` by layer, and ``own``, the words and heads of its translation. Of a sentence
+    with more than `MOST_WORDS`, only ``long``, their number."""
+
+
+def describe(
+    outputs: Mapping[str, Output],
+    gold: Gold,
+    scheme: str | None = None,
+    moses_language: str | None = None,
+    number: int | None = None,
+) -> Iterator[ReportedSentence]:
+    """Yield sentences.
+
+    Args:
+        outputs, gold, scheme, moses_language: those of `score_systems`, which has checked them.
+        number: how many, from the first; None: all.
+    """
+    systems = [_System.of(output, scheme, moses_language) for output in outputs.values()]
+    chrf = CHRF()
+    for index, reference in enumerate(islice(gold.references, number)):
+        source, target = (_words(systems, side, index) for side in ("source", "hypothesis"))
+        if gold.source is not None and not source:
+            source = gold.source[index].split()
+        sides = {
+            side: _side(words, index, *(getattr(gold, f"{side}_{x}") for x in _GOLD))
+            for side, words in (("source", source), ("target", target))
+        }
+        links = gold.alignments and [sorted(x[index]) for x in gold.alignments]
+        sure, possible = links or (None, None)
+        longest = max(len(side["words"]) for side in sides.values())
+        shown: list[dict[str, Any]] = []
+        detail: dict[str, Any] = {"long": longest}
+        if longest <= MOST_WORDS:
+            shown = [system.show(index, sides) for system in systems]
+            detail = {**sides, "sure": sure, "possible": possible, "systems": shown}
+        yield ReportedSentence(
+            {
+                "source": " ".join(source),
+                "reference": reference,
+                "length": len(source),
+                "translations": [system.texts[index] for system in systems],
+                "chrf": [
+                    round(chrf.sentence_score(system.texts[index], [reference]).score, 1)
+                    for system in systems
+                ],
+                "differ": list(_differences(systems, shown, index)),
+            },
+            detail,
+        )
+
+
+@dataclass(frozen=True)
+class _System:
+    """One system's output."""
+
+    texts: Sequence[str]
+    beam: Sequence[DecodedSentence]
+    forced: Sequence[DecodedSentence] | None
+    scheme: str
+
+    @staticmethod
+    def of(output: Output, scheme: str | None, moses_language: str | None) -> _System:
+        analysed = output.beam if output.forced is None else output.forced
+        return _System(
+            plain_text(output.beam, scheme, moses_language),
+            output.beam,
+            output.forced,
+            scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis)),
+        )
+
+    def show(self, index: int, sides: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        beam = self.beam[index]
+        words = {side: sides[side]["words"] for side in ("source", "target")}
+        analysed = beam if self.forced is None else self.forced[index]
+        shown: dict[str, Any] = {
+            "source": _fitting(analysed.source_heads, words["source"]),
+            "target": None,
+            "links": {},
+            "source_trees": self._trees(analysed, "source", sides["source"]),
+            "target_trees": {},
+            "own": None,
+        }
+        if self.forced is not None:
+            shown["target"] = _fitting(analysed.hypothesis_heads, words["target"])
+            shown["target_trees"] = self._trees(analysed, "hypothesis", sides["target"])
+            shown["links"] = self._links(analysed, words)
+        own = join_subwords(beam.hypothesis.split(), detect_scheme([beam.hypothesis]))
+        if 0 < len(own) <= MOST_WORDS and _fitting(beam.hypothesis_heads, own):
+            shown["own"] = {"words": own, "heads": beam.hypothesis_heads}
+        return shown
+
+    def _links(
+        self, sentence: DecodedSentence, words: Mapping[str, Sequence[str]]
+    ) -> dict[str, list[tuple[int, int]]]:
+        printed = {"": sentence.links, **{str(n): x for n, x in sentence.layer_links.items()}}
+        found = {}
+        for layer, links in printed.items():
+            if links is not None:
+                of_layer = replace(sentence, links=links)
+                sizes = len(words["source"]), len(words["target"])
+                alignment = align_words(of_layer, self.scheme, *sizes)
+                if alignment and alignment.words == sizes:
+                    found[layer] = sorted(alignment.links)
+        return found
+
+    def _trees(
+        self, sentence: DecodedSentence, side: str, known: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        gold = known["tree"] and {tuple(node[:2]) for node in known["tree"]["nodes"]}
+        found = {}
+        for layer in getattr(sentence, f"{side}_distances"):
+            try:
+                tree = induce_tree(sentence, side, self.scheme, layer, known["words"])
+            except DataError:  # joined words, which have no distances
+                return {}
+            if tree:
+                found[str(layer)] = tree_nodes(tree, gold)
+        return found
+
+
+def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str, Any]:
+    """Lay out a tree: ``nodes`` of several words, and for each word its ``parents`` among them.
+
+    Args:
+        tree: over words; brackets around a single word are not shown.
+        gold: spans of the gold tree, if known.
+
+    Returns:
+        Each node is its first word, the one after its last, its height, the place of its parent
+        (None for the topmost), its label, and 1 if it is right, 0 if not, None if that is unknown.
+    """
+    nodes: list[list[Any]] = []
+    parents: list[int | None] = []
+    agenda: list[tuple[Tree | str | None, int | None]] = [(tree, None)]  # None: close the node
+    while agenda:
+        node, parent = agenda.pop()
+        if node is None:
+            assert parent is not None
+            nodes[parent][1] = len(parents)
+        elif isinstance(node, str):
+            parents.append(parent)
+        elif len(node.children) == 1:
+            agenda.append((node.children[0], parent))
+        else:
+            place = len(nodes)
+            nodes.append([len(parents), 0, 1, parent, node.label])
+            agenda.append((None, place))
+            agenda += [(child, place) for child in reversed(node.children)]
+    for laid in reversed(nodes):
+        if laid[3] is not None:
+            nodes[laid[3]][2] = max(nodes[laid[3]][2], laid[2] + 1)
+    for laid in nodes:
+        laid.append(None if gold is None else int((laid[0], laid[1]) in gold))
+    return {"nodes": nodes, "parents": parents}
+
+
+def _words(systems: Iterable[_System], side: str, index: int) -> list[str]:
+    """Return one side's words from the first system that has them; the reference's as target."""
+    for system in systems:
+        printed = system.forced if system.forced is not None else system.beam
+        if side == "hypothesis" and system.forced is None:
+            continue
+        text = getattr(printed[index], side)
+        if text:
+            return join_subwords(text.split(), system.scheme)
+    return []
+
+
+def _side(words: list[str], index: int, heads: Any, labels: Any, trees: Any) -> dict[str, Any]:
+    known_heads = heads and heads[index]
+    tree = trees and trees[index]
+    known_labels = labels and labels[index]
+    tree_words = tree and list(tree.leaves())
+    size = len(words)
+    if tree_words and (not words or (len(tree_words) == size and "<unk>" in " ".join(words))):
+        words, size = tree_words, len(tree_words)
+    return {
+        "words": words,
+        "heads": known_heads if known_heads and len(known_heads) == size else None,
+        "labels": known_labels if known_labels and len(known_labels) == size else None,
+        "tree": tree_nodes(tree, {*find_constituents(tree)})
+        if tree_words and len(tree_words) == size
+        else None,
+    }
+
+
+def _fitting(heads: Sequence[int] | None, words: Sequence[str]) -> Sequence[int] | None:
+    return heads if heads and len(heads) == len(words) else None
+
+
+def _differences(
+    systems: Sequence[_System], shown: Sequence[Mapping[str, Any]], index: int
+) -> Iterator[str]:
+    """List the things on which the systems that show them disagree."""
+    if len({system.texts[index] for system in systems}) > 1:
+        yield "translations"
+    for name, fields in (
+        ("parses", ("source", "target")),
+        ("alignments", ("links",)),
+        ("trees", ("source_trees", "target_trees")),
+    ):
+        for field in fields:
+            given = [system[field] for system in shown if system[field]]
+            if any(value != given[0] for value in given):
+                yield name
+                break

@@ -1,0 +1,77 @@
+"""Drawing sentence pairs and writing them as a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+from tqdm import tqdm
+
+from ...base.files import replacing
+from ...trees.conllu_lines import format_conllu
+from .derivation import SentencePair
+from .grammar import Grammar
+
+MAX_WORDS = 25
+
+
+def generate(n: int, seed: int) -> Iterator[SentencePair]:
+    """Yield ``n`` pairs of at most ``MAX_WORDS`` words a side; no English sentence is repeated.
+
+    The sequence depends only on the seed: a smaller ``n`` gives the beginning of the same sequence.
+    """
+    grammar = Grammar(seed)
+    seen: set[tuple[str, ...]] = set()
+    while len(seen) < n:
+        pair = grammar.draw()
+        longest = max(len(pair.source.words), len(pair.target.words))
+        if longest <= MAX_WORDS and pair.source.words not in seen:
+            seen.add(pair.source.words)
+            yield pair
+
+
+def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
+    """Write splits that share no English sentence; all files appear at the end, or none.
+
+    For each split: words (``train.en``), 1-based heads with 0 for the root (``train.heads.en``),
+    labels, phrase structure (``train.trees.en``) and CoNLL-U (``train.en.conllu``), the same for
+    ``de``, and links ``i-j`` (sure) or ``i?j`` (possible only) in ``train.align``, English first,
+    0-based.
+
+    Args:
+        directory: made if it is not there.
+        sizes: the number of pairs of each split; a split does not depend on those after it.
+        seed: see ``generate``.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    total = sum(sizes.values())
+    pairs = iter(tqdm(generate(total, seed), total=total, unit="pair", disable=None))
+    files: dict[str, TextIO] = {}
+    with ExitStack() as stack:
+        for split, size in sizes.items():
+            for number, pair in enumerate(islice(pairs, size), 1):
+                for suffix, text in _render(pair, number).items():
+                    name = f"{split}.{suffix}"
+                    if name not in files:
+                        path = stack.enter_context(replacing(directory / name))
+                        files[name] = stack.enter_context(open(path, "w", encoding="utf-8"))
+                    files[name].write(text)
+
+
+def _render(pair: SentencePair, number: int) -> dict[str, str]:
+    """Return the texts to write, by file name suffix."""
+    links = (f"{i}{'-' if (i, j) in pair.sure else '?'}{j}" for i, j in sorted(pair.possible))
+    texts = {"align": " ".join(links) + "\n"}
+    for language, sentence in (("en", pair.source), ("de", pair.target)):
+        texts[language] = " ".join(sentence.words) + "\n"
+        texts[f"heads.{language}"] = " ".join(map(str, sentence.heads)) + "\n"
+        texts[f"labels.{language}"] = " ".join(sentence.labels) + "\n"
+        texts[f"trees.{language}"] = sentence.tree + "\n"
+        known = [("_", upos, "_", "_") for upos in sentence.upos]
+        texts[f"{language}.conllu"] = format_conllu(
+            sentence.words, sentence.heads, sentence.labels, known, number
+        )
+    return texts

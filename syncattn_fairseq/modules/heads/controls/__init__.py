@@ -1,0 +1,1 @@
+"""Controls and later rivals of the heads of the five papers, one file each."""

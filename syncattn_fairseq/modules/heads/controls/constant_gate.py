@@ -1,0 +1,46 @@
+"""Heads gated by distances of 0: LPSI with nothing learnt."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ....base.option_fields import option
+from ....functional import constant_log_gates
+from ...part_registry import register_part
+from ...positions.positions import offsets
+from ..heads import Heads, Scope
+
+
+@dataclass
+class ConstantGateOptions:
+    """Constant gate, LPSI's control: which heads have it."""
+
+    constant_gate_layers: str = option(
+        "",
+        "encoder layers whose heads have LPSI's gates with all distances 0, a decay "
+        "that halves from token to token, such as 1,2, or all (none)",
+    )
+    constant_gate_decoder_layers: str = option(
+        "same", "the same for the decoder; same: those of the encoder"
+    )
+
+
+@register_part("constant_gate")
+class ConstantGateHeads(Heads):
+    """Heads with LPSI's gates where it starts: all distances are 0. They have no parameters.
+
+    What LPSI gains over them is due to the distances that it learns.
+    """
+
+    Options = ConstantGateOptions
+    title = "gated (constant)"
+    encoder_layers = "constant_gate_layers"
+    decoder_layers = "constant_gate_decoder_layers"
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return the logarithm of the gates, ``(rows, T)``, the same for all heads and layers."""
+        rows, columns = query.size(2), key.size(2)
+        return self.view.keep(
+            f"constant_gates_{rows}_{columns}",
+            lambda: constant_log_gates(offsets(rows, columns, query.device)),
+        )

@@ -1,0 +1,157 @@
+"""Heads that add a bias for the distance between two words: linear, or in a tree.
+
+One equation with several distances: the control that asks whether a tree's distances help more than
+those of the text.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ....base.errors import DataError
+from ....base.option_fields import flag, option
+from ....data.fields import NOTHING, SourceFields, ask_for_tree_distances
+from ....functional import alibi_slopes, linear_biases
+from ...batch_view import BatchView
+from ...layer_numbers import check_range
+from ...part_registry import register_part
+from ...positions.positions import offsets
+from ..heads import Heads, Place, Scope
+
+#: Whose tree the data supplies for each kind of distance; None where it needs no tree.
+DISTANCES = {
+    "linear": None,
+    "tree": "parse",
+    "random": "random",
+    "shuffled": "permuted",
+    "mirrored": "mirrored",
+}
+
+
+@dataclass
+class DistanceBiasOptions:
+    """Distance heads: where they are, which distance they see and how."""
+
+    distance_bias_layers: str = option(
+        "",
+        "encoder layers whose heads add a bias for the distance between two words, "
+        "such as 1,2, or all (none)",
+    )
+    distance_bias_decoder_layers: str = option(
+        "",
+        "the same for the decoder, with linear distances only; same: those of the encoder (none)",
+    )
+    distance_bias_distance: str = option(
+        "linear",
+        "distance in subwords (linear), or in edges between two words of the source's "
+        "tree (tree), of a random tree (random), or of the source's tree with its words in "
+        "random order (shuffled) or from right to left (mirrored)",
+        choices=DISTANCES,
+    )
+    distance_bias_form: str = option(
+        "learnt",
+        "the bias: one number per head and distance, from 0 on (learnt), or the "
+        "distance times ALiBi's slope of the head (slopes)",
+        choices=("learnt", "slopes"),
+    )
+    distance_bias_limit: int = option(
+        16, "largest distance with a learnt bias of its own; larger ones share it"
+    )
+
+
+@register_part("distance_bias")
+class DistanceBiasHeads(Heads):
+    """Heads that add a bias for the distance between two words to their scores.
+
+    .. math:: q_i · k_j / √d + b_h[min(distance_{ij}, K)]
+
+    Learnt biases start at 0; with slopes, the bias is ALiBi's, `−m_h · distance_{ij}`.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        distance: one of :data:`DISTANCES`.
+        limit: K; 0 for slopes.
+        slopes: m of these heads; None for learnt biases.
+    """
+
+    Options = DistanceBiasOptions
+    title = "distance"
+    encoder_layers = "distance_bias_layers"
+    decoder_layers = "distance_bias_decoder_layers"
+    slopes: Tensor | None
+
+    def __init__(
+        self,
+        count: int,
+        head_dim: int,
+        view: BatchView,
+        distance: str = "linear",
+        limit: int = 16,
+        slopes: Tensor | None = None,
+    ) -> None:
+        super().__init__(count, head_dim, view)
+        self.distance = distance
+        self.limit = limit
+        self.register_buffer("slopes", slopes, persistent=False)
+        self.weight = None
+        if slopes is None:
+            self.weight = nn.Parameter(torch.zeros(limit + 1, count))
+
+    @classmethod
+    def build(cls, cfg: Any, place: Place) -> "DistanceBiasHeads":
+        """Build the heads of one layer."""
+        slopes = None
+        if cfg.distance_bias_form == "slopes":
+            slopes = alibi_slopes(place.total)[list(place.numbers)]
+        options = (cfg.distance_bias_distance, cfg.distance_bias_limit, slopes)
+        return cls(place.count, place.head_dim, place.view, *options)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check the limit, and that only the encoder sees the source's tree."""
+        check_range(cfg, "distance_bias_limit", 1, float("inf"), "must be 1 or more")
+        if cfg.distance_bias_distance != "linear" and cls.list_layers(cfg, "decoder"):
+            option = cls.decoder_layers
+            raise DataError(
+                f"{flag(option)} {getattr(cfg, option)}: the decoder has no tree; leave it out, or "
+                "choose --distance-bias-distance linear"
+            )
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for the distances in the tree."""
+        control = DISTANCES[cfg.distance_bias_distance]
+        if control is None or not cls.list_layers(cfg, "encoder"):
+            return NOTHING
+        return SourceFields(fields=frozenset([ask_for_tree_distances(control)]))
+
+    def start_plain(self) -> bool:
+        """Set learnt biases to 0."""
+        if self.weight is not None:
+            self.weight.zero_()
+        return self.weight is not None
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return the biases, ``(B, h, rows, T)`` or ``(h, rows, T)``."""
+        rows, columns, limit = query.size(2), key.size(2), self.limit
+        name = f"{self.distance}_distances_{rows}_{columns}"
+
+        def measure() -> Tensor:
+            return self._measure(rows, columns, query.device)
+
+        if self.slopes is not None:
+            return linear_biases(self.view.keep(name, measure), self.slopes)
+        assert self.weight is not None
+        buckets = self.view.keep(f"{name}_to_{limit}", lambda: measure().clamp_max(limit))
+        return F.embedding(buckets, self.weight).movedim(-1, -3)
+
+    def _measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
+        """Return the distances, ``(B, T, T)`` or ``(rows, T)``."""
+        control = DISTANCES[self.distance]
+        if control is None:
+            return offsets(rows, columns, device).abs()
+        field = ask_for_tree_distances(control).name
+        return self.view.require(field, "the model's distance heads").int()

@@ -1,0 +1,73 @@
+"""Heads with forget gates (Forgetting Transformer)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ....base.option_fields import option
+from ....functional import forget_log_gates
+from ....functional._numerics import widen
+from ....functional.controls.forget_gate import last_forget_log_gates
+from ...batch_view import BatchView
+from ...part_registry import register_part
+from ..heads import Heads, Place, Scope
+
+
+@dataclass
+class ForgetGateOptions:
+    """Forget gates: which heads have them."""
+
+    forget_gate_layers: str = option(
+        "", "encoder layers whose heads have forget gates, such as 1,2, or all (none)"
+    )
+    forget_gate_decoder_layers: str = option(
+        "same", "the same for the decoder; same: those of the encoder"
+    )
+
+
+@register_part("forget_gate")
+class ForgetGateHeads(Heads):
+    """Heads in which every token lets what is behind it fade, by as much as it chooses.
+
+    .. math:: f_l = σ(w_h · x_l + b_h)
+
+    w and b start at 0, so that the gates start as a decay that halves from token to token, as
+    LPSI's do; the paper draws w.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        embed_dim: D, the width of the layer's input x.
+    """
+
+    Options = ForgetGateOptions
+    title = "forget-gated"
+    encoder_layers = "forget_gate_layers"
+    decoder_layers = "forget_gate_decoder_layers"
+
+    def __init__(self, count: int, head_dim: int, view: BatchView, embed_dim: int) -> None:
+        super().__init__(count, head_dim, view)
+        self.weight = nn.Parameter(torch.zeros(count, embed_dim))
+        self.forget_bias = nn.Parameter(torch.zeros(count))
+
+    @classmethod
+    def build(cls, cfg: Any, place: Place) -> "ForgetGateHeads":
+        """Build the heads of one layer."""
+        return cls(place.count, place.head_dim, place.view, place.embed_dim)
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return the logarithm of the gates between query and key, ``(B, h, rows, T)``."""
+        assert scope.x is not None, "the attention sees to it"
+        logits = F.linear(scope.x, self.weight, self.forget_bias).permute(1, 2, 0)
+        log_forget = F.logsigmoid(widen(logits))
+        if scope.kept is None:
+            return forget_log_gates(log_forget)
+        total = scope.kept.get("total")
+        if total is None:
+            total = log_forget
+        else:
+            total = torch.cat([total, total[..., -1:] + log_forget], dim=-1)
+        scope.kept["total"] = total
+        return last_forget_log_gates(total, total[..., -1:].unsqueeze(-1))

@@ -1,0 +1,122 @@
+"""Heads gated by distances that they learn, in random order: a control of LPSI."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ....base.option_fields import option
+from ....functional._gates import gate_log_factors, gate_pivots, sum_between
+from ...part_registry import register_part
+from ..gated import GatedHeads
+from ..heads import Scope
+
+
+@dataclass
+class ShuffledGateOptions:
+    """Shuffled gate, LPSI's control: which heads have it."""
+
+    shuffled_gate_layers: str = option(
+        "",
+        "encoder layers whose heads have LPSI's gates with each sentence's distances "
+        "in random order, such as 1,2, or all (none)",
+    )
+    shuffled_gate_decoder_layers: str = option(
+        "same", "the same for the decoder; same: those of the encoder"
+    )
+
+
+@register_part("shuffled_gate")
+class ShuffledGateHeads(GatedHeads):
+    """LPSI's heads, which learn distances, but put those of each sentence in random order.
+
+    The gates then have the strength of LPSI's, but open and shut at random places: what LPSI gains
+    over these heads is due to where its distances are large. The order depends only on the
+    sentence, so that it is the same in every epoch and in every batch. In a decoder, it depends on
+    the tokens read so far: each query shuffles the distances up to its own in an order of its own.
+    """
+
+    Options = ShuffledGateOptions
+    title = "gated (shuffled)"
+    encoder_layers = "shuffled_gate_layers"
+    decoder_layers = "shuffled_gate_decoder_layers"
+    shown = None
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Leave M and τ to :class:`.GatedHeads`, whose options they are."""
+
+    @classmethod
+    def is_shown_in_training(cls, cfg: Any) -> bool:
+        """Tell that no loss reads these distances."""
+        return False
+
+    def log_gates(self, distances: Tensor, scope: Scope) -> Tensor:
+        """Compute the gates of shuffled distances, ``(B, h, T)`` to ``(B, h, T, T)``."""
+        if not scope.causal:
+            order = self.view.keep("shuffle", self._shuffle_sentences)
+            return super().log_gates(_reorder(distances, order).squeeze(-2), scope)
+        order = self.view.keep("shuffle", lambda: self._shuffle_prefixes(distances.size(-1)))
+        pivots, between = gate_pivots(_reorder(distances, order), self.temperature)
+        own = pivots.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+        return sum_between(gate_log_factors(own, between), causal=True)
+
+    def log_gates_of_last(self, distances: Tensor) -> Tensor:
+        """Compute the last row of the same, in one step of decoding."""
+        order = self.view.keep("shuffle", lambda: self._shuffle_prefixes(1))
+        return super().log_gates_of_last(_reorder(distances, order).squeeze(-2))
+
+    def _shuffle_sentences(self) -> Tensor:
+        """Draw which distance of its sentence stands at each place, ``(B, 1, T)`` columns."""
+        padding = self.view.padding_mask.unsqueeze(1)
+        draws = self._draw()
+        seeds = draws.masked_fill(padding, 0).sum(-1, keepdim=True)
+        return _draw_orders(_mix(draws + seeds), padding)
+
+    def _shuffle_prefixes(self, rows: int) -> Tensor:
+        """Do the same for the tokens up to each of the last rows, ``(B, rows, T)``."""
+        draws = self._draw()
+        columns = torch.arange(draws.size(-1), device=draws.device)
+        last = columns[len(columns) - rows :].unsqueeze(1)
+        before = self._number()[:, len(columns) - rows :].unsqueeze(-1) - 1
+        hidden = self.view.padding_mask.unsqueeze(1) | (columns > last)
+        return _draw_orders(_mix(draws + before), hidden)
+
+    def _draw(self) -> Tensor:
+        """Draw a number for each token, from what it is and where it stands, ``(B, 1, T)``."""
+        return _mix(self.view.tokens + 65_537 * self._number()).unsqueeze(1)
+
+    def _number(self) -> Tensor:
+        """Number the tokens from 1, ``(B, T)``."""
+        return (~self.view.padding_mask).cumsum(1)
+
+
+def _draw_orders(draws: Tensor, hidden: Tensor) -> Tensor:
+    """Put the visible columns in the order of their draws; the others stay behind them.
+
+    Args:
+        draws: ``(B, rows, T)``.
+        hidden: broadcasts to the same.
+
+    Returns:
+        For each visible place, the column that comes there.
+    """
+    drawn = draws.masked_fill(hidden, torch.iinfo(draws.dtype).max).argsort(stable=True)
+    places = hidden.to(torch.uint8).argsort(stable=True).expand_as(drawn)
+    return torch.empty_like(drawn).scatter(-1, places, drawn)
+
+
+def _reorder(distances: Tensor, order: Tensor) -> Tensor:
+    """Put ``(B, h, T)`` distances in the orders ``(B, rows, T)``: ``(B, h, rows, T)``."""
+    heads, rows = distances.size(1), order.size(1)
+    index = order.unsqueeze(1).expand(-1, heads, -1, -1)
+    return distances.unsqueeze(-2).expand(-1, -1, rows, -1).gather(-1, index)
+
+
+def _mix(numbers: Tensor) -> Tensor:
+    """Hash integers to 31 bits."""
+    numbers = numbers & 0x7FFFFFFF
+    for factor in (0x45D9F3B, 0x119DE1F3):
+        numbers = ((numbers ^ (numbers >> 16)) * factor) & 0x7FFFFFFF
+    return numbers ^ (numbers >> 16)

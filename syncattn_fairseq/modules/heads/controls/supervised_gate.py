@@ -1,0 +1,103 @@
+"""Heads gated by the distances of a parser's trees (Hou et al., 2022)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ....base.option_fields import option
+from ....data.fields import NOTHING, SourceField, SourceFields
+from ....data.subwords import NO_HEAD, NO_TOKEN
+from ....data.tree_distances import lay_out_trees
+from ....functional.controls.supervised_gate import (
+    gap_heights,
+    supervised_log_gates,
+)
+from ...batch_view import BatchView
+from ...layer_numbers import check_positive
+from ...part_registry import register_part
+from ..heads import Heads, Place, Scope
+
+
+def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
+    """Measure the gaps between the words of a batch (:func:`.gap_heights`).
+
+    The end of a sentence is attached to the root, like a full stop.
+
+    Returns:
+        ``(B, S)`` in float64, NaN for padding and in sentences without a parse; arbitrary at the
+        first token of a sentence, before which there is no gap.
+    """
+    ends = tokens.eq(dictionary.eos())
+    parents, words = lay_out_trees(marks, ends)
+    outside = (marks == NO_TOKEN) & ~ends
+    unparsed = (marks == NO_HEAD).any(dim=1, keepdim=True)
+    return gap_heights(parents, words).double().masked_fill(outside | unparsed, float("nan"))
+
+
+#: ``src_gap_heights``: ``(B, S)``, see :func:`collate_gap_heights`.
+GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
+
+
+@dataclass
+class SupervisedGateOptions:
+    """Supervised gate: which heads have it and how steep it is."""
+
+    supervised_gate_layers: str = option(
+        "",
+        "encoder layers whose heads are gated by the distances of the parser's trees, "
+        "such as 1,2, or all (none)",
+    )
+    supervised_gate_temperature: float = option(
+        10.0, "τ, which divides differences of distances: the larger, the more gently gates shut"
+    )
+
+
+@register_part("supervised_gate")
+class SupervisedGateHeads(Heads):
+    """Gates set by a parser's distances, for LPSI's to be compared with; they have no parameters.
+
+    The distances come from the dependency tree, the only tree that is binarised with the text. In a
+    sentence without a parse all gates are open.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        temperature: τ.
+    """
+
+    Options = SupervisedGateOptions
+    title = "gated (supervised)"
+    encoder_layers = "supervised_gate_layers"
+
+    def __init__(
+        self, count: int, head_dim: int, view: BatchView, temperature: float = 10.0
+    ) -> None:
+        super().__init__(count, head_dim, view)
+        self.temperature = temperature
+
+    @classmethod
+    def build(cls, cfg: Any, place: Place) -> "SupervisedGateHeads":
+        """Build the heads of one layer."""
+        return cls(place.count, place.head_dim, place.view, cfg.supervised_gate_temperature)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check the temperature."""
+        check_positive(cfg, "supervised_gate_temperature")
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for the gap heights."""
+        used = bool(cls.list_layers(cfg, "encoder"))
+        return SourceFields(fields=frozenset([GAP_HEIGHTS])) if used else NOTHING
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return the logarithm of the gates, ``(B, 1, T, T)``, the same for all heads."""
+        heights = self.view.require(GAP_HEIGHTS.name, "the model's gated heads")
+        wide = torch.promote_types(query.dtype, torch.float32)
+        gates = self.view.keep(
+            f"log_gates_{self.temperature}",
+            lambda: supervised_log_gates(heights.to(wide), self.temperature),
+        )
+        return gates.unsqueeze(1)

@@ -1,0 +1,66 @@
+"""Heads that see only a window (LPSI's baseline "Local Attn")."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ....base.option_fields import option
+from ...batch_view import BatchView
+from ...layer_numbers import check_range
+from ...part_registry import register_part
+from ...positions.positions import offsets
+from ..heads import Heads, Place, Scope
+
+
+@dataclass
+class WindowOptions:
+    """Local attention: which heads have it and how far they see."""
+
+    local_layers: str = option(
+        "", "encoder layers whose heads see only a window, such as 1,2, or all (none)"
+    )
+    local_decoder_layers: str = option(
+        "", "the same for the decoder; same: those of the encoder (none)"
+    )
+    local_window: int = option(2, "how many subwords the window has on either side")
+
+
+@register_part("window")
+class WindowHeads(Heads):
+    """Heads that see only a token's neighbourhood; in a decoder, what is to the left of it.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        window: how many tokens they see on either side.
+    """
+
+    Options = WindowOptions
+    title = "window"
+    encoder_layers = "local_layers"
+    decoder_layers = "local_decoder_layers"
+
+    def __init__(self, count: int, head_dim: int, view: BatchView, window: int = 2) -> None:
+        super().__init__(count, head_dim, view)
+        self.window = window
+
+    @classmethod
+    def build(cls, cfg: Any, place: Place) -> "WindowHeads":
+        """Build the heads of one layer."""
+        return cls(place.count, place.head_dim, place.view, cfg.local_window)
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check the window's size."""
+        check_range(cfg, "local_window", 0, float("inf"), "must be 0 or more")
+
+    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+        """Return minus infinity outside the window; padded rows see every word.
+
+        Their window may have no word. A row that sees nothing is not a number with some kernels.
+        """
+        outside = offsets(query.size(2), key.size(2), query.device).abs() > self.window
+        if scope.padding_mask is not None:
+            outside = outside & ~scope.padding_mask[:, None, :, None]
+        return query.new_zeros(outside.shape).masked_fill(outside, -torch.inf)

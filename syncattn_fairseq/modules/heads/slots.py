@@ -1,0 +1,81 @@
+"""Which heads of which layer are of which kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.errors import DataError
+from ...base.option_fields import flag
+from ..layer_numbers import SIDES
+from ..part_registry import PARTS
+from .heads import Heads
+
+
+def list_kinds() -> list[type[Heads]]:
+    """List the registered kinds of heads, in the order in which they choose their heads."""
+    kinds = [part for part in PARTS.values() if issubclass(part, Heads)]
+    return sorted(kinds, key=lambda kind: kind.place == "between")
+
+
+def name_of(kind: type[Heads]) -> str:
+    """Return the name under which a kind is registered; ordinary heads are not registered."""
+    return next((name for name, part in PARTS.items() if part is kind), "ordinary")
+
+
+def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
+    """Divide the heads of a self-attention layer among the kinds.
+
+    Args:
+        cfg: the model's options.
+        side: ``encoder`` or ``decoder``.
+        layer: counted from 1.
+
+    Returns:
+        The number of heads of each kind, in the order of the heads; all are ordinary if no kind
+        wants any.
+
+    Raises:
+        DataError: kinds want more heads than there are, or layers that do not exist.
+    """
+    total: int = getattr(cfg, side).attention_heads
+    free = total
+    counts: dict[type[Heads], int] = {}
+    for kind in list_kinds():
+        if layer not in kind.list_layers(cfg, side):
+            continue
+        wanted = kind.count_wanted(cfg, side, free)
+        if not 1 <= wanted <= free:
+            others = " and ".join(f"{n} are {other.title} heads" for other, n in counts.items())
+            option = kind.option or kind.layer_option(cfg, side)
+            raise DataError(
+                f"{flag(option)} {getattr(cfg, option)}: "
+                f"{side} layer {layer} has {total} heads" + (others and f", of which {others}")
+            )
+        counts[kind] = wanted
+        free -= wanted
+    if free:
+        counts[Heads] = free
+    places = ("first", "between", "last")
+    return {kind: counts[kind] for kind in sorted(counts, key=lambda k: places.index(k.place))}
+
+
+def names_shown() -> list[str]:
+    """List what heads can show, by name."""
+    return sorted({kind.shown for kind in list_kinds() if kind.shown})
+
+
+def layers_that_show(cfg: Any, side: str, name: str) -> list[int]:
+    """List the layers, from 1, whose heads show something by this name."""
+    kinds = [kind for kind in list_kinds() if kind.shown == name]
+    return sorted({layer for kind in kinds for layer in kind.list_layers(cfg, side)})
+
+
+def is_shown_in_training(cfg: Any, name: str) -> bool:
+    """Tell whether a loss needs what heads show by this name."""
+    return any(kind.is_shown_in_training(cfg) for kind in list_kinds() if kind.shown == name)
+
+
+def list_supervised(cfg: Any) -> list[type[Heads]]:
+    """List the kinds in use that need a syntactic loss."""
+    supervised = [kind for kind in list_kinds() if kind.supervised]
+    return [kind for kind in supervised if any(kind.list_layers(cfg, side) for side in SIDES)]

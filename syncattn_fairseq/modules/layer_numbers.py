@@ -1,0 +1,60 @@
+"""Options that name layers, and checks of their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.errors import DataError
+from ..base.option_fields import flag
+
+SIDES = ("encoder", "decoder")
+
+
+def check_range(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
+    """Raise ``DataError`` if an option is out of range."""
+    value = getattr(cfg, option)
+    if not lowest <= value <= highest:
+        raise DataError(f"{flag(option)} {value}: {explanation}")
+
+
+def check_positive(cfg: Any, option: str) -> None:
+    """Raise ``DataError`` if an option is 0 or less."""
+    value = getattr(cfg, option)
+    if not value > 0:  # NaN is not
+        raise DataError(f"{flag(option)} {value}: must be above 0")
+
+
+def read_layer(cfg: Any, option: str, side: str) -> int:
+    """Return the layer that an option names, counted from 1 at the bottom; 0 = none.
+
+    Raises:
+        DataError: this side has no such layer.
+    """
+    highest = getattr(cfg, side).layers
+    check_range(cfg, option, 0, highest, f"the {side} has layers 1 to {highest}")
+    layer: int = getattr(cfg, option)
+    return layer
+
+
+def read_layers(cfg: Any, option: str, side: str) -> list[int]:
+    """Return the layers that an option names, counted from 1 at the bottom.
+
+    Args:
+        cfg: the model's options.
+        option: its value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
+        side: ``encoder`` or ``decoder``.
+
+    Raises:
+        DataError: it is none of these, or names a layer that this side lacks.
+    """
+    value, highest = str(getattr(cfg, option)), getattr(cfg, side).layers
+    if value == "all":
+        return list(range(1, highest + 1))
+    if value in ("", "none"):
+        return []
+    if not all(n.isdecimal() and 1 <= int(n) <= highest for n in value.split(",")):
+        raise DataError(
+            f"{flag(option)} {value}: the {side} has layers 1 to {highest}; list some (1,2), or "
+            "write all or none"
+        )
+    return sorted({int(n) for n in value.split(",")})

@@ -1,0 +1,126 @@
+"""Formats with one word per line, in columns, and a blank line after each sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ...base.errors import DataError
+from ...base.numbers import read_whole
+from .parsed_sentence import Analysis, Surface
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+_EMPTY_NODE = re.compile(r"[0-9]+\.[0-9]+")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a format; the first one numbers the words from 1.
+
+    A head below 1 means the root. If a word has no head (``_``), the sentence has no tree. A
+    missing label is ``_``, and white space in a label becomes ``_``.
+
+    Args:
+        title: the format's name in errors.
+        separator: the single character between columns. Words may contain any other.
+        form: 0-based column of the word.
+        head: 0-based column of its head.
+        label: 0-based column of its label.
+        columns: the fewest there can be.
+        header: beginning of lines about the sentence rather than a word.
+        multiword: whether there are CoNLL-U's ranges (``3-4``: the written form of words 3 and 4)
+            and empty nodes (``5.1``, skipped).
+    """
+
+    title: str
+    separator: str
+    form: int
+    head: int
+    label: int
+    columns: int
+    header: str = "#"
+    multiword: bool = False
+
+    def read(self, lines: Iterable[str], name: str) -> Iterator[Analysis]:
+        """Yield the sentences, even an empty one if it has a header.
+
+        Raises:
+            DataError: a line is not in the format; names the line.
+        """
+        for block in _cut_blocks(lines):
+            yield self._analysis(block, name)
+
+    def _analysis(self, block: list[tuple[int, str]], name: str) -> Analysis:
+        words: list[str] = []
+        heads: list[int | None] = []
+        labels: list[str] = []
+        surface: list[Surface] = []
+        for number, line in block:
+            place = f"{name}:{number}"
+            if line.startswith(self.header):
+                continue
+            fields = line.split(self.separator)
+            if len(fields) < self.columns:
+                between = "tabs" if self.separator == "\t" else "single spaces"
+                raise DataError(
+                    f"{place}: expected {self.columns} columns between {between}, got "
+                    f"{line[:60]!r}; is the file {self.title}?"
+                )
+            index = fields[0]
+            span = _RANGE.fullmatch(index) if self.multiword else None
+            if span:
+                first, past = int(span[1]) - 1, int(span[2])
+                covered = surface[-1].past if surface else 0
+                if first != len(words) or first < covered or past <= first:
+                    raise _make_order_error(place, index, words)
+                surface.append(Surface(fields[self.form], first, past))
+            elif not (self.multiword and _EMPTY_NODE.fullmatch(index)):
+                if not _NUMBER.fullmatch(index) or int(index) != len(words) + 1:
+                    raise _make_order_error(place, index, words)
+                words.append(fields[self.form])
+                heads.append(_read_head(place, fields[self.head]))
+                label = fields[self.label] if len(fields) > self.label else ""
+                labels.append("_".join(label.split()) or "_")
+        if surface and surface[-1].past > len(words):
+            raise DataError(
+                f"{place}: the sentence ends at word {len(words)}, but "
+                f"{surface[-1].form[:60]!r} only at word {surface[-1].past}; correct the range"
+            )
+        known = [head for head in heads if head is not None]
+        if len(known) < len(words):
+            return Analysis(words, surface=surface)
+        return Analysis(words, known, labels, surface)
+
+
+def _make_order_error(place: str, index: str, words: list[str]) -> DataError:
+    return DataError(
+        f"{place}: expected word {len(words) + 1} of the sentence, got {index[:60]!r}; number "
+        "the words from 1 and put a blank line after each sentence"
+    )
+
+
+def _read_head(place: str, text: str) -> int | None:
+    if text in ("", "_"):
+        return None
+    try:
+        return max(read_whole(text), 0)
+    except ValueError:
+        raise DataError(
+            f"{place}: the head {text[:60]!r} is not a number; write 0 for the root, _ for no head"
+        ) from None
+
+
+def _cut_blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
+    """Yield the runs of non-blank lines, with their numbers."""
+    block: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, 1):
+        line = line.rstrip("\r\n")
+        if line.strip(" \t"):
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block

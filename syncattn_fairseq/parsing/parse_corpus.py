@@ -1,0 +1,266 @@
+"""Parsing a text of any size, in shards, without doing anything twice."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..base.errors import BadParse, DataError
+from ..base.files import hash_file, read_lines, replacing
+from ..base.inputs import is_plain, keeping_pipes
+from ..base.locks import locked, refuse_links, remove_locked
+from ..data.parses import check_parsed
+from .executors import Executor
+from .formats import FORMATS
+from .manifest import Manifest
+from .outcome import ParseReport
+from .parsed_file import EMPTY, match_parses
+from .parser import ParserSource
+from .shards import Shard, ShardTask, is_whole, plan_shards
+from .writer import HEADS, open_writer
+
+# About 20,000 sentences: minutes of work for one core, and enough of each length for batches.
+_SHARD_BYTES = 2 << 20
+
+
+def parse_corpus(
+    text: Path,
+    outputs: Mapping[str, Path],
+    source: ParserSource,
+    max_words: int,
+    execute: Executor,
+    count: int | None = None,
+    overwrite: bool = False,
+    say: Callable[[str], None] = lambda message: None,
+    min_parsed: float = 0.0,
+) -> tuple[ParseReport, float]:
+    """Parse a text, except for what has been parsed already.
+
+    Finished shards are kept next to the output, in ``OUTPUT.shards``, until all are finished. Then
+    ``OUTPUT.manifest.json`` records what the output was made from.
+
+    Args:
+        text: one sentence per line, words separated by white space. If it is compressed or a pipe,
+            a copy is parsed, which is kept with the shards.
+        outputs: the files to write, by kind, see `ParseWriter`; must include heads.
+        source: the parser's source.
+        max_words: sentences of more words are not parsed.
+        execute: parses shards.
+        count: how many shards; None: one per 2 MB.
+        overwrite: whether to overwrite files that this function did not make.
+        say: called with a message about what is skipped or done again, and why.
+        min_parsed: the smallest share of non-empty sentences that must get a parse.
+
+    Returns:
+        the report on the output, and the words parsed per second, 0 if there was nothing to do.
+
+    Raises:
+        DataError: the text or the parser does not work, another process is writing the same output,
+            or other files or links are in the way.
+    """
+    for path in outputs.values():
+        if not path.parent.is_dir():
+            raise DataError(f"{path.parent}: no such folder; make it first")
+    output = outputs[HEADS].resolve()
+    folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
+    busy = f"{output}: another syncattn-parse is writing it; wait until it ends, or stop it"
+    lock = folder / "lock"
+    refuse_links(folder, record)
+    with locked(lock, busy):
+        made, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
+        try:
+            text = _unpack(text, folder / "text")
+            shards, sha256 = plan_shards(
+                text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1
+            )
+            manifest = Manifest.of(
+                sha256, shards, source, max_words=max_words, outputs=sorted(outputs)
+            )
+            if not overwrite:
+                _check_unmade(outputs, *(some.outputs for some in (made, unfinished) if some))
+        except (DataError, OSError):
+            if unfinished is None:
+                remove_locked(lock)
+            raise
+        stale = _explain_staleness(manifest, made, outputs) if made else ""
+        if made and not stale:
+            remove_locked(lock)
+            _check_parsed(outputs[HEADS], made.report, min_parsed)
+            say(f"{output}: up to date, nothing to do")
+            return made.report, 0.0
+        if made:
+            say(f"{output}: made again: {stale}")
+        task = ShardTask(text, folder, source, max_words, tuple(outputs))
+        missing = _find_missing(manifest, folder, say)
+        began = time.monotonic()
+        total, left = (sum(shard.words for shard in some) for some in (shards, missing))
+        if missing:
+            bar = tqdm(
+                total=total, initial=total - left, unit="word", unit_scale=True, disable=None
+            )
+            with bar:
+                try:
+                    execute(task, missing, bar.update)
+                except DataError:
+                    if unfinished is None and not any(s.folder(folder).exists() for s in shards):
+                        remove_locked(lock)
+                    raise
+        seconds = time.monotonic() - began
+        finished = _merge(task, manifest, outputs, min_parsed)
+        finished.write(record)
+        remove_locked(lock)
+    return finished.report, left / seconds if missing else 0.0
+
+
+def _unpack(text: Path, copy: Path) -> Path:
+    """Return a text that can be read in parts: itself, or a copy of what it holds."""
+    if is_plain(text):
+        return text.resolve()
+    with replacing(copy) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for line in read_lines(text):
+            file.write(line + "\n")
+        if not file.tell():
+            raise DataError(f"{text}: the file is empty")
+    return copy
+
+
+def _check_unmade(outputs: Mapping[str, Path], *made: Mapping[str, str]) -> None:
+    """Refuse to overwrite files that were not made here.
+
+    Args:
+        outputs: the files to be written, by kind.
+        made: checksums of the files made here, by kind; of each run.
+    """
+    for kind, path in outputs.items():
+        if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in made]:
+            raise DataError(
+                f"{path}: already exists, and was not made by this command or was changed since; "
+                "move it away, or give --overwrite"
+            )
+
+
+def _hash_outputs(outputs: Mapping[str, Path]) -> dict[str, str]:
+    return {kind: hash_file(path) for kind, path in outputs.items()}
+
+
+def _explain_staleness(manifest: Manifest, made: Manifest, outputs: Mapping[str, Path]) -> str:
+    """Say why finished output is out of date; nothing if it is not."""
+    if manifest.text != made.text:
+        return "the text has changed"
+    if differences := manifest.differences(made):
+        return "; ".join(differences)
+    if (
+        not all(path.exists() for path in outputs.values())
+        or _hash_outputs(outputs) != made.outputs
+    ):
+        return "it is missing or has been changed"
+    return ""
+
+
+def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> list[Shard]:
+    """Remove stale shards, and return all that are missing."""
+    path = folder / "manifest.json"
+    earlier = Manifest.read(path)
+    # Other folders belong to Slurm jobs that still run, or to workers that were killed.
+    finished = {entry for entry in folder.iterdir() if entry.name.isdecimal()}
+    usable: set[Shard] = set()
+    if earlier is not None and finished:
+        if differences := manifest.differences(earlier):
+            cause = "; ".join(differences)
+        else:
+            same = set(manifest.shards) & set(earlier.shards)
+            there = {shard for shard in same if shard.folder(folder) in finished}
+            usable = {
+                shard for shard in there if is_whole(shard, folder, manifest.settings["outputs"])
+            }
+            cause = "split differently" if manifest.text == earlier.text else "the text has changed"
+            if usable != there:
+                cause = "damaged"
+        if stale := len(finished) - len(usable):
+            say(f"{folder}: {stale} finished shards are parsed again: {cause}")
+    for entry in finished - {shard.folder(folder) for shard in usable}:
+        shutil.rmtree(entry)
+    # After a kill inside a merge, the checksums still tell which outputs are ours.
+    manifest.finished(earlier.outputs if earlier else {}, manifest.report).write(path)
+    if usable:
+        say(f"{folder}: {len(usable)} of {len(manifest.shards)} shards are already finished")
+    return [shard for shard in manifest.shards if shard not in usable]
+
+
+def _check_parsed(where: Path, report: ParseReport, least: float) -> None:
+    parsed = report.sentences - report.empty.total()
+    try:
+        check_parsed(where, parsed, report.sentences - report.empty[EMPTY], least)
+    except DataError as error:
+        reasons = ", ".join(reason for reason, _ in report.empty.most_common(3))
+        raise DataError(f"{error} (the rest: {reasons})") from None
+
+
+def _merge(
+    task: ShardTask, manifest: Manifest, outputs: Mapping[str, Path], min_parsed: float
+) -> Manifest:
+    """Write the outputs; their checksums are stored with the shards before any is in place."""
+    report = ParseReport()
+    for shard in manifest.shards:
+        report.add(task.report(shard))
+    _check_parsed(outputs[HEADS], report, min_parsed)
+    sums = {}
+    with ExitStack() as stack:
+        for kind, path in outputs.items():
+            temporary = stack.enter_context(replacing(path))
+            with temporary.open("wb") as whole:
+                for shard in manifest.shards:
+                    with (shard.folder(task.shards) / kind).open("rb") as part:
+                        shutil.copyfileobj(part, whole)
+            sums[kind] = hash_file(temporary)
+        finished = manifest.finished(sums, report)
+        finished.write(task.shards / "manifest.json")
+    return finished
+
+
+@keeping_pipes()
+def convert_parsed(
+    text: Path,
+    parsed: Path,
+    file_format: str,
+    outputs: Mapping[str, Path],
+    overwrite: bool = False,
+    min_parsed: float = 0.0,
+) -> tuple[ParseReport, float]:
+    """Take the parses of a text from a parser's output.
+
+    Args:
+        text: as in `parse_corpus`.
+        parsed: the parser's output for this text.
+        file_format: see :data:`.formats.FORMATS`.
+        outputs: as in `parse_corpus`.
+        overwrite: whether to overwrite existing files.
+        min_parsed: as in `parse_corpus`.
+
+    Returns:
+        the report on the output, and the words taken per second.
+
+    Raises:
+        DataError: a line is not in the format, an output exists already, or too few sentences have
+            a parse.
+    """
+    for path in outputs.values():
+        if path.is_file() and not overwrite:
+            raise DataError(f"{path}: already exists; move it away, or give --overwrite")
+    began = time.monotonic()
+    analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
+    outcomes = match_parses(read_lines(text), analyses, str(parsed))
+    lines = tqdm(read_lines(text), unit="sentence", disable=None)
+    with ExitStack() as stack:
+        paths = {kind: stack.enter_context(replacing(path)) for kind, path in outputs.items()}
+        with open_writer(paths) as writer:
+            for line, (parse, reason) in zip(lines, outcomes, strict=True):
+                found = parse if parse is not None else BadParse(reason or "", reason or "")
+                writer.write(line.split(), found)
+        _check_parsed(parsed, writer.report, min_parsed)
+    return writer.report, writer.report.words / (time.monotonic() - began)

@@ -1,0 +1,52 @@
+"""The parsers by name. A new one is a file with its `ParserSource`, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..base.errors import DataError
+from .eda_parser import Eda
+from .external import Command
+from .parser import Parser, ParserSource
+from .random_trees import RandomTrees
+from .spacy_parser import SpacyModel
+from .stanza_parser import StanzaModels
+
+PARSERS: Mapping[str, type[ParserSource]] = {
+    "stanza": StanzaModels,
+    "spacy": SpacyModel,
+    "eda": Eda,
+    "command": Command,
+    "random": RandomTrees,
+}
+
+
+def open_parser(spec: str) -> Parser:
+    """Load a parser; nothing is downloaded.
+
+    Args:
+        spec: ``stanza:LANG`` takes Stanza's models from its own folder, ``stanza:LANG:DIR`` from a
+            directory; ``spacy:MODEL``, ``eda:MODEL``, ``command:FORMAT:COMMAND`` and
+            ``random:SEED`` are the parsers of these names in ``syncattn-parse``.
+
+    Raises:
+        DataError: there is no such parser, it is not installed, or its models are missing.
+    """
+    return find_parser(spec).open()
+
+
+def find_parser(spec: str) -> ParserSource:
+    """Return the source of a parser; see `open_parser`.
+
+    Raises:
+        DataError: there is no such parser.
+    """
+    name, _, rest = spec.partition(":")
+    source = PARSERS[name].from_spec(rest) if name in PARSERS else None
+    if source is None:
+        known = [f"{name}:{spec}" for name, made in PARSERS.items() for spec in made.specs]
+        raise DataError(
+            f"{spec!r} does not name a parser; expected {', '.join(known[:-1])} or {known[-1]}, "
+            "as in stanza:en"
+        )
+    return source

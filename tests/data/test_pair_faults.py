@@ -1,0 +1,41 @@
+"""Which pairs are kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.data.pair_faults import EMPTY, LONG, UNEVEN, find_fault
+
+lengths = st.integers(0, 12)
+
+
+@given(lengths, lengths, st.none() | st.integers(1, 10), st.none() | st.floats(1, 4))
+def test_pairs_are_kept_as_defined(
+    source: int, target: int, max_words: int | None, ratio: float | None
+) -> None:
+    kept = min(source, target) > 0
+    if max_words is not None:
+        kept = kept and max(source, target) <= max_words
+    if kept and ratio is not None:
+        kept = source / target <= ratio and target / source <= ratio
+    words = ("wort " * source, " ".join(["word"] * target))
+    assert (find_fault(*words, max_words, ratio) is None) == kept
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "fault"),
+    [
+        ("a b", "a b c", None),
+        ("a b c", "a b", None),
+        ("a b", "a b c d", UNEVEN),
+        ("a b c d", "a b", UNEVEN),
+        ("a b c d e", "a", LONG),
+        ("a b c d", "a b c d e", LONG),
+        ("a b c d e", " ", EMPTY),
+        ("", "", EMPTY),
+    ],
+)
+def test_the_first_fault_counts(source: str, target: str, fault: str | None) -> None:
+    assert find_fault(source, target, 4, 1.5) == fault

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.cli import show
+from syncattn_fairseq.lab.cli.draw import main
+from syncattn_fairseq.lab.report.example import read_example
+from tests.checkpoints import Corpus, make_checkpoint
+from tests.cli.errors import read_error
+
+pytest.importorskip("altair", reason="needs the extra viz")
+
+
+@pytest.fixture
+def gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("t.en").write_text("no\nthe <b>old</b> man\n")
+    Path("t.heads.en").write_text("0\n3 3 0\n")
+    Path("t.labels.en").write_text("root\ndet amod root\n")
+    return tmp_path
+
+
+def test_parents_and_tree_distances_need_no_model(
+    gold: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("parents", "tree-distances"):
+        assert main([kind, "-s=en", "--gold=t", "--number=2", f"--output={kind}.svg"]) == 0
+        assert f"{kind}.svg: {kind} of: the <b>old</b> man" in capsys.readouterr().out
+        svg = Path(f"{kind}.svg").read_text("utf-8")
+        assert svg.count("&lt;b&gt;old&lt;/b&gt;") >= 3 and "<b>" not in svg
+        assert ">amod<" in svg
+    assert ">2<" in svg, "edges between the and old"
+
+
+def test_no_word_reaches_the_terminal_as_a_command(
+    gold: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("t.en").write_text("a \x1b]0;b\x07\n")
+    Path("t.heads.en").write_text("2 0\n")
+    Path("t.labels.en").unlink()
+    assert main(["parents", "-s=en", "--gold=t", "--output=parents.svg"]) == 0
+    assert capsys.readouterr().out == "parents.svg: parents of: a \\x1b]0;b\\x07\n"
+
+
+def test_long_sentences_are_refused(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (251, 10000):
+        Path("t.labels.en").unlink(missing_ok=True)
+        Path("t.en").write_text("w " * words + "\n")
+        Path("t.heads.en").write_text("0" + " 1" * (words - 1) + "\n")
+        for kind in ("parents", "tree-distances"):
+            assert main([kind, "-s=en", "--gold=t", "--output=x.svg"]) == 1
+            message = f"error: a sentence has {words} words, too many for a picture; draw one of"
+            assert capsys.readouterr().err == f"{message} at most 250 words\n"
+
+
+def test_formats(gold: Path) -> None:
+    begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    for name, begin in begins.items():
+        assert main(["parents", "-s=en", "--gold", "t", "--output", f"x.{name}"]) == 0
+        assert Path(f"x.{name}").read_bytes().startswith(begin)
+
+
+def test_letters_without_a_font_are_named(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("t.en").write_text("no\nthe \U0010ffff man\n", encoding="utf-8")
+    for name in ("x.svg", "x.png"):
+        assert main(["parents", "-s=en", "--gold=t", "--number=2", "--output", name]) == 0
+    warning = "warning: x.png: no font here has letters of UNKNOWN, which become boxes; "
+    assert capsys.readouterr().err.startswith(warning)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("parents --gold t --output x.gif", "x.gif: pictures are .svg, .png or .pdf"),
+        ("parents -s en --gold t --number 3 --output x.svg", "t.en: there is no line 3"),
+        ("parents --gold t --output x.svg", "parents needs no model, so say the language"),
+        ("parents word --gold t --output x.svg", "--gold has its own sentence and reference"),
+        ("parents --reference w --gold t --output x.svg", "--gold has its own sentence and"),
+        ("parents -s en --gold none --output x.svg", "none.en: No such file or directory"),
+        ("parents word --output x.svg", "the source has no parse; give --gold"),
+        ("parents --output x.svg", "no sentence; give one, or a test set"),
+        ("attention word --output x.svg", "give the model, --path CHECKPOINT"),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    gold: Path, capsys: pytest.CaptureFixture[str], arguments: str, message: str
+) -> None:
+    assert message in read_error(capsys, main(arguments.split()))
+    assert not list(Path().glob("x.*"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("align", "0-0\n", "t.align: there is no line 2"),
+        (
+            "align",
+            "0-0\n2-1 3-0\n",
+            "t.align:2: link 3-0, counted from 0, lies outside the 3 source",
+        ),
+        (
+            "align",
+            "0-0\n0-1 2?2\n",
+            "t.align:2: link 2-2, counted from 0, lies outside the 3 source",
+        ),
+        (
+            "heads.en",
+            "0\n2 1 0\n",
+            "t.heads.en:2: following the heads from word 1 leads back to it",
+        ),
+        ("heads.en", "0\n3 9 0\n", "t.heads.en:2: head 9 is out of range 0..3"),
+        ("heads.de", "0\n0 0\n", "t.heads.de:2: 2 words have head 0"),
+        ("labels.de", "a\nb\n", "t.labels.de:2: this is for 1 words, but line 2 of t.de has 2"),
+        (
+            "trees.en",
+            "\n(S (A a) (B b))\n",
+            "t.trees.en:2: this is for 2 words, but line 2 of t.en has",
+        ),
+    ],
+)
+def test_gold_that_does_not_fit_its_words_is_refused(
+    gold: Path, file: str, text: str, message: str
+) -> None:
+    Path("t.de").write_text("nein\nder Alte\n")
+    Path("t.align").write_text("0-0\n2-1 0?0\n")
+    Path("t.trees.en").write_text("\n(S (A the) (B old) (C man))\n")
+    read_example("t", "en", "de", 2)
+    Path(f"t.{file}").write_text(text)
+    with pytest.raises(DataError, match=f"^{re.escape(message)}"):
+        read_example("t", "en", "de", 2)
+    if file.endswith(".en"):  # without a model, only the source is read
+        assert main(["parents", "-s=en", "--gold=t", "--number=2", "--output=x.svg"]) == 1
+        assert not Path("x.svg").exists()
+
+
+def test_parents_over_subwords(
+    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = small_corpus.lines("test.en")[0]
+    Path("t.en").write_text(f"{line}\n")
+    Path("t.heads.en").write_text(" ".join(map(str, range(len(line.split())))) + "\n")
+    drawn = ["parents", "-s=en", "--gold=t"]
+    assert main([*drawn, "--output=subwords.svg", f"--subwords={small_corpus.subwords}"]) == 0
+    assert main([*drawn, "--output=words.svg"]) == 0
+    subwords, words = (Path(f"{name}.svg").read_text() for name in ("subwords", "words"))
+    assert subwords.count("<text") > words.count("<text")
+
+
+@pytest.mark.parametrize("command", [main, show.main])
+def test_the_model_knows_its_languages(
+    command: Any,
+    small_corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A model from German to English reads the German line, and never the English one."""
+    monkeypatch.chdir(tmp_path)
+    for one in ("de", "en"):
+        Path(f"t.{one}").write_text(f"a {one} text\n")
+    model = make_checkpoint(small_corpus, tmp_path / "m.pt", "syntax_transformer")
+    state = torch.load(model, weights_only=False)
+    state["cfg"]["task"] |= {"source_lang": "de", "target_lang": "en"}
+    torch.save(state, model)
+    named = [
+        f"--path={model}",
+        f"--data-bin={small_corpus.data}",
+        f"--subwords={small_corpus.subwords}",
+    ]
+    drawn = ["alignment", "--output=x.svg"] if command is main else []
+    capsys.readouterr()
+    assert command([*drawn, "--gold=t", *named]) == 0
+    out = capsys.readouterr().out
+    assert "a de text" in out and "source       a en" not in out
+    if not drawn:
+        assert "reference    a en text" in out
+    for language in ("en", "de"):
+        Path(f"t.{language}").rename("away")
+        assert command([*drawn, "--gold=t", *named]) == 1
+        err = capsys.readouterr().err
+        assert f"t.{language}" in err and err.count("\n") == 1
+        Path("away").rename(f"t.{language}")
+    assert command([*drawn, "--gold=t", "-s=en", "-t=de", *named]) == 0
+    assert "a en text" in capsys.readouterr().out

@@ -1,0 +1,330 @@
+"""Bracketing scores: counted by hand, against slow counts, and what must hold of any trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.evaluation.bracketing import (
+    BracketingScore,
+    Brackets,
+    find_constituents,
+    is_punctuation,
+    score_trees,
+)
+from syncattn_fairseq.trees.binary import branch_left, branch_right
+from syncattn_fairseq.trees.brackets import parse_tree
+from syncattn_fairseq.trees.tree import Tree
+
+# Every corner, with what is to be counted: (matched, predicted, gold) and crossing brackets of
+# evalb, then (matched, predicted, gold) of sentence F1 or None where the sentence is too short.
+# Spans are written as their words' numbers from 0 and the number after the last.
+CORNERS = [
+    (  # gold 04 02 23, predicted 04 02 24; without "." 02 alone on both sides
+        "(ROOT (S (NP-SBJ (DT the) (NN man)) (VP (VBZ sleeps)) (. .)))",
+        "(X (X (X the) (X man)) (X (X sleeps) (X .)))",
+        (2, 3, 3),
+        0,
+        (1, 1, 1),
+    ),
+    (  # unary chains: gold 05 03 03 35 45, predicted 05 03 03 03 35; as sets 03 35 on both sides
+        "(S (NP (NP (NN dogs) (CC and) (NN cats))) (VP (VBP see) (NP (PRP us))))",
+        "(X (X (X (X (X dogs) (X and) (X cats)))) (X (X see) (X us)))",
+        (4, 5, 5),
+        0,
+        (2, 2, 2),
+    ),
+    # gold 01 01, predicted none: a bracket around one bare word is its part of speech
+    ("(S (NP (NN yes)))", "(X yes)", (0, 0, 2), 0, None),
+    # gold 02 01, predicted 02; one word without "."
+    ("(S (INTJ (UH yes)) (. .))", "(X (X yes) (X .))", (1, 1, 2), 0, None),
+    (  # gold 08 04 47 78, predicted 08 04 14 24 48 46 68, of which 68 crosses 47; without the
+        # parentheses gold 04, predicted 04 14 24 46
+        "(S (NP (NN a) (SYM |) (SYM ||) (NN b)) (PRN (-LRB- () (NN c) (-RRB- ))) (VP (VBZ is)))",
+        "(X (X (X a) (X (X |) (X (X ||) (X b)))) (X (X (X -LRB-) (X c)) (X (X ) ) (X is))))",
+        (2, 7, 4),
+        1,
+        (1, 4, 1),
+    ),
+    # gold 03, predicted 03 02
+    ("(NP (DT the) (JJ old) (NN man))", "(X (X (X the) (X old)) (X man))", (1, 2, 1), 0, (0, 1, 0)),
+    # gold 02, predicted 02
+    ("( (NP (DT the) (NN man)))", "(X (X The) (X <unk>))", (1, 1, 1), 0, (0, 0, 0)),
+    (  # a trace; gold 04 13 23, predicted 04 02 24, of which 02 and 24 cross 13; nothing is left
+        # without the quotes, where 13 is the whole sentence
+        "(S (`` ``) (NP (-NONE- *PRO*)) (VP (VB go) (ADVP (RB home))) ('' ''))",
+        "(X (X (X ``) (X go)) (X (X home) (X '')))",
+        (1, 3, 3),
+        2,
+        (0, 0, 0),
+    ),
+]  # fmt: skip
+
+labels = st.sampled_from(["S", "NP", "X"])
+words = st.sampled_from(["a", "b", ".", "(", "|"])
+trees = st.recursive(
+    st.builds(lambda word: Tree("T", [word]), words),
+    lambda inner: st.builds(Tree, labels, st.lists(inner | words, min_size=1, max_size=4)),
+    max_leaves=9,
+)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Tree, Tree]:
+    """Draw two trees over the same words."""
+    one, other = draw(trees), draw(trees)
+    sizes = [len(list(tree.leaves())) for tree in (one, other)]
+    assume(min(sizes) >= max(sizes) - 2)
+    while sizes[0] != sizes[1]:
+        small = sizes.index(min(sizes))
+        side = draw(st.booleans())
+        tree = one if small == 0 else other
+        grown = Tree("S", [Tree("T", ["a"]), tree] if side else [tree, Tree("T", ["b"])])
+        one, other = (grown, other) if small == 0 else (one, grown)
+        sizes[small] += 1
+    return one, relabelled(other, one.leaves())
+
+
+def relabelled(tree: Tree, leaves: Iterator[str]) -> Tree:
+    """Put other words into a tree."""
+    return Tree(
+        tree.label,
+        [
+            relabelled(child, leaves) if isinstance(child, Tree) else next(leaves)
+            for child in tree.children
+        ],
+    )
+
+
+def mirrored(tree: Tree) -> Tree:
+    return Tree(
+        tree.label,
+        [mirrored(child) if isinstance(child, Tree) else child for child in tree.children[::-1]],
+    )
+
+
+def tree(line: str) -> Tree:
+    parsed = parse_tree(line)
+    assert parsed is not None
+    return parsed
+
+
+@pytest.mark.parametrize(("gold", "predicted", "evalb", "crossing", "sentence"), CORNERS)
+def test_each_corner_by_hand(
+    gold: str,
+    predicted: str,
+    evalb: tuple[int, int, int],
+    crossing: int,
+    sentence: tuple[int, int, int] | None,
+) -> None:
+    score = score_trees([tree(predicted)], [tree(gold)])
+    assert score.evalb.brackets == Brackets(*evalb)
+    assert score.evalb.crossing == crossing
+    assert score.sentence.brackets == (() if sentence is None else (Brackets(*sentence),))
+    assert score.sentence.too_short == (sentence is None)
+
+
+def test_a_corpus_by_hand() -> None:
+    gold = [None, *(tree(row[0]) for row in CORNERS)]
+    predicted = [tree("(X x)"), *(tree(row[1]) for row in CORNERS)]
+    score = score_trees(predicted, gold)
+    # matched 2+4+0+1+2+1+1+1, predicted 3+5+0+1+7+2+1+3, gold 3+5+2+2+4+1+1+3, and only in the
+    # seventh sentence is everything found and right.
+    assert asdict(score.evalb) == {
+        "brackets": {"matched": 12, "predicted": 22, "gold": 21},
+        "sentences": 8,
+        "words": 29,
+        "complete": 1,
+        "crossing": 3,
+    }
+    assert (score.sentence.too_short, score.left_out) == (2, 1)
+    assert score.as_dict() == {
+        "evalb": {
+            "precision": pytest.approx(12 / 22),
+            "recall": pytest.approx(12 / 21),
+            "f1": pytest.approx(24 / 43),
+            "matched": 12,
+            "predicted": 22,
+            "gold": 21,
+            "complete_match": pytest.approx(1 / 8),
+            "average_crossing": pytest.approx(3 / 8),
+            "sentences": 8,
+            "words": 29,
+        },
+        "sentence": {
+            # 1, 1, 1/4 (the parentheses), 0 (a flat gold tree), 1 and 1 (nothing left)
+            "precision": pytest.approx(4.25 / 6),
+            "recall": 1,
+            "f1": pytest.approx(4.4 / 6),
+            "sentences": 6,
+            "too_short": 2,
+        },
+        "left_out": 1,
+    }
+
+
+def test_where_nothing_is_to_be_found() -> None:
+    rates = {
+        Brackets(0, 0, 0): (1, 1, 1),
+        Brackets(0, 2, 0): (0, 1, 0),
+        Brackets(0, 0, 2): (0, 0, 0),
+        Brackets(0, 2, 2): (0, 0, 0),
+    }
+    for brackets, expected in rates.items():
+        assert (brackets.precision, brackets.recall, brackets.f1) == expected
+    empty = score_trees([None], [None])
+    assert empty.left_out == 1 and empty.sentence.f1 == 0
+    assert empty.as_dict()["evalb"]["complete_match"] == 0
+
+
+def slow_spans(node: Tree | str, start: int = 0) -> tuple[list[tuple[int, int]], int]:
+    if isinstance(node, str):
+        return [], start + 1
+    found, end = [], start
+    for child in node.children:
+        spans, end = slow_spans(child, end)
+        found += spans
+    if [type(child) for child in node.children] != [str]:
+        found.append((start, end))
+    return found, end
+
+
+def without(node: Tree, dropped: set[int], start: int = 0) -> tuple[Tree, int]:
+    """Cut words out of a tree, and the brackets that hold nothing else."""
+    kept: list[Tree | str] = []
+    for child in node.children:
+        if isinstance(child, Tree):
+            cut, start = without(child, dropped, start)
+            kept += [cut] * bool(cut.children)
+        else:
+            kept += [child] * (start not in dropped)
+            start += 1
+    return Tree(node.label, kept), start
+
+
+def slow_score(predicted: Tree, gold: Tree) -> tuple[Brackets, int, Brackets | None]:
+    ours, theirs = slow_spans(predicted)[0], slow_spans(gold)[0]
+    unmatched = list(theirs)
+    for span in ours:
+        if span in unmatched:
+            unmatched.remove(span)
+    crossing = 0
+    for span in ours:
+        inside = set(range(*span))
+        others = [set(range(*other)) for other in theirs]
+        crossing += any(
+            inside & other and inside - other and other - inside  # parts of both, and common ones
+            for other in others
+        )
+    evalb = Brackets(len(theirs) - len(unmatched), len(ours), len(theirs))
+
+    leaves = list(gold.leaves())
+    dropped = {index for index, word in enumerate(leaves) if word in ".("}
+    size = len(leaves) - len(dropped)
+    if size < 2:
+        return evalb, crossing, None
+    sets = [
+        {(a, b) for a, b in slow_spans(without(tree, dropped)[0])[0] if b - a not in (1, size)}
+        for tree in (predicted, gold)
+    ]
+    return evalb, crossing, Brackets(len(sets[0] & sets[1]), len(sets[0]), len(sets[1]))
+
+
+@given(st.lists(pairs(), min_size=1, max_size=3))
+def test_agrees_with_slow_counts(corpus: list[tuple[Tree, Tree]]) -> None:
+    score = score_trees([one for one, _ in corpus], [two for _, two in corpus])
+    slow = [slow_score(*pair) for pair in corpus]
+    for kind in ("matched", "predicted", "gold"):
+        assert getattr(score.evalb.brackets, kind) == sum(getattr(row[0], kind) for row in slow)
+    assert score.evalb.crossing == sum(row[1] for row in slow)
+    counted = [row[2] for row in slow if row[2] is not None]
+    assert list(score.sentence.brackets) == counted
+    assert score.sentence.too_short == len(slow) - len(counted)
+    for rate in ("precision", "recall", "f1"):
+        values = [getattr(brackets, rate) for brackets in counted]
+        mean = sum(values) / len(values) if values else 0
+        assert getattr(score.sentence, rate) == pytest.approx(mean)
+    for brackets in (score.evalb.brackets, *counted):
+        p, r = brackets.precision, brackets.recall
+        assert brackets.f1 == pytest.approx(2 * p * r / (p + r) if p + r else 0)
+
+
+@given(trees)
+def test_a_tree_equals_itself(gold: Tree) -> None:
+    score = score_trees([gold], [gold])
+    assert score.evalb.brackets.f1 == score.evalb.complete == 1
+    assert score.evalb.crossing == 0
+    assert score.sentence.f1 == len(score.sentence.brackets)
+
+
+@given(pairs())
+def test_precision_is_the_recall_of_the_other_side(pair: tuple[Tree, Tree]) -> None:
+    forth, back = score_trees(pair[:1], pair[1:]), score_trees(pair[1:], pair[:1])
+    for one, other in [
+        (forth.evalb.brackets, back.evalb.brackets),
+        *zip(forth.sentence.brackets, back.sentence.brackets, strict=True),
+    ]:
+        assert asdict(one) == {
+            "matched": other.matched,
+            "predicted": other.gold,
+            "gold": other.predicted,
+        }
+    assert forth.evalb.complete == back.evalb.complete
+
+
+@given(pairs())
+def test_a_mirror_changes_nothing(pair: tuple[Tree, Tree]) -> None:
+    one, two = pair
+    assert score_trees([mirrored(one)], [mirrored(two)]) == score_trees([one], [two])
+
+
+@given(trees)
+def test_left_branching_is_right_branching_in_the_mirror(gold: Tree) -> None:
+    def score(build: Callable[[list[str]], Tree], truth: Tree) -> BracketingScore:
+        return score_trees([build(list(truth.leaves()))], [truth])
+
+    assert score(branch_left, gold) == score(branch_right, mirrored(gold))
+
+
+def test_deep_trees() -> None:
+    sentence = [str(word) for word in range(500)]
+    left, right = branch_left(sentence), branch_right(sentence)
+    assert find_constituents(left) == [(0, end) for end in range(2, 501)]
+    score = score_trees([left], [right])
+    # Nothing but the whole sentence is shared; every other bracket crosses.
+    assert score.evalb.brackets == Brackets(1, 499, 499)
+    assert score.evalb.crossing == 498
+    assert score.sentence.brackets == (Brackets(0, 498, 498),)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "message"),
+    [
+        (["(X (X a) (X b))"], "trees.out:1: 1 lines here but 2 gold trees; both need one line"),
+        (["(X (X a) (X b))", "(X c)", "(X d)"], "trees.out:2: 3 lines here but 2 gold trees"),
+        (["((a b) c)", "(X d)"], r"trees.out:1: 2 words, but 3 in the gold tree; write each tree "),
+        (["(X (X a) (X b) (X c))", ""], "trees.out:2: 0 words, but 1 in the gold tree"),
+    ],
+)
+def test_what_does_not_fit_names_file_and_line(predicted: list[str], message: str) -> None:
+    gold = [tree("(S (X a) (X b) (X c))"), tree("(S (X d))")]
+    with pytest.raises(DataError, match=message):
+        score_trees([parse_tree(line) for line in predicted], gold, "trees.out")
+
+
+@pytest.mark.parametrize(
+    "word", [".", ",", "--", "...", "…", "``", "`", "''", "'", "-LRB-", "-RCB-", "(", "。", "、",
+             "「", "〜", "・", "„", "«", "?!", "！"],
+)  # fmt: skip
+def test_punctuation(word: str) -> None:
+    assert is_punctuation(word)
+
+
+@pytest.mark.parametrize("word", ["$", "%", "％", "&", "|", "||", "+", "=", "'s", "n't", "1", "a."])
+def test_other_words(word: str) -> None:
+    assert not is_punctuation(word)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.evaluation.induction import induce_tree
+from syncattn_fairseq.printed.decoded import DecodedSentence
+
+SENTENCE = DecodedSentence(
+    hypothesis="▁the ▁ma n ▁sleep s",
+    translation="",
+    source="▁(the ▁<unk>",
+    hypothesis_distances={1: [0.9, 0.5, 0.8, 0.2, 0.7], 2: [0.9, 0.1, 0.8, 0.2, 0.7]},
+    source_distances={1: [0.0, 0.0]},
+)
+
+
+def brackets(*args: object, **options: object) -> str:
+    tree = induce_tree(*args, **options)  # type: ignore[arg-type]
+    assert tree is not None
+    return str(tree)
+
+
+def test_the_gap_before_a_word_is_that_before_its_first_subword() -> None:
+    """Gaps 0.5 and 0.2 in layer 1, 0.1 and 0.2 in layer 2; those inside of words are no matter."""
+    found = brackets(SENTENCE, "hypothesis", "sentencepiece", layer=1)
+    assert found == "(X (X the ) (X (X man ) (X sleeps ) ) )"
+    found = brackets(SENTENCE, "hypothesis", "sentencepiece")
+    assert found == "(X (X (X the ) (X man ) ) (X sleeps ) )"
+
+
+def test_words_are_restored_and_parentheses_escaped() -> None:
+    found = brackets(SENTENCE, "source", "sentencepiece", words=["(the", "dog"])
+    assert found == "(X (X -LRB-the ) (X dog ) )"
+
+
+def test_no_tree_where_an_unknown_subword_hides_the_words() -> None:
+    words = ["(the", "small", "dog"]
+    assert induce_tree(SENTENCE, "source", "sentencepiece", words=words) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layer": 3}, "no distances of layer 3; choose one of 1, 2"),
+        ({"words": ["one"]}, "3 words, but 1 in the text"),
+    ],
+)
+def test_faults(options: dict, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        induce_tree(SENTENCE, "hypothesis", "sentencepiece", **options)
+
+
+def test_distances_must_be_there_and_of_these_subwords() -> None:
+    plain = DecodedSentence(hypothesis="a b", translation="a b")
+    with pytest.raises(DataError, match="no distances of the hypothesis; decode with --print-dis"):
+        induce_tree(plain, "hypothesis", "none")
+    short = DecodedSentence(hypothesis="a b", translation="", hypothesis_distances={1: [0.5]})
+    with pytest.raises(DataError, match="1 distances for 2 subwords; leave --remove-bpe out"):
+        induce_tree(short, "hypothesis", "none")

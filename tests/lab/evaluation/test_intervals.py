@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
+from scipy.stats import ttest_ind
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.evaluation import intervals
+from syncattn_fairseq.lab.evaluation.intervals import (
+    bootstrap_seeds,
+    equivalence,
+    estimate_deviations,
+    smallest_detectable,
+    welch,
+    welch_interval,
+)
+from syncattn_fairseq.lab.evaluation.translation import count_ngrams
+
+LPSI = [20.7, 22.2, 21.7, 22.6, 22.4]
+BASELINE = [19.1, 18.8, 19.3, 18.7, 20.1]
+samples = st.lists(st.floats(-9, 9), min_size=2, max_size=6, unique=True).filter(
+    lambda values: statistics.pstdev(values) > 1e-3
+)
+
+
+def test_an_interval_by_hand() -> None:
+    """Deviations 1 and 2 of four values each: error √1.25, 6 / 1.36 = 4.41 degrees of freedom."""
+    values = [10 + x * math.sqrt(0.75) for x in (-1, -1, 1, 1)]
+    baseline = [7 + 2 * x * math.sqrt(0.75) for x in (-1, -1, 1, 1)]
+    found = welch_interval(values, baseline)
+    assert found is not None
+    assert found.difference == pytest.approx(3)
+    # From a table: t is 2.776 with 4 degrees of freedom, and 2.571 with 5.
+    half = found.high - found.difference
+    assert 2.571 * math.sqrt(1.25) < half < 2.776 * math.sqrt(1.25)
+
+
+@given(samples, samples)
+def test_the_ends_of_an_interval_are_where_the_test_turns(
+    values: list[float], baseline: list[float]
+) -> None:
+    found = welch_interval(values, baseline)
+    assert found is not None
+    assert found.difference == pytest.approx(statistics.fmean(values) - statistics.fmean(baseline))
+    for end in (found.low, found.high):
+        assert welch([x - end for x in values], baseline) == pytest.approx(0.05)
+    narrow = welch_interval(values, baseline, 0.9)
+    assert narrow is not None
+    assert welch([x - narrow.low for x in values], baseline) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("pair", [([1.0], BASELINE), (BASELINE, [1.0]), ([1.0, 1], [2.0, 2])])
+def test_without_variance_there_is_none(pair: tuple[list[float], list[float]]) -> None:
+    assert welch_interval(*pair) is None
+    assert equivalence(*pair, margin=1) is None
+
+
+@given(samples, samples, st.floats(0.1, 20))
+def test_equivalence_is_two_one_sided_tests(
+    values: list[float], baseline: list[float], margin: float
+) -> None:
+    below, above = (
+        ttest_ind([x + shift for x in values], baseline, equal_var=False, alternative=side).pvalue
+        for shift, side in ((margin, "greater"), (-margin, "less"))
+    )
+    p = equivalence(values, baseline, margin)
+    assert p == pytest.approx(max(below, above))
+    interval = welch_interval(values, baseline, 0.9)
+    assert interval is not None and p is not None
+    inside = -margin < interval.low and interval.high < margin
+    assert inside == (p < 0.05) or p == pytest.approx(0.05)
+
+
+def test_the_same_is_more_than_not_different() -> None:
+    near, wide = [19.0, 19.2, 19.4], [17.0, 19.2, 21.4]
+    shifted = [x + 0.1 for x in near]
+    same, unknown = equivalence(shifted, near, 1), equivalence(wide, near, 1)
+    assert same is not None and same < 0.05
+    assert unknown is not None and unknown > 0.05
+    different = welch(wide, near)
+    assert different is not None and different > 0.5
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_deviations_are_as_often_too_large_as_too_small(count: int) -> None:
+    samples = np.random.default_rng(4).normal(7, 0.5, (2000, count)).tolist()
+    found = estimate_deviations([*samples, [9.0]])
+    assert len(found) == 2000, "one seed has no deviation"
+    assert statistics.median(found) == pytest.approx(0.5, rel=0.04)
+    assert found[0] / found[1] == pytest.approx(
+        statistics.stdev(samples[0]) / statistics.stdev(samples[1])
+    )
+
+
+def test_many_seeds_show_what_the_normal_distribution_says() -> None:
+    expected = (1.95996 + 0.84162) * 0.5 * math.sqrt(2 / 4000)
+    assert smallest_detectable(0.5, 4000) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("count", "others", "level"),
+    [(5, None, 0.05), (3, None, 0.05), (3, 5, 0.05), (5, None, 0.01), (2, None, 0.05)],
+)
+def test_it_is_shown_with_that_power(count: int, others: int | None, level: float) -> None:
+    generator = np.random.default_rng(1)
+    least = smallest_detectable(0.66, count, others, level=level)
+    ours = generator.normal(least, 0.66, (20000, count))
+    theirs = generator.normal(0, 0.66, (20000, others or count))
+    shown = (ttest_ind(ours, theirs, axis=1, equal_var=False).pvalue < level).mean()
+    assert shown == pytest.approx(0.8, abs=0.012)
+    assert smallest_detectable(0.66, count, others, 0.9, level) > least
+
+
+def test_one_seed_shows_nothing() -> None:
+    for counts in ((1, 5), (5, 1)):
+        with pytest.raises(DataError, match="needs two seeds of each"):
+            smallest_detectable(1.0, *counts)
+
+
+# ---- bootstrap
+
+
+def mean(totals: np.ndarray) -> float:
+    """A score: the mean of the first column, if the second counts."""
+    return float(totals[0] / totals[1])
+
+
+def outputs(seeds: list[float], sentences: np.ndarray) -> list[np.ndarray]:
+    """Outputs whose scores are those of the sentences, moved by each seed's number."""
+    return [np.stack([sentences + seed, np.ones(len(sentences))], 1) for seed in seeds]
+
+
+def test_the_bootstrap_equals_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "_SAMPLES", 50)
+    generator = np.random.default_rng(3)
+    pair = [[generator.integers(1, 9, (7, 2)) for _ in range(seeds)] for seeds in (4, 1)]
+
+    def score(output: np.ndarray, chosen: list[int]) -> float:
+        columns = [sum(int(output[s, k]) for s in chosen) for k in (0, 1)]
+        return columns[0] / columns[1]
+
+    generator = np.random.default_rng(12345)
+    drawn = []
+    for _ in range(50):
+        chosen = generator.choice(7, 7).tolist()
+        means = []
+        for system, count in zip(pair, (3, 1), strict=True):  # one seed fewer than there are
+            seeds = generator.choice(len(system), count).tolist()
+            means.append(statistics.fmean(score(system[seed], chosen) for seed in seeds))
+        drawn.append(means[0] - means[1])
+    observed = statistics.fmean(score(o, list(range(7))) for o in pair[0])
+    observed -= score(pair[1][0], list(range(7)))
+
+    found = bootstrap_seeds(*pair, mean)
+    assert found.difference == pytest.approx(observed)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_it_varies_as_much_as_the_seeds_do(count: int) -> None:
+    """Where all sentences are alike, only seeds count, and few are not taken for less varied."""
+    ours, theirs = ([float(n) for n in range(count)] for _ in range(2))
+    found = bootstrap_seeds(outputs(ours, np.zeros(4)), outputs(theirs, np.zeros(4)), mean)
+    drawn = [
+        statistics.fmean(part)
+        for part in np.random.default_rng(0).choice(ours, (4000, max(1, count - 1)))
+    ]
+    assert statistics.pvariance(drawn) == pytest.approx(statistics.variance(ours) / count, rel=0.1)
+    # Few seeds know their own variance badly, as Welch's test takes into account.
+    expected = welch_interval(ours, theirs)
+    assert expected is not None
+    assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.15)
+    assert found.high + found.low == pytest.approx(2 * found.difference)
+
+
+def test_it_is_wider_than_that_of_the_sentences_alone() -> None:
+    sentences = np.random.default_rng(1).normal(0, 1, 200)
+    noise = np.random.default_rng(2).normal(0, 1, 200)
+    alike, apart = [0.5] * 5, [0.0, 0.25, 0.5, 0.75, 1.0]
+    theirs = outputs([0.0] * 5, sentences)
+    narrow = bootstrap_seeds(outputs(alike, sentences + noise), theirs, mean)
+    wide = bootstrap_seeds(outputs(apart, sentences + noise), theirs, mean)
+    assert narrow.difference == pytest.approx(wide.difference)
+    assert narrow.high - narrow.low == pytest.approx(2 * 1.96 / math.sqrt(200), rel=0.1)
+    # The variance of sentences is known well, so seeds that hardly differ do not widen it.
+    nearly = bootstrap_seeds(outputs([0.5, 0.51], sentences + noise), theirs[:2], mean)
+    assert nearly.high - nearly.low == pytest.approx(2 * 1.96 / math.sqrt(200), rel=0.1)
+    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
+
+
+def test_the_same_outputs_do_not_differ() -> None:
+    same = outputs([0.0, 0.0], np.arange(5.0))
+    found = bootstrap_seeds(same, same, mean)
+    assert (found.difference, found.low, found.high) == (0, 0, 0)
+
+
+def test_the_default_is_bleu() -> None:
+    references = [f"the man saw the old dog number {n}" for n in range(6)]
+    made = [text.replace("old dog", "dog old") for text in references[:3]] + references[3:]
+    counts = [count_ngrams(made, references), count_ngrams(references, references)]
+    found = bootstrap_seeds([counts[0]], [counts[1]])
+    bleu = BLEU(force=True).corpus_score(made, [references]).score
+    assert found.difference == pytest.approx(bleu - 100)
+    assert found.low < found.difference < found.high <= 0
+
+
+def test_outputs_of_different_texts_are_refused() -> None:
+    with pytest.raises(DataError, match="different texts, with 4 and 5 sentences"):
+        bootstrap_seeds(outputs([0.0], np.zeros(4)), outputs([0.0], np.zeros(5)), mean)

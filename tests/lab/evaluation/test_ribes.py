@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.lab.evaluation.ribes import (
+    align,
+    compute_kendall_tau,
+    score_sentence,
+)
+
+sentences = st.lists(st.sampled_from("abcde"), max_size=8)
+
+
+def ribes(hypothesis: str, reference: str) -> float:
+    return score_sentence(hypothesis.split(), reference.split())
+
+
+def test_order_by_hand() -> None:
+    # Positions 2 1 0 3: of 6 pairs, the 3 with the last word ascend. Nothing else is amiss.
+    assert ribes("c b a d", "a b c d") == pytest.approx(3 / 6)
+
+
+def test_precision_by_hand() -> None:
+    # Positions 0 1 2 of a, b and c; x is not aligned: NKT = 1, P1 = 3/4, as long as the reference.
+    assert ribes("a x b c", "a b c d") == pytest.approx((3 / 4) ** 0.25)
+
+
+def test_brevity_by_hand() -> None:
+    # Positions 0 2: NKT = 1, P1 = 1, BP = exp(1 - 3/2).
+    assert ribes("a c", "a b c") == pytest.approx(math.exp(-0.5) ** 0.1)
+    # A long hypothesis is punished by precision alone: P1 = 2/3.
+    assert ribes("a b x", "a b") == pytest.approx((2 / 3) ** 0.25)
+
+
+def test_all_by_hand() -> None:
+    # "the" is twice in the reference, which has neither "saw the" nor "the bites": not aligned.
+    # Positions 0 4 1 of the others: 2 of 3 pairs ascend; P1 = 3/5; BP = exp(1 - 6/5).
+    expected = 2 / 3 * (3 / 5) ** 0.25 * math.exp(-0.2) ** 0.1
+    assert ribes("he cat saw the bites", "he saw in the cat the") == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "ranks"),
+    [
+        # "the" is twice on both sides. The first has no word to its left; to its right, "the dog"
+        # is unique. The second one's left "bit the" is unique.
+        ("the dog bit the man", "the man bit the dog", [3, 4, 2, 3, 1]),
+        # Both words find the only a of the reference: x a is there once, and so is a y.
+        ("x a b a y", "x a y", [0, 1, 1, 2]),
+        # Neither "a x" nor "x c" is unique; two words to the left make "b a x" and "d a x".
+        ("b a x c d a x c", "d a x c b a x c", [4, 5, 6, 7, 0, 1, 2, 3]),
+        # "a b" is twice in the reference; "b a" and "a b a" are not in it.
+        ("a b a", "a b c a b", []),
+        # No n-gram that ends or begins with the middle word is unique.
+        ("a a a", "a a a", [0, 2]),
+        ("a b", "c", []),
+        ("", "a", []),
+    ],
+)
+def test_alignments(hypothesis: str, reference: str, ranks: list[int]) -> None:
+    assert align(hypothesis.split(), reference.split()) == ranks
+
+
+def search(hypothesis: list[str], reference: list[str]) -> list[int]:
+    """The same by looking at all n-grams of both sentences."""
+
+    def places(ngram: list[str], words: list[str]) -> list[int]:
+        size = len(ngram)
+        return [k for k in range(len(words) - size + 1) if words[k : k + size] == ngram]
+
+    ranks = []
+    for i in range(len(hypothesis)):
+        contexts = [(0, 0)]
+        for window in range(1, len(hypothesis)):
+            contexts += [(window, 0), (0, window)]
+        for left, right in contexts:
+            if i - left < 0 or i + right >= len(hypothesis):
+                continue
+            ngram = hypothesis[i - left : i + right + 1]
+            if len(places(ngram, hypothesis)) == len(places(ngram, reference)) == 1:
+                ranks.append(places(ngram, reference)[0] + left)
+                break
+    return ranks
+
+
+@given(sentences, sentences)
+def test_alignment_agrees_with_a_search(hypothesis: list[str], reference: list[str]) -> None:
+    assert align(hypothesis, reference) == search(hypothesis, reference)
+
+
+@given(st.integers(2, 7).flatmap(lambda size: st.permutations(range(size))))
+def test_kendalls_tau_of_a_permutation(ranks: list[int]) -> None:
+    concordant = discordant = 0
+    for i in range(len(ranks)):
+        for j in range(i):
+            if ranks[j] < ranks[i]:
+                concordant += 1
+            else:
+                discordant += 1
+    tau = (concordant - discordant) / (concordant + discordant)
+    assert compute_kendall_tau(ranks) == pytest.approx((tau + 1) / 2)
+
+
+def test_equal_ranks_do_not_ascend() -> None:
+    assert compute_kendall_tau([0, 1, 1]) == pytest.approx(2 / 3)
+
+
+def test_too_few_aligned_words() -> None:
+    assert ribes("a x", "a b") == 0
+    assert ribes("ja doch", "ja") == pytest.approx((1 / 2) ** 0.25)  # the reference has one word
+    assert ribes("nein", "ja") == ribes("", "ja") == ribes("ja", "") == ribes("", "") == 0
+
+
+@given(st.lists(st.integers().map(str), min_size=1, unique=True))
+def test_the_reference_itself_is_perfect(words: list[str]) -> None:
+    assert score_sentence(words, words) == 1
+    assert score_sentence(words[::-1], words) == (len(words) == 1)
+
+
+@given(sentences, sentences)
+def test_range(hypothesis: list[str], reference: list[str]) -> None:
+    assert 0 <= score_sentence(hypothesis, reference) <= 1

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.evaluation.attachment import AttachmentScore
+from syncattn_fairseq.lab.evaluation.scoring import (
+    Gold,
+    Output,
+    SystemScore,
+    score_systems,
+)
+from syncattn_fairseq.printed.decoded import DecodedSentence
+from syncattn_fairseq.trees.brackets import parse_tree
+
+BEAM = [
+    DecodedSentence(hypothesis="d@@ er Hund", translation="d@@ er Hund", source_heads=[2, 0]),
+    DecodedSentence(hypothesis="ja", translation="ja", source_heads=[0]),
+]
+FORCED = [
+    DecodedSentence(
+        hypothesis="d@@ er Hund",
+        translation="",
+        source="the d@@ og",
+        source_heads=[0, 1],
+        hypothesis_heads=[0, 1],
+        links={(0, 0), (0, 1), (2, 2)},
+    ),
+    DecodedSentence("ja", "", "yes", source_heads=[0], hypothesis_heads=[0], links={(0, 0)}),
+]
+GOLD = Gold(
+    references=["der Hund", "ja"],
+    source_heads=[[2, 0], [0]],
+    target_heads=[[2, 0], None],
+    alignments=([{(0, 0), (1, 1)}, set()], [set(), set()]),
+)
+
+
+def score_system(
+    beam: list[DecodedSentence], forced: list[DecodedSentence] | None, gold: Gold
+) -> SystemScore:
+    return score_systems({"Ours": Output(beam, forced)}, gold)["Ours"]
+
+
+def test_everything_from_a_forced_output() -> None:
+    score = score_system(BEAM, FORCED, GOLD)
+    assert (score.sentences, score.left_out) == (2, 0)
+    assert score.chrf.score == pytest.approx(100)
+    assert score.ribes.score == pytest.approx(100)
+    assert (score.significance, score.bleu_by_length) == (None, None)
+    assert score.source_attachment == AttachmentScore(correct=1, counted=3, total=3)
+    # The first word's head is to its right, the second is the root; the second line has no parse.
+    assert score.target_attachment == AttachmentScore(correct=0, counted=1, total=2)
+    # Word links (0, 0), (1, 1) and, in the second sentence, a wrong (0, 0).
+    assert score.alignment is not None
+    assert score.alignment.aer == pytest.approx(1 - (2 + 2) / (3 + 2))
+
+
+def test_details_of_the_target_leave_out_what_a_decoder_cannot_see() -> None:
+    detail = score_system(
+        BEAM, FORCED, replace(GOLD, target_labels=[["det", "x"], None])
+    ).target_detail
+    assert detail is not None and detail.by_label is not None
+    for parts in (detail.by_distance, detail.by_label):
+        assert sum(part.counted for part in parts.values()) == 1
+
+
+def test_trees_of_sentences_whose_words_are_hidden_are_left_out() -> None:
+    trees = [parse_tree("(S (A der) (B Hund))"), parse_tree("(S ja)")]
+    distances = {1: [0.1, 0.2, 0.3]}
+    hidden = replace(unknown("<unk> er Hund", [0, 1, 1])[0], hypothesis_distances=distances)
+    seen = replace(FORCED[0], hypothesis_distances=distances)
+    other = replace(FORCED[1], hypothesis_distances={1: [0.0]})
+    gold = replace(GOLD, target_trees=trees)
+    assert score_system(BEAM, [seen, other], gold).left_out == 0
+    score = score_system(BEAM, [hidden, other], gold)
+    assert score.left_out == score.target_brackets[1].left_out == 1
+    assert score.target_brackets[1].evalb.sentences == 1  # the other one
+
+
+def test_without_a_forced_output() -> None:
+    score = score_system(BEAM, None, GOLD)
+    assert score.source_attachment == AttachmentScore(correct=3, counted=3, total=3)
+    assert (score.target_attachment, score.alignment) == (None, None)
+
+
+def test_without_parses_and_links() -> None:
+    plain = [DecodedSentence("der Hund", "der Hund"), DecodedSentence("ja", "ja")]
+    score = score_system(plain, plain, GOLD)
+    assert (score.source_attachment, score.target_attachment, score.alignment) == (None,) * 3
+
+
+def test_as_dict_is_json_with_all_numbers() -> None:
+    numbers = json.loads(json.dumps(score_system(BEAM, FORCED, GOLD).as_dict()))
+    assert numbers["source_attachment"]["uas"] == pytest.approx(1 / 3)
+    assert numbers["target_attachment"]["coverage"] == pytest.approx(1 / 2)
+    assert numbers["alignment"]["recall"] == pytest.approx(1)
+    assert numbers["bleu"]["signature"].startswith("nrefs:1")
+
+
+def unknown(hypothesis: str, heads: list[int]) -> list[DecodedSentence]:
+    """`FORCED` with an unknown subword in the first hypothesis."""
+    links = {(0, 0)}
+    return [
+        DecodedSentence(hypothesis, "", "the d@@ og", [2, 0], heads, links),
+        FORCED[1],
+    ]
+
+
+def test_unknown_subword_that_hides_a_word_boundary() -> None:
+    score = score_system(BEAM, unknown("<unk> er Hund", [0, 1, 1]), GOLD)  # d@@ er Hund, once
+    assert score.left_out == 1
+    assert score.target_attachment == AttachmentScore(correct=0, counted=0, total=0)
+    assert score.alignment is not None
+    assert score.alignment.aer == 1  # what is left is the second sentence's wrong link
+
+
+def test_unknown_subword_that_hides_nothing() -> None:
+    score = score_system(BEAM, unknown("der <unk>", [0, 0]), GOLD)  # as many words as gold heads
+    assert score.left_out == 0
+    assert score.target_attachment == AttachmentScore(correct=1, counted=1, total=2)
+
+
+def test_mismatches_are_named() -> None:
+    with pytest.raises(DataError, match="target: sentence 1: 3 heads, 2 gold heads"):
+        score_system(BEAM, unknown("d er Hund", [0, 1, 1]), GOLD)
+    with pytest.raises(DataError, match="--source-heads: 1 lines, but 2 references"):
+        score_system(BEAM, FORCED, Gold(GOLD.references, source_heads=[[0]]))
+    with pytest.raises(DataError, match="sentence 2: gold link 1-1.* --one-based"):
+        score_system(
+            BEAM, FORCED, Gold(GOLD.references, alignments=([set(), {(1, 1)}], [set(), set()]))
+        )
+
+
+SENTENCE = "der alte Mann sah den Hund"
+SYSTEMS = {
+    "Ours": Output([DecodedSentence("", SENTENCE), DecodedSentence("", SENTENCE)]),
+    "Worse": Output(
+        [
+            DecodedSentence("", SENTENCE, source="the d@@ og"),
+            DecodedSentence("", "den Hund sah der alte Mann", source="w@@ " * 20 + "w"),
+        ]
+    ),
+}
+
+
+def test_against_a_baseline() -> None:
+    scores = score_systems(SYSTEMS, Gold([SENTENCE] * 2), baseline="Worse")
+    assert list(scores) == ["Ours", "Worse"]
+    ours, worse = scores["Ours"].significance, scores["Worse"].significance
+    assert ours is not None and worse is not None
+    assert (ours.baseline, ours.confidence) == ("Worse", 0)  # every sample's BLEU is 100
+    assert ours.p is not None and worse.p is None
+
+
+def test_by_length() -> None:
+    gold = Gold([SENTENCE] * 2)
+    printed = score_systems(SYSTEMS, gold, by_length=True)
+    assert {name: list(score.bleu_by_length or {}) for name, score in printed.items()} == {
+        "Ours": ["1-10"],
+        "Worse": ["1-10"],
+    }
+    gold = Gold([SENTENCE] * 2, source=["the dog", "w " * 11])
+    worse = score_systems(SYSTEMS, gold, by_length=True)["Worse"].bleu_by_length
+    assert worse is not None and list(worse) == ["1-10", "11-20"]
+    assert worse["1-10"].bleu == pytest.approx(100) and worse["11-20"].bleu < 60
+
+
+def test_intervals_by_length_are_of_the_system_minus_the_baseline() -> None:
+    references = [f"the cat sat on the mat {n} times" for n in range(12)]
+    worse = [text.replace("cat", "dog") if n % 2 else text for n, text in enumerate(references)]
+    systems = {
+        name: Output([DecodedSentence("", text) for text in texts])
+        for name, texts in (("good", references), ("bad", worse))
+    }
+    gold = Gold(references, source=references)
+    scores = score_systems(systems, gold, baseline="bad", by_length=True)
+    good, bad = (scores[name].bleu_by_length for name in systems)
+    assert good is not None and bad is not None and good["1-10"].interval is not None
+    low, high = good["1-10"].interval
+    assert 0 < low < high and bad["1-10"].interval is None
+
+
+def test_the_tokenizer_is_that_of_all_measures() -> None:
+    outputs = {"a": Output([DecodedSentence("", "a,b")])}
+    score = score_systems(outputs, Gold(["ab,"]), tokenize="char")["a"]
+    assert "tok:char" in score.bleu.signature and score.ribes.signature.endswith("tok:char")
+    assert score.ribes.score == pytest.approx(100 * 2 / 3)
+
+
+def test_the_system_with_a_mismatch_is_named() -> None:
+    with pytest.raises(DataError, match="system Ours: 2 translations, 1 references"):
+        score_systems(SYSTEMS, Gold(["ja"]))

@@ -1,0 +1,222 @@
+"""Grids show one row per target word and one column per source word, both from 0.
+
+``#`` is a link of both directions, ``f`` one of forward alone, ``b`` one of backward alone.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.lab.evaluation.symmetrisation import (
+    SYMMETRISATIONS,
+    VARIANTS,
+    add_final,
+    grow_diag,
+    grow_diag_final_and,
+    intersect,
+    unite,
+)
+from syncattn_fairseq.printed.analysis_lines import Link
+
+SIZE = 5
+both_directions = st.tuples(
+    *[st.sets(st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1)), max_size=10)] * 2
+)
+variants = st.sampled_from(list(VARIANTS))
+
+
+def read(*rows: str) -> tuple[set[Link], set[Link]]:
+    """Read a grid: the links of forward and of backward."""
+    cells = [(i, j, mark) for j, row in enumerate(rows) for i, mark in enumerate(row.split())]
+    forward = {(i, j) for i, j, mark in cells if mark in "#f"}
+    return forward, {(i, j) for i, j, mark in cells if mark in "#b"}
+
+
+# Steps of target and source in the order of each: Moses's manual has its own; what a set of all
+# eight comes to in Python is shown below.
+STEPS = {
+    "moses": [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)],
+    "lilt": [(1, 0), (-1, -1), (1, -1), (1, 1), (-1, 1), (0, -1), (0, 1), (-1, 0)],
+}
+
+
+def test_the_order_of_lilt_is_that_of_a_set() -> None:
+    steps = {(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)}
+    assert [(down, right) for right, down in steps] == STEPS["lilt"]
+
+
+def reference(forward: set[Link], backward: set[Link], variant: str, final: bool) -> set[Link]:
+    """The pseudocode of Moses's manual, on a matrix with a margin: e is target, f is source."""
+    size = range(1, SIZE + 1)
+    cells = [(e, f) for e in size for f in size]
+    if variant == "lilt":
+        cells = [(e, f) for f in size for e in size]
+    aligned = [[False] * (SIZE + 2) for _ in range(SIZE + 2)]
+    either = [[False] * (SIZE + 2) for _ in range(SIZE + 2)]
+    for f, e in forward | backward:
+        either[e + 1][f + 1] = True
+        aligned[e + 1][f + 1] = (f, e) in forward and (f, e) in backward
+
+    def free(e: int, f: int) -> tuple[bool, bool]:
+        return not any(aligned[e]), not any(row[f] for row in aligned)
+
+    before = None
+    while before != aligned:
+        before = [row[:] for row in aligned]
+        for e, f in cells:
+            for down, right in STEPS[variant]:
+                target, source = free(e + down, f + right)
+                ok = target or source if variant == "moses" else target and source
+                if aligned[e][f] and either[e + down][f + right] and ok:
+                    aligned[e + down][f + right] = True
+    for direction in (forward, backward) if final else ():
+        for e, f in cells:
+            if (f - 1, e - 1) in direction and all(free(e, f)):
+                aligned[e][f] = True
+    return {(f - 1, e - 1) for e in size for f in size if aligned[e][f]}
+
+
+@given(both_directions, variants)
+def test_growth_agrees_with_the_pseudocode(
+    links: tuple[set[Link], set[Link]], variant: str
+) -> None:
+    assert grow_diag(*links, variant) == reference(*links, variant, final=False)
+    assert grow_diag_final_and(*links, variant) == reference(*links, variant, final=True)
+
+
+def test_variants_by_hand() -> None:
+    # From 0-0, Moses takes 1-0, whose source word is free, and from there 2-1, both free. Lilt's
+    # way never takes a link in the row or column of its neighbour, so 2-1 is out of reach.
+    forward, backward = read(
+        "# f . .",
+        ". . b .",
+        ". . . .",
+        "f . . b",
+    )
+    assert intersect(forward, backward) == {(0, 0)}
+    assert unite(forward, backward) == {(0, 0), (1, 0), (2, 1), (0, 3), (3, 3)}
+    assert grow_diag(forward, backward, "moses") == {(0, 0), (1, 0), (2, 1)}
+    assert grow_diag(forward, backward, "lilt") == {(0, 0)}
+    # 3-3 has two free words. 0-3 comes first, being forward's, but source word 0 is aligned.
+    assert grow_diag_final_and(forward, backward, "moses") == {(0, 0), (1, 0), (2, 1), (3, 3)}
+    # Without growth, 2-1 is added too; 1-0 is not, since target word 0 is aligned.
+    assert grow_diag_final_and(forward, backward, "lilt") == {(0, 0), (2, 1), (3, 3)}
+
+
+def test_diagonals_by_hand() -> None:
+    # Neighbours up left, up right, down left and down right, in this order. For Moses each of the
+    # first three aligns a word, and leaves the last one none. For Lilt the first takes a word from
+    # either of the next two, and the last has both of its own.
+    forward, backward = read(
+        "f . f",
+        ". # .",
+        "b . b",
+    )
+    centre = {(1, 1)}
+    assert grow_diag(forward, backward, "moses") == centre | {(0, 0), (2, 0), (0, 2)}
+    assert grow_diag(forward, backward, "lilt") == centre | {(0, 0), (2, 2)}
+
+
+def test_order_of_diagonals_by_hand() -> None:
+    # 2-0 and 2-2 want the same source word: Moses looks up first, Lilt down.
+    forward, backward = read(
+        ". . f",
+        ". # .",
+        ". . f",
+    )
+    assert grow_diag(forward, backward, "moses") == {(1, 1), (2, 0), (2, 2)}  # its target is free
+    assert grow_diag(forward, backward, "lilt") == {(1, 1), (2, 2)}
+
+
+def test_order_of_links_by_hand() -> None:
+    # Both 3-0 and 0-2 have a neighbour with target word 1. Moses visits target word 0 first, so
+    # 3-0's 2-1 comes first, and 1-1 has at least its source. Lilt visits source word 0 first, so
+    # 0-2's 1-1 comes first, and leaves 2-1 without its target.
+    forward, backward = read(
+        ". . . #",
+        ". f f .",
+        "# . . .",
+    )
+    assert grow_diag(forward, backward, "moses") == {(3, 0), (0, 2), (2, 1), (1, 1)}
+    assert grow_diag(forward, backward, "lilt") == {(3, 0), (0, 2), (1, 1)}
+
+
+def test_a_neighbour_behind_is_visited_in_the_next_pass() -> None:
+    # 1-2 adds 2-1 above it; 3-0 above that one has to wait for the second pass.
+    forward, backward = read(
+        ". . . f",
+        ". . f .",
+        ". # . .",
+    )
+    for variant in VARIANTS:
+        assert grow_diag(forward, backward, variant) == {(1, 2), (2, 1), (3, 0)}
+
+
+def test_final_by_hand() -> None:
+    # Forward's links come first, by target word: 1-0, then 0-2, but not 1-1, whose source word is
+    # aligned by now. That leaves source word 2 and target word 1 to backward's.
+    forward, backward = read(
+        "b f .",
+        "b f b",
+        "f . .",
+    )
+    assert add_final(set(), forward, backward) == {(1, 0), (0, 2), (2, 1)}
+    assert add_final(set(), backward, forward) == {(0, 0), (2, 1)}
+    assert add_final({(1, 2)}, forward, backward) == {(1, 2), (0, 0), (2, 1)}
+
+
+def test_names() -> None:
+    assert list(SYMMETRISATIONS) == [
+        *("intersection", "union", "grow-diag-moses", "grow-diag-lilt"),
+        *("grow-diag-final-and-moses", "grow-diag-final-and-lilt"),
+    ]
+    with pytest.raises(KeyError, match="koehn"):
+        grow_diag(set(), set(), "koehn")
+
+
+@given(both_directions)
+def test_named_functions_are_the_functions(links: tuple[set[Link], set[Link]]) -> None:
+    made = {name: combine(*links) for name, combine in SYMMETRISATIONS.items()}
+    assert made["intersection"] == links[0] & links[1]
+    assert made["union"] == links[0] | links[1]
+    for variant in VARIANTS:
+        assert made[f"grow-diag-{variant}"] == grow_diag(*links, variant)
+        assert made[f"grow-diag-final-and-{variant}"] == grow_diag_final_and(*links, variant)
+
+
+@given(both_directions, variants)
+def test_each_contains_the_one_before(links: tuple[set[Link], set[Link]], variant: str) -> None:
+    grown, final = grow_diag(*links, variant), grow_diag_final_and(*links, variant)
+    assert intersect(*links) <= grown <= final <= unite(*links)
+
+
+@given(both_directions, variants)
+def test_nothing_is_left_to_add(links: tuple[set[Link], set[Link]], variant: str) -> None:
+    def free(link: Link, among: set[Link]) -> list[bool]:
+        return [all(link[side] != other[side] for other in among) for side in (0, 1)]
+
+    grown = grow_diag(*links, variant)
+    for link in unite(*links):
+        if any(max(abs(link[0] - i), abs(link[1] - j)) == 1 for i, j in grown):
+            assert not VARIANTS[variant].enough(free(link, grown))
+    final = grow_diag_final_and(*links, variant)
+    assert not any(all(free(link, final)) for link in unite(*links))
+
+
+@given(both_directions)
+def test_lilts_growth_and_final_and_keep_words_apart(links: tuple[set[Link], set[Link]]) -> None:
+    both = intersect(*links)
+    for added in grow_diag_final_and(*links, "lilt") - both:
+        for other in grow_diag_final_and(*links, "lilt") - {added}:
+            assert added[0] != other[0] and added[1] != other[1]
+
+
+@given(both_directions)
+def test_equal_directions_stay_as_they_are(links: tuple[set[Link], set[Link]]) -> None:
+    forward, before = links[0], set(links[0])
+    for combine in SYMMETRISATIONS.values():
+        assert combine(forward, forward) == forward == before
+        combine(*links)
+        assert forward == before, "the arguments are not changed"

@@ -1,0 +1,357 @@
+"""Archives are read as they are, whatever is in them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import stat
+import tarfile
+import tracemalloc
+import zipfile
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.recipes import archives
+from syncattn_fairseq.lab.recipes.archives import open_member
+
+TEXT = "der alte Mann\nsah ihn — à Paris\n".encode()
+NOISE = Random(1).randbytes(300_000)
+MEMBERS = {"training/a.de": b"no\n", "training/b.de": TEXT, "noise": NOISE, "last": b""}
+
+
+def tar(members: dict[str, bytes], mode: str = "w", *infos: tarfile.TarInfo) -> bytes:
+    """Return a tar with these files, and what else there is before them."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:
+        for info in infos:
+            archive.addfile(info)
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+def special(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def zipped(members: dict[str, bytes], *links: str, kind: int = stat.S_IFLNK) -> bytes:
+    """Return a zip with these files; some of them say where a symbolic link points to.
+
+    Args:
+        kind: what these are instead.
+    """
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name)
+            if name in links:
+                info.external_attr = (kind | 0o777) << 16
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+    return file.getvalue()
+
+
+def packed(name: str, members: dict[str, bytes]) -> bytes:
+    """Return an archive of the kind that its name says."""
+    modes = {".tgz": "w:gz", ".tar.gz": "w:gz", ".tar.bz2": "w:bz2", ".tar": "w"}
+    mode = next((mode for suffix, mode in modes.items() if name.endswith(suffix)), None)
+    return zipped(members) if mode is None else tar(members, mode)
+
+
+KINDS = ["x.tgz", "x.tar.gz", "x.tar.bz2", "x.tar", "x.zip"]
+
+
+def content(folder: Path, place: str) -> bytes:
+    with open_member(folder, place) as stream:
+        return stream.read()
+
+
+# ---- what is found
+
+
+@pytest.mark.parametrize("outer", KINDS)
+def test_members_are_read(tmp_path: Path, outer: str) -> None:
+    (tmp_path / outer).write_bytes(packed(outer, MEMBERS))
+    for name, expected in MEMBERS.items():
+        assert content(tmp_path, f"{outer}!{name}") == expected
+    with (
+        open_member(tmp_path, f"{outer}!training/b.de") as stream,
+        io.TextIOWrapper(stream, encoding="utf-8") as text,
+    ):
+        assert list(text) == TEXT.decode().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [("a.gz", gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:])), ("a.bz2", bz2.compress(TEXT))],
+    ids=["gz", "bz2"],  # else the time, which gzip writes, is part of the name
+)
+def test_a_compressed_file_is_decompressed(tmp_path: Path, name: str, held: bytes) -> None:
+    (tmp_path / name).write_bytes(held)
+    assert content(tmp_path, name) == TEXT
+
+
+def test_a_plain_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(TEXT)
+    assert content(tmp_path, "a.txt") == TEXT
+
+
+def test_a_tgz_of_several_gzip_streams_is_read_to_its_end(tmp_path: Path) -> None:
+    whole = tar(MEMBERS)
+    (tmp_path / "x.tgz").write_bytes(gzip.compress(whole[:5000]) + gzip.compress(whole[5000:]))
+    assert content(tmp_path, "x.tgz!noise") == NOISE
+
+
+@pytest.mark.parametrize(("held", "sought"), [("./a/b", "a/b"), ("a/b", "./a/b"), ("a/b", "a//b")])
+@pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
+def test_a_leading_dot_does_not_matter(tmp_path: Path, outer: str, held: str, sought: str) -> None:
+    (tmp_path / outer).write_bytes(packed(outer, {held: TEXT}))
+    assert content(tmp_path, f"{outer}!{sought}") == TEXT
+
+
+# ---- what is refused
+
+
+def refused(folder: Path, place: str) -> str:
+    """Return why."""
+    with pytest.raises(DataError) as caught:
+        content(folder, place)
+    message = str(caught.value)
+    assert message.startswith(str(folder)) and "\n" not in message
+    return message
+
+
+OUTSIDE = [
+    special("/etc/x", tarfile.REGTYPE),
+    special("a/../../x", tarfile.REGTYPE),
+    special("..", tarfile.DIRTYPE),
+    special("a/link", tarfile.SYMTYPE, "../../x"),
+    special("a/link", tarfile.SYMTYPE, "/etc/passwd"),
+    special("a/hard", tarfile.LNKTYPE, "../x"),
+    special("a/hard", tarfile.LNKTYPE, "/etc/passwd"),
+]
+INSIDE = [
+    special("a", tarfile.DIRTYPE),
+    special("..a..", tarfile.REGTYPE),
+    special("a/link", tarfile.SYMTYPE, "../training/b.de"),
+    special("a/link", tarfile.SYMTYPE, "..."),
+    special("a/hard", tarfile.LNKTYPE, "training/b.de"),
+    special("a/pipe", tarfile.FIFOTYPE),
+]
+
+
+@pytest.mark.parametrize(
+    "info", [*OUTSIDE, *INSIDE], ids=lambda info: f"{info.name}>{info.linkname}"
+)
+def test_other_members_of_a_tar_do_no_harm(tmp_path: Path, info: tarfile.TarInfo) -> None:
+    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", info))
+    assert content(tmp_path, "x.tgz!training/b.de") == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [("/x", None), ("a/../../x", None), ("a/link", b"../../x"), ("a/link", b"/etc/passwd")],
+)
+def test_other_members_of_a_zip_do_no_harm(tmp_path: Path, name: str, link: bytes | None) -> None:
+    held = zipped({**MEMBERS, name: link or b""}, *([name] if link else []))
+    (tmp_path / "x.zip").write_bytes(held)
+    assert content(tmp_path, "x.zip!training/b.de") == TEXT
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *INSIDE))
+    (tmp_path / "x.zip").write_bytes(zipped({"dir/": b"", "dir/link": b"../a"}, "dir/link"))
+    (tmp_path / "y.zip").write_bytes(zipped({"pipe": TEXT}, "pipe", kind=stat.S_IFIFO))
+    (tmp_path / "x.txt").write_bytes(TEXT)
+    for place, what in {
+        "x.tgz!a": "a is a folder; name a file",
+        "x.tgz!a/pipe": "a/pipe is neither a file nor a folder; name a file",
+        "x.tgz!a/link": "a/link is a link to ../training/b.de; name a file",
+        "x.tgz!a/hard": "a/hard is a link to training/b.de; name a file",
+        "x.zip!dir": "dir is a folder; name a file",
+        "x.zip!dir/link": "dir/link is a link; name a file",
+        "y.zip!pipe": "pipe is neither a file nor a folder; name a file",
+        "x.tgz": "is an archive; name a member: ",
+        "x.txt!a": "x.txt: not the name of an archive (.tar, .tar.gz, ",
+        "y.tgz!a": "y.tgz: missing; fetch it first",
+    }.items():
+        assert what in refused(tmp_path, place)
+
+
+def test_names_with_line_ends_are_shown_on_one_line(tmp_path: Path) -> None:
+    links = [special("a/link", tarfile.SYMTYPE, "\nb\r"), special("b\u2028é", tarfile.DIRTYPE)]
+    (tmp_path / "x.tgz").write_bytes(tar({}, "w:gz", *links))
+    assert r"a/link is a link to \nb\r; name" in refused(tmp_path, "x.tgz!a/link")
+    assert r"most similar: b\u2028é" in refused(tmp_path, "x.tgz!b")
+
+
+@pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
+def test_a_missing_member_names_those_near_to_it(tmp_path: Path, outer: str) -> None:
+    (tmp_path / outer).write_bytes(packed(outer, MEMBERS))
+    message = refused(tmp_path, f"{outer}!b.de")
+    assert f"{outer}: has no b.de; most similar: training/b.de, training/a.de" in message
+    (tmp_path / outer).write_bytes(packed(outer, {}))
+    assert "most similar: nothing" in refused(tmp_path, f"{outer}!b.de")
+
+
+# ---- bombs
+
+
+NOTHING = bytes(1 << 20)
+
+
+@pytest.fixture
+def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for archives, of which at most 64 kB is unpacked, or twice their size."""
+    monkeypatch.setattr(archives, "LEAST", 1 << 16)
+    monkeypatch.setattr(archives, "RATIO", 2)
+    return tmp_path
+
+
+@pytest.mark.parametrize("outer", [kind for kind in KINDS if kind != "x.tar"])
+@pytest.mark.parametrize("sought", ["bomb", "last"])
+def test_what_unpacks_to_far_more_is_refused(limited: Path, outer: str, sought: str) -> None:
+    (limited / outer).write_bytes(packed(outer, {"bomb": NOTHING, "last": TEXT}))
+    if outer == "x.zip" and sought == "last":  # nothing before it is unpacked
+        assert content(limited, "x.zip!last") == TEXT
+        return
+    message = refused(limited, f"{outer}!{sought}")
+    assert "unpacks to more than 65536 bytes, over 2 times its size; the archive is " in message
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"), [("a.gz", gzip.compress(NOTHING)), ("a.bz2", bz2.compress(NOTHING))]
+)
+def test_a_compressed_file_that_is_a_bomb(limited: Path, name: str, packed: bytes) -> None:
+    (limited / name).write_bytes(packed)
+    assert "unpacks to more than 65536 bytes" in refused(limited, name)
+
+
+def test_large_files_that_are_no_bombs(limited: Path) -> None:
+    for outer in KINDS:
+        (limited / outer).write_bytes(packed(outer, MEMBERS))
+        assert content(limited, f"{outer}!noise") == NOISE
+
+
+def test_a_sparse_file_is_as_large_as_it_says(limited: Path) -> None:
+    info = special("bomb", tarfile.GNUTYPE_SPARSE)
+    raw = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    raw[386:410] = b"%011o\0%011o\0" % (0, 0)  # a hole, with nothing in front
+    raw[483:495] = b"%011o\0" % (1 << 32)  # its real size
+    raw[148:156] = b"%06o\0 " % (sum(raw[:148]) + 8 * 32 + sum(raw[156:]))
+    (limited / "x.tar").write_bytes(bytes(raw) + bytes(1024))
+    assert "unpacks to more than 65536 bytes" in refused(limited, "x.tar!bomb")
+    modern = tarfile.TarInfo("bomb")
+    modern.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+    modern.size = len(NOTHING)
+    raw_map = b"1000000\n" + b"0\n" * (len(NOTHING) // 2)
+    held = modern.tobuf(tarfile.PAX_FORMAT) + raw_map[: len(NOTHING)]
+    (limited / "x.tar").write_bytes(held)
+    assert "is truncated or damaged (a sparse file)" in refused(limited, "x.tar!bomb")
+
+
+def test_a_pax_header_is_short(limited: Path) -> None:
+    for length, fault in ((100, "has no other"), (30_000, "a pax header of 300")):
+        info = tarfile.TarInfo("bomb")
+        info.pax_headers = {"comment": "9" * length}
+        (limited / "x.tar").write_bytes(info.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+        assert fault in refused(limited, "x.tar!other")
+
+
+def test_a_name_fills_no_memory(tmp_path: Path) -> None:
+    """Headers of tar are read whole, and so is what a link in a zip says."""
+    long = special("x", tarfile.GNUTYPE_LONGNAME)
+    long.size = len(NOTHING)
+    (tmp_path / "x.tgz").write_bytes(gzip.compress(long.tobuf() + NOTHING))
+    assert "damaged (a header of 1048576 bytes)" in refused(tmp_path, "x.tgz!x")
+    (tmp_path / "x.zip").write_bytes(zipped({"link": b"a" * (1 << 25), "b": TEXT}, "link"))
+    tracemalloc.start()
+    assert content(tmp_path, "x.zip!b") == TEXT
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
+
+
+def test_what_bzip2_and_lzma_pack_into_a_zip_is_not_unpacked(tmp_path: Path) -> None:
+    """Python would unpack each block whole, into any amount of memory."""
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
+            archive.writestr("a", TEXT)
+        message = refused(tmp_path, "x.zip!a")
+        assert "truncated or damaged (a is neither stored nor deflated)" in message
+
+
+def test_many_members_are_not_kept(tmp_path: Path) -> None:
+    infos = [special(f"{'x' * 90}{n}", tarfile.DIRTYPE) for n in range(1000)]
+    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *infos))
+    tracemalloc.start()
+    assert content(tmp_path, "x.tgz!training/b.de") == TEXT
+    assert tracemalloc.get_traced_memory()[1] < 1 << 19
+    tracemalloc.stop()
+
+
+# ---- damage
+
+
+@pytest.mark.parametrize("outer", KINDS)
+@pytest.mark.parametrize("kept", [0, 300, 100_000, 250_000])
+def test_a_truncated_archive_is_named(tmp_path: Path, outer: str, kept: int) -> None:
+    (tmp_path / outer).write_bytes(packed(outer, MEMBERS)[:kept])
+    message = refused(tmp_path, f"{outer}!noise")
+    assert f"{outer}: is truncated or damaged (" in message and "fetch it again" in message
+
+
+@pytest.mark.parametrize("outer", KINDS)
+def test_a_web_page_is_no_archive(tmp_path: Path, outer: str) -> None:
+    (tmp_path / outer).write_text("<!DOCTYPE html><title>Moved</title>" * 99)
+    assert f"{outer}: is truncated or damaged (" in refused(tmp_path, f"{outer}!noise")
+
+
+def test_a_compressed_file_that_is_truncated_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.gz").write_bytes(gzip.compress(TEXT)[:-4])
+    assert "/x.gz: is truncated" in refused(tmp_path, "x.gz")
+
+
+@given(st.sampled_from(KINDS), st.data())
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_damage_is_one_line(tmp_path: Path, outer: str, data: st.DataObject) -> None:
+    damaged = bytearray(packed(outer, {"a": TEXT, "b": TEXT * 9}))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / outer).write_bytes(damaged)
+    try:
+        content(tmp_path, f"{outer}!b")
+    except DataError as error:
+        assert str(error).startswith(str(tmp_path / outer)) and "\n" not in str(error)
+
+
+def test_what_the_system_refuses_is_not_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*KINDS, "x.gz"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(IsADirectoryError, match=name):
+            content(tmp_path, name if name == "x.gz" else f"{name}!noise")
+    # The first is written when the file is closed, the other at once.
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    full_disk = partial(open, "/dev/full", "r+b")
+    monkeypatch.setattr("syncattn_fairseq.lab.recipes.archives.TemporaryFile", full_disk)
+    for size in (3, len(NOISE)):
+        (tmp_path / "noise").write_bytes(NOISE[:size])
+        with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}'"):
+            content(tmp_path, "noise")
+
+
+def test_faults_of_the_reader_are_its_own(tmp_path: Path) -> None:
+    (tmp_path / "x.tgz").write_bytes(packed("x.tgz", MEMBERS))
+    with pytest.raises(OSError, match="my disk is full"), open_member(tmp_path, "x.tgz!noise"):
+        raise OSError("my disk is full")

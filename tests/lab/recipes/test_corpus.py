@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.recipes.corpus_facts import Corpus, load_corpus
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+FOLDERS = sorted(path.parent for path in CONFIGS.glob("*/_data.yaml"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_every_corpus_has_its_facts(folder: Path) -> None:
+    corpus = load_corpus(folder)
+    names = [archive.name for archive in corpus.archives]
+    assert len({*names}) == len(names)
+    assert all(bool(a.licence) != bool(a.url) for a in corpus.archives)
+    for names_of_systems in corpus.groups.values():
+        assert all(corpus.system(name.partition(":")[0]) for name in names_of_systems)
+    if corpus.generated:
+        return
+    assert [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) == 1
+    assert {*corpus.words} == {*corpus.languages} and {*corpus.parses} == {*corpus.languages}
+    for text in (*corpus.train, *corpus.valid, *corpus.test):
+        assert text.partition("=")[2].partition("!")[0].replace("{language}", "en") in names
+    for name in corpus.systems:
+        corpus.system(corpus.baseline(name))
+
+
+def test_archives_are_named_by_their_urls_or_apart() -> None:
+    names = {archive.name for archive in load_corpus(CONFIGS / "aspec_ja_en").archives}
+    assert names == {"ASPEC.tar.gz"}
+    names = {archive.name for archive in load_corpus(CONFIGS / "wmt14_en_de").archives}
+    assert "training-parallel-europarl-v7.tgz" in names
+
+
+def made(folder: Path, **changes: object) -> Corpus:
+    """Read the facts about Multi30k with some of them changed; None: left out."""
+    folder.mkdir(exist_ok=True)
+    source = CONFIGS / "multi30k_en_de"
+    facts = yaml.safe_load((source / "_data.yaml").read_text()) | changes
+    facts = {name: value for name, value in facts.items() if value is not None}
+    (folder / "_data.yaml").write_text(yaml.safe_dump(facts))
+    (folder / "_corpus.yaml").write_bytes((source / "_corpus.yaml").read_bytes())
+    return load_corpus(folder)
+
+
+def test_held_out_validation(tmp_path: Path) -> None:
+    corpus = made(tmp_path / "mine", valid={"every": 10})
+    assert corpus.every == 10 and corpus.valid == [] and corpus.name == "mine"
+
+
+def test_a_part_of_your_own_training_pairs_may_be_for_validation(tmp_path: Path) -> None:
+    facts = (
+        "subwords: {joint: true}\n"
+        "here: {variable: MINE, train: 't.{language}', test: 'e.{language}'}\n"
+    )
+    for name, text in (("_data", facts), ("_corpus", "task: {source_lang: en, target_lang: de}\n")):
+        (tmp_path / f"{name}.yaml").write_text(text + "valid: {every: 20}\n" * (name == "_data"))
+    corpus = load_corpus(tmp_path)
+    assert corpus.every == 20 and corpus.valid == [] and corpus.places("valid") == []
+    (tmp_path / "_data.yaml").write_text(f"{facts}train: [{{plain: 'x.{{language}}'}}]\n")
+    with pytest.raises(DataError, match=r"_data\.yaml: train: given twice, the second time in her"):
+        load_corpus(tmp_path)
+
+
+def test_faults_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'word'; known are subwords, "):
+        made(tmp_path, word={})
+    with pytest.raises(DataError, match=r"_data\.yaml: unknown key 'crc'; known are url, "):
+        made(tmp_path, archives=[{"url": "http://x/y", "crc": "1"}])
+    with pytest.raises(DataError, match=r"_data\.yaml: the key 'joint' is missing"):
+        made(tmp_path, subwords={"size": 8000})
+    with pytest.raises(DataError, match=r"wmt15/_data\.yaml: no such corpus; choose .*wmt14_en_de"):
+        load_corpus(CONFIGS / "wmt15")
+    with pytest.raises(DataError, match=r"multi30k_en_de: no system 'sync'; choose from alibi, "):
+        load_corpus(CONFIGS / "multi30k_en_de").system("sync")

@@ -1,0 +1,239 @@
+"""What each reader makes of well and badly written files."""
+
+from __future__ import annotations
+
+import html
+import io
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import MAX_LINE
+from syncattn_fairseq.lab.recipes.text_formats import PAIRS, TEXTS
+from syncattn_fairseq.lab.recipes.text_formats.lines import one_line
+
+NEWSTEST = """\
+\ufeff<refset setid="newstest2013" srclang="any" trglang="de">
+<DOC sysid="ref" docid="a" genre="news" origlang="de">
+<hl>
+<seg id="1"> Überschrift </seg>
+</hl>
+<p>
+<SEG id=2>A &amp;amp; B &lt;/seg&gt; &quot;&#8217;&#x2019;&apos; R&D AT&T; x < y > z</SEG>
+<seg
+ id="3">über zwei
+Zeilen</seg ><seg id="4"></seg>
+</p>
+</DOC>
+<doc docid="b"><seg id="1">noch einer</seg></doc>
+</refset>
+"""
+
+IWSLT_XML = """\
+<?xml version="1.0" encoding="UTF-8"?>\r
+<mteval>\r
+<srcset setid="iwslt2014-dev2010" srclang="german">\r
+<doc docid="767" genre="lectures">\r
+<url>http://www.ted.com/talks/a</url>\r
+<title>Ein Titel</title>\r
+<description>Worum es geht.</description>\r
+<seg id="1"> Danke, Chris. </seg>\r
+<seg id="2">Tom &amp; Jerry</seg>\r
+</doc>\r
+</srcset>\r
+</mteval>\r
+"""
+
+TRAIN_TAGS = """\
+<url>http://www.ted.com/talks/a</url>
+<keywords>talks, oceans</keywords>
+<speaker>A Name</speaker>
+<talkid>343</talkid>
+<title>A Name: Life in the oceans</title>
+<description>A &amp; B go <b>down</b>.</description>
+ The first sentence.
+
+<reviewer href="http://www.ted.com/profiles/1">Another Name</reviewer>
+<translator href="http://www.ted.com/profiles/2">A Third</translator>
+<doc docid="2" genre="lectures">
+<title></title>
+ The < second > one.
+</doc>
+"""
+
+
+def texts(name: str, content: str | bytes) -> list[str]:
+    data = content.encode() if isinstance(content, str) else content
+    return list(TEXTS[name](io.BytesIO(data), "f"))
+
+
+def pairs(name: str, content: str, *languages: str) -> list[tuple[str, str]]:
+    source, target = languages
+    return list(PAIRS[name](io.BytesIO(content.encode()), "f", (source, target)))
+
+
+def plain_spaces(text: str) -> str:
+    """Do as `one_line`, character by character, by Unicode's categories."""
+    line = [" "]
+    for character in text:
+        space = unicodedata.category(character) in ("Cc", "Zl", "Zp", "Zs")
+        if not (space and line[-1] == " "):
+            line.append(" " if space else character)
+    return "".join(line).strip(" ")
+
+
+spaces = st.sampled_from("a é\0\t\n\r\x0b\x1c\x7f\x85\x9f\xa0\u1680\u2003\u2028\u2029\u202f\u3000")
+
+
+@given(st.text(spaces | st.characters()))
+def test_a_run_of_spaces_and_controls_is_one_space(text: str) -> None:
+    assert one_line(text) == plain_spaces(text)
+
+
+def test_every_space_of_unicode_counts() -> None:
+    text = "a".join(map(chr, range(0x110000)))
+    assert one_line(text) == plain_spaces(text)
+
+
+@given(st.text(spaces | st.characters(exclude_categories=["Cs"]), min_size=1), st.booleans())
+def test_only_newlines_end_a_line_of_plain_text(text: str, bom: bool) -> None:
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    # A first character U+FEFF is a mark of the encoding, one of them.
+    lines[0] = lines[0].removeprefix("\ufeff") if not bom else lines[0]
+    assert texts("plain", "\ufeff" * bom + text) == [plain_spaces(line) for line in lines]
+
+
+def test_plain_text_with_carriage_returns() -> None:
+    assert texts("plain", "\ufeffa\r\n\r\nb\rc\u2028d") == ["a", "", "b c d"]
+    assert texts("plain", "") == []
+
+
+def test_latin1() -> None:
+    assert texts("latin1", b"Gr\xfc\xdfe\xa0an\r\n\n\xef") == ["Grüße an", "", "ï"]
+
+
+@pytest.mark.parametrize("name", ["plain", "sgm", "iwslt_tags"])
+def test_what_is_not_utf_8_names_its_line(name: str) -> None:
+    with pytest.raises(DataError, match=r"^f:2: not UTF-8; .*latin1$"):
+        texts(name, b"<seg>a</seg>\nGr\xfc\xdfe\n")
+
+
+def test_segments_of_wmt() -> None:
+    assert texts("sgm", NEWSTEST) == [
+        "Überschrift",
+        "A &amp; B </seg> \"’’' R&D AT&T; x < y > z",
+        "über zwei Zeilen",
+        "",
+        "noch einer",
+    ]
+
+
+def test_segments_of_iwslt_are_without_titles() -> None:
+    assert texts("sgm", IWSLT_XML) == ["Danke, Chris.", "Tom & Jerry"]
+
+
+@given(st.lists(st.tuples(st.text(st.sampled_from("a &<>;'\"\u2028é")), st.booleans())))
+def test_segments_are_read_whether_escaped_or_not(sentences: list[tuple[str, bool]]) -> None:
+    segments = (html.escape(text) if escaped else text for text, escaped in sentences)
+    document = "\n".join(f'<p><seg id="1">{segment}</seg></p>' for segment in segments)
+    assert texts("sgm", document) == [plain_spaces(text) for text, _ in sentences]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("<seg>a</seg>\n<seg id='2'>b\n<seg>c</seg>", "f:2: \"<seg id='2'>\" has no partner"),
+        ("<p>\na</seg>", "f:2: '</seg>' has no partner"),
+        ("<p>\n\n<seg>a", "f:3: '<seg>' has no partner"),
+        ("<seg <seg>a", "f:1: '<seg>' has no partner"),  # else each <seg is sought a > to the end
+        (f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no partner"),
+    ],
+)
+def test_segments_without_end_or_beginning(document: str, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        texts("sgm", document)
+    assert str(caught.value).startswith(message)
+
+
+def test_numbers_of_characters_that_are_none() -> None:
+    numbers = ("&#65;", "&#x41;", "&#99999999;", f"&#{'9' * 5000};", "&#xD800;")
+    found = [texts("sgm", f"<seg>{number}</seg>")[0] for number in numbers]
+    assert found == ["A", "A", *numbers[2:4], "\ufffd"]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_line_without_end_is_no_text(name: str) -> None:
+    long = b"<seg>" + b"a" * MAX_LINE
+    with pytest.raises(DataError, match="^f:2: a line of more than 16,777,216 bytes; is it text"):
+        texts(name, b"\n" + long)
+
+
+TREEBANK = """\
+\ufeff# sent_id = 1
+1-2\tim\t_\t_\t_\t_\t_\t_\t_\t_
+1\tin\t_\t_\t_\t_\t3\tcase\t_\t_
+2\t10 000\t_\t_\t_\t_\t3\tnummod\t_\t_
+2.1\tx\t_\t_\t_\t_\t_\t_\t_\t_
+3\t\u2028\t_\t_\t_\t_\t0\troot\t_\t_
+
+# a sentence without words
+
+1\ta\t_\t_\t_\t_\t_\t_\t_\t_
+"""
+
+
+def test_treebanks_have_a_head_and_a_label_for_each_word() -> None:
+    assert texts("conllu", TREEBANK) == ["in 10_000 _", "a"]
+    assert texts("conllu_heads", TREEBANK) == ["3 3 0", ""]
+    assert texts("conllu_labels", TREEBANK) == ["case nummod root", ""]
+    with pytest.raises(DataError, match="^f:2: expected 10 columns between tabs"):
+        texts("conllu", "\n1 a\n")
+    with pytest.raises(DataError, match=f"but '{'x' * 60}' only at word 2"):
+        texts("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8)
+
+
+def test_ted_talks_keep_titles_and_descriptions() -> None:
+    assert texts("iwslt_tags", TRAIN_TAGS) == [
+        "A Name: Life in the oceans",
+        "A &amp; B go <b>down</b>.",
+        "The first sentence.",
+        "",
+        "",
+        "The < second > one.",
+    ]
+
+
+def test_aspec_has_japanese_and_english_last() -> None:
+    text = (
+        "0.1 ||| A-1 ||| 1 ||| これは\u3000本 ||| This is a  book.\r\n"
+        "A-2 ||| 2 ||| 本 ||| \n"
+        "本 ||| b"
+    )
+    japanese = [("これは 本", "This is a book."), ("本", ""), ("本", "b")]
+    assert pairs("aspec", text, "ja", "en") == japanese
+    assert pairs("aspec", text, "en", "ja") == [(english, ja) for ja, english in japanese]
+
+
+def test_aspec_refuses() -> None:
+    with pytest.raises(DataError, match=r"^f:2: no \|\|\| between Japanese and English$"):
+        pairs("aspec", "a ||| b\nc\n", "ja", "en")
+    with pytest.raises(DataError, match="^f: the languages of aspec are ja and en, not ja and de$"):
+        pairs("aspec", "a ||| b\n", "ja", "de")
+
+
+def test_aspec_without_dates_at_the_end_of_japanese() -> None:
+    text = "1 ||| これは本。 ［１］ ||| [1] a［１］\n2 ||| ［２．３］ ||| b\n3 ||| 本［注］ ||| c\n"
+    japanese = [("これは本。", "[1] a［１］"), ("［２．３］", "b"), ("本［注］", "c")]
+    assert pairs("aspec_undated", text, "ja", "en") == japanese
+    assert pairs("aspec_undated", text, "en", "ja") == [(english, ja) for ja, english in japanese]
+
+
+def test_segments_of_iwslt_have_straight_apostrophes() -> None:
+    document = "<seg id='1'> that\u2019s \u2018it\u2019 </seg>"
+    assert texts("iwslt_xml", document) == ["that's \u2018it'"]
+    assert texts("sgm", document) == ["that\u2019s \u2018it\u2019"]

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
+from syncattn_fairseq.lab.recipes.launch import (
+    SMALLEST_BATCH,
+    Machines,
+    batch,
+    training,
+)
+from syncattn_fairseq.lab.recipes.stages import hydra_value
+from syncattn_fairseq.lab.recipes.systems import SHARED
+
+SYSTEM = load_corpus(SHARED / "wmt14_en_de").system("syncattn")
+PLUGIN = Path("plugin")
+
+
+def settings(tokens: int, steps: int) -> dict[str, dict[str, object]]:
+    return {"dataset": {"max_tokens": tokens}, "optimization": {"update_freq": [steps]}}
+
+
+@given(st.integers(512, 8192), st.integers(1, 16), st.integers(1, 128))
+@example(1295, 13, 66)  # 255.08 tokens each are 256
+def test_any_number_of_processes_takes_the_batch_of_one(
+    most: int, steps: int, processes: int
+) -> None:
+    together = most * steps
+    if math.ceil(together / processes) < SMALLEST_BATCH:
+        with pytest.raises(DataError, match=f"take at most {together // SMALLEST_BATCH}"):
+            batch(settings(most, steps), processes)
+        return
+    found = batch(settings(most, steps), processes)
+    each = found.get("dataset.max_tokens", most)
+    [updates] = found["optimization.update_freq"]
+    assert each <= most
+    # Never less than the batch, and not more than what rounding up to whole tokens adds.
+    assert together <= each * updates * processes < together + updates * processes
+
+
+def test_one_process_takes_the_config_as_it_is() -> None:
+    assert batch(settings(4096, 6), 1) == {"optimization.update_freq": [6]}
+
+
+def test_pairs_are_as_long_as_a_batch_at_most() -> None:
+    assert batch(settings(4096, 6), 64) == {
+        "optimization.update_freq": [1],
+        "dataset.max_tokens": 384,
+        "dataset.max_tokens_valid": 4096,
+        "task.max_source_positions": 384,
+        "task.max_target_positions": 384,
+        "dataset.skip_invalid_size_inputs_valid_test": True,
+    }
+
+
+def words(machines: Machines, **overrides: Any) -> tuple[str, ...]:
+    changed = {name.replace("__", "."): value for name, value in overrides.items()}
+    [command] = training(SYSTEM, PLUGIN, machines, changed).commands
+    return command
+
+
+def test_one_process_is_fairseqs_own_command() -> None:
+    found = words(Machines(), common__seed=3)
+    assert found[0] == "fairseq-hydra-train"
+    assert found[found.index("--config-name") + 1] == "fairseq"
+    assert {"+training@_global_=all", "+transformer@_global_=syncattn"} <= {*found}
+    assert {"++common.user_dir=plugin", "++optimization.update_freq=[6]", "++common.seed=3"} <= {
+        *found
+    }
+    assert "++common.cpu=true" not in found
+
+
+def test_a_preempted_training_loses_minutes() -> None:
+    assert "++task.safety_save_updates=1000" in words(Machines())
+    own = words(Machines(), task__safety_save_updates=50)
+    assert [word for word in own if "save_updates" in word] == ["++task.safety_save_updates=50"]
+
+
+def test_only_our_task_can_save_without_validating() -> None:
+    assert not any("save" in word for word in words(Machines(), task___name="translation"))
+
+
+def test_several_are_torchruns() -> None:
+    found = words(Machines(2, cpu=True))
+    assert found[:4] == ("torchrun", "--standalone", "--nproc-per-node=2", "-m")
+    assert {"++common.cpu=true", "++common.fp16=false", "++optimization.update_freq=[3]"} <= {
+        *found
+    }
+
+
+def test_a_job_of_slurm_has_a_process_for_each_gpu_of_each_machine() -> None:
+    machines = Machines(8, nodes=2, slurm=["partition=gpu", "exclusive"])
+    step = training(SYSTEM, PLUGIN, machines, {})
+    assert step.job == {
+        **{"nodes": 2, "ntasks_per_node": 8, "gpus-per-node": 8},
+        **{"partition": "gpu", "exclusive": True},
+    }
+    assert step.commands[0][:3] == ("python", "-m", "syncattn_fairseq.lab.recipes.worker")
+    assert "++dataset.max_tokens=1536" in step.commands[0]  # 6 x 4096 of 16 processes
+    # A longer sentence of the validation text is left out, too: it would stop the training.
+    assert "++dataset.skip_invalid_size_inputs_valid_test=true" in step.commands[0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        True,
+        False,
+        None,
+        3,
+        0.5,
+        1e-09,
+        "plain/path.x",
+        "(0.9,0.98)",
+        "it's",
+        'a "b" $(c) {d}',
+        "é ü",
+    ]
+    + ["a\\", "\\'", "", "3", "true", "a b,c=d", [1, "x y"], '{"beam": 1}'],
+)
+def test_hydra_reads_every_value_back(value: object) -> None:
+    parsed = OverridesParser.create().parse_override(f"++a.b={hydra_value(value)}")
+    assert parsed.value() == value and type(parsed.value()) is type(value)

@@ -1,0 +1,124 @@
+"""``_data.yaml`` finds each text in archives that are laid out as the published ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sacrebleu.dataset import DATASETS
+
+from syncattn_fairseq.lab.evaluation.alignment import read_alignments
+from syncattn_fairseq.lab.recipes.archived_pairs import collect
+from syncattn_fairseq.lab.recipes.archives import open_member
+from syncattn_fairseq.lab.recipes.corpus_facts import read_facts
+from tests.lab.recipes.miniature import CORPORA, DIRTY, HELD_OUT, TRAIN, make
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+
+
+@pytest.fixture
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """A corpus, what it is made of, and the folder where its archives are, downloaded."""
+    corpus = request.param
+    miniature = make(corpus, tmp_path / "web", tmp_path / "signed")
+    _, facts = read_facts((CONFIGS,), corpus)
+    languages = tuple(corpus.split("_")[1:3])
+    download = tmp_path / "download"
+    download.mkdir()
+    for archive in facts["archives"]:
+        if "url" in archive:
+            there = tmp_path / "web" / archive["url"].removeprefix("https://")
+        else:
+            there = tmp_path / "signed" / archive["file"]
+        name = archive.get("file", there.name)
+        assert not (download / name).exists(), f"two archives are called {name}"
+        there.rename(download / name)
+    return facts, languages, download, miniature
+
+
+@pytest.mark.parametrize("made", CORPORA, indirect=True)
+def test_the_texts_of_every_split_are_found_in_the_archives(made: Any) -> None:
+    facts, languages, download, miniature = made
+    for split, wanted in miniature.texts.items():
+        found = [
+            pair
+            for entry in facts[split]
+            for format_name, place in entry.items()
+            for pair in collect(download, format_name, place, languages)
+        ]
+        # RWTH's files end in a blank line on both sides.
+        assert [pair for pair in found if any(pair)] == [
+            tuple(" ".join(side.split()) for side in pair) for pair in wanted
+        ]
+    assert "valid" in miniature.texts or {"every", "last"} & set(facts["valid"])
+    assert len(miniature.sha256) == len(list(download.iterdir())) == len(facts["archives"])
+
+
+@pytest.mark.parametrize("made", ["europarl_de_en_align"], indirect=True)
+def test_gold_alignments_have_a_line_for_each_sentence_and_count_from_1(made: Any) -> None:
+    facts, _, download, miniature = made
+    text = download / "gold.talp"
+    with open_member(download, facts["gold_alignments"]) as file:
+        text.write_bytes(file.read())
+    sure, possible = map(list, read_alignments(text, one_based=True))
+    assert sure.pop() == possible.pop() == set()  # the blank line
+    assert any(possible)
+    for links, extra, pair in zip(sure, possible, miniature.texts["test"], strict=True):
+        source, target = (len(side.split()) for side in pair)
+        assert links
+        assert all(0 <= i < source and 0 <= j < target for i, j in links | extra)
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_facts_are_complete(corpus: str) -> None:
+    _, facts = read_facts((CONFIGS,), corpus)
+    source, target = corpus.split("_")[1:3]
+    assert set(facts.get("words", ())) <= {source, target}
+    for archive in facts["archives"]:
+        assert archive.get("url", "https://").startswith("https://")
+        assert ("url" in archive) != ("licence" in archive)
+        assert re.fullmatch("[0-9a-f]{64}", archive.get("sha256", "0" * 64))
+
+
+def test_checksums_and_sizes_of_one_address_are_the_same_everywhere() -> None:
+    known: dict[str, Any] = {}
+    for path in CONFIGS.glob("*/_data.yaml"):
+        for archive in read_facts((CONFIGS,), path.parent.name)[1].get("archives", []):
+            if "url" in archive:
+                assert known.setdefault(archive["url"], archive) == archive
+    assert len(known) > len(CORPORA)
+
+
+def test_test_sets_of_wmt_are_those_of_sacrebleu() -> None:
+    known: dict[str, list[Any]] = {}  # several test sets are in one file
+    for dataset in DATASETS.values():
+        known.setdefault(dataset.data[0], []).append(dataset)
+    found = 0
+    for path in CONFIGS.glob("*/_data.yaml"):
+        _, facts = read_facts((CONFIGS,), path.parent.name)
+        archives = facts.get("archives", [])  # the built-in corpus has none
+        tests = {a["file"]: a for a in archives if a.get("url") in known}
+        languages = path.parent.name.split("_")[1:3]
+        for archive in tests.values():
+            assert {archive["md5"]} == {d.md5[0] for d in known[archive["url"]] if d.md5}
+        for split in ("valid", "test"):
+            for entry in facts.get(split, ()) if isinstance(facts.get(split), list) else ():
+                file, _, member = next(iter(entry.values())).partition("!")
+                if file in tests:
+                    roles = zip(languages, ("src", "ref"), strict=True)
+                    members = [
+                        member.replace("{language}", language).replace("{role}", role)
+                        for language, role in roles
+                    ]
+                    sets = known[tests[file]["url"]]
+                    assert members in [d.langpairs.get("-".join(languages)) for d in sets]
+                    found += 1
+    assert found > 2 * 8
+
+
+def test_training_text_is_small_and_has_dirt(tmp_path: Path) -> None:
+    texts = make("multi30k_en_de", tmp_path, tmp_path).texts
+    assert len(texts["train"]) == TRAIN + len(DIRTY)
+    assert len(texts["test"]) == HELD_OUT

@@ -1,0 +1,172 @@
+"""What recipes learn from a model: which parses it reads, and what can be printed of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
+from syncattn_fairseq.lab.recipes.experiment import Cell, Experiment
+from syncattn_fairseq.lab.recipes.launch import Machines
+from syncattn_fairseq.lab.recipes.row import read_row
+from syncattn_fairseq.lab.recipes.systems import SHARED
+from syncattn_fairseq.modules.part_registry import PARTS
+
+PLUGIN = Path(__file__).parents[3] / "syncattn_fairseq"
+BUILTIN = load_corpus(SHARED / "builtin_en_de")
+
+BOTH = ["heads.de", "heads.en"]
+SOURCE = ["heads.en"]
+#: By system, if not nothing.
+NEEDS = {
+    **dict.fromkeys(("dbsa", "syncattn", "syncattn_softmax"), BOTH),
+    **dict.fromkeys(("lisa", "supervised_gate", "transformer_tree_window"), SOURCE),
+    **dict.fromkeys(("rnn_syntax_directed", "rnn_syntax_directed_double"), SOURCE),
+    **dict.fromkeys(("distance_tree", "distance_random", "distance_mirrored"), SOURCE),
+    **dict.fromkeys(("rotary_distance_tree", "rotary_distance_random"), SOURCE),
+    **dict.fromkeys(("planted_tree", "planted_random"), SOURCE),
+    **{f"pascal{of}": SOURCE for of in ("", "_ignoring", "_random", "_shuffled")},
+    "sh": ["labels.en"],
+    "multi_task": ["multitask"],
+}
+#: Systems whose distances are printed, and those whose parses are.
+DISTANCES = [name for name in BUILTIN.known_systems() if "lpsi" in name or "synch_" in name]
+ONE_SIDE = ["lpsi_encoder", "lpsi_decoder"]
+PARSES = ["dbsa", "lisa", "syncattn", "syncattn_softmax", "syncattn_without_parses"]
+PARSES += ["planted_tree", "planted_linear", "planted_random"]
+
+
+def make_cell(row: str) -> Cell:
+    return Cell(Experiment(BUILTIN, PLUGIN, Machines(cpu=True)), read_row(row))
+
+
+@pytest.mark.parametrize("name", BUILTIN.known_systems())
+def test_what_a_system_needs_and_shows(name: str) -> None:
+    cell = make_cell(name)
+    assert sorted(cell.needs) == NEEDS.get(name, [])
+    printed = {option for option, wanted in cell._reference.items() if wanted}
+    if name.startswith("rnn_") or name == "multi_task":
+        assert printed == set()
+        return
+    assert printed - {"print_layer_alignments", "print_alignment"} == {
+        *(["print_distances"] if name in DISTANCES and name not in ONE_SIDE else []),
+        *(["print_parses"] if name in PARSES else []),
+    }
+    assert {"print_layer_alignments", "print_alignment"} <= printed
+
+
+@pytest.mark.parametrize(
+    ("row", "needs"),
+    [
+        ("dbsa:criterion.tgt_dep_weight=0", SOURCE),
+        ("dbsa:criterion.src_dep_weight=0", ["heads.de"]),
+        ("dbsa:model.decoder_dependency_layer=0", SOURCE),
+        ("transformer:model.pascal_layers=2", SOURCE),
+        ("transformer:model.pascal_layers=2:model.pascal_parents=self", []),
+        (
+            "transformer:model.relative_depth_layers=all:model.source_label_dim=8",
+            [*SOURCE, "labels.en"],
+        ),
+        ("transformer:model._name=transformer_dbsa", BOTH),
+        ("transformer:model._name=transformer", []),  # fairseq's own
+    ],
+)
+def test_changes_change_what_is_needed(row: str, needs: list[str]) -> None:
+    assert sorted(make_cell(row).needs) == needs
+
+
+def test_layers_whose_trees_are_induced() -> None:
+    cell = make_cell("lpsi:model.distance_layers=2:model.distance_sync_layers=2")
+    assert sum("induce" in str(step) for step in cell._score()) == 1
+    assert cell.model.shown["tgt_distances"] == [2]
+
+
+def test_options_that_do_not_fit_the_model_are_refused_before_training() -> None:
+    named = re.escape("lpsi.yaml, with model.distance_layers=9: --distance-layers 9: ")
+    with pytest.raises(DataError, match=rf"^\S*{named}"):
+        _ = make_cell("lpsi:model.distance_layers=9").needs
+    with pytest.raises(DataError, match="^command line: model.x: there is no such option"):
+        _ = make_cell("lpsi:model.x=9").needs
+
+
+HEAD = """
+from dataclasses import dataclass, field
+
+import syncattn_fairseq.plugin
+from syncattn_fairseq.criterions.terms import Term, register_term
+from syncattn_fairseq.data.fields import NOTHING, LABELS, TREE_DISTANCES, SourceFields
+from syncattn_fairseq.modules import register_part
+from syncattn_fairseq.modules.heads import Heads
+from fairseq.dataclass import FairseqDataclass
+
+
+@dataclass
+class StrangersOptions:
+    strangers_layers: str = field(default="", metadata={"help": "layers"})
+
+
+@register_part("strangers")
+class StrangersHeads(Heads):
+    Options = StrangersOptions
+    title = "strangers"
+    encoder_layers = "strangers_layers"
+    shown = "strangers"
+
+    @classmethod
+    def list_fields(cls, cfg):
+        if not cls.list_layers(cfg, "encoder"):
+            return NOTHING
+        return SourceFields(fields=frozenset([TREE_DISTANCES, LABELS]))
+
+
+@dataclass
+class LossOptions(FairseqDataclass):
+    strangers_weight: float = field(default=0.0, metadata={"help": "weight"})
+
+
+@register_term("strangers_loss")
+class StrangersTerm(Term):
+    Options = LossOptions
+    weight_option = "strangers_weight"
+
+    def list_parses(self, shown):
+        return {"target"} if self.weight and "src_strangers" in shown else set()
+
+    def applies(self, extra, sample):
+        return False
+
+    def __call__(self, extra, sample):
+        raise NotImplementedError
+"""
+
+
+def test_a_strangers_head_and_loss_say_what_they_need(tmp_path: Path) -> None:
+    """A plugin is one file, and recipes know nothing of it."""
+    from syncattn_fairseq.criterions.terms.term import OBSERVERS, TERMS
+
+    plugin = tmp_path / "strangers_plugin"
+    plugin.mkdir()
+    (plugin / "__init__.py").write_text(HEAD)
+    try:
+        own = f"transformer:common.user_dir={plugin}"
+        assert make_cell(own).needs == set()
+        assert make_cell(f"{own}:criterion.strangers_weight=1").needs == set()
+        heads = f"{own}:model.strangers_layers=1"
+        assert make_cell(heads).needs == {"heads.en", "labels.en"}
+        cell = make_cell(f"{heads}:criterion.strangers_weight=1")
+        assert cell.needs == {"heads.en", "heads.de", "labels.en"}
+        stages = {log.name for log in cell.stages()[0].after}
+        assert stages == {
+            "binarise",
+            *(f"binarise-{k}" for k in ("heads-de", "heads-en", "labels-en")),
+        }
+    finally:
+        PARTS.pop("strangers", None)
+        TERMS.pop("strangers_loss", None)
+        for notify in OBSERVERS:
+            notify()
+        sys.modules.pop("strangers_plugin", None)

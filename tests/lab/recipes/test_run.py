@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.locks import locked
+from syncattn_fairseq.lab.recipes.display import Display
+from syncattn_fairseq.lab.recipes.processes import Processes, _terminal
+from syncattn_fairseq.lab.recipes.run import Runner, check, select
+from syncattn_fairseq.lab.recipes.stages import (
+    Stage,
+    Step,
+    new_step,
+    read_pipeline,
+)
+
+LOGS = Path("logs")
+
+
+def bash(script: str) -> Step:
+    return new_step("bash", "-c", script)
+
+
+def stage(name: str, *steps: Step, **more: Any) -> Stage:
+    return Stage(name, LOGS / name, list(steps), title=name, **more)
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    with Processes() as processes:
+        yield Runner(tmp_path, processes, Display(), facts={"commit": "1"})
+
+
+def again(runner: Runner) -> Runner:
+    return Runner(runner.work, runner.processes, runner.display, again=True)
+
+
+STAGES = [stage("one"), stage("two"), stage("two"), stage("three")]
+
+
+def test_select() -> None:
+    def names(first: str | None, last: str | None) -> list[str]:
+        return [stage.name for stage in select(STAGES, first, last)]
+
+    assert names(None, None) == ["one", "two", "two", "three"]
+    assert names("two", None) == ["two", "two", "three"]
+    assert names("two", "two") == ["two", "two"]
+    with pytest.raises(DataError, match="no stage 'four'; choose from one, two, three"):
+        select(STAGES, None, "four")
+    with pytest.raises(DataError, match="--from three comes after --to one"):
+        select(STAGES, "three", "one")
+
+
+def test_a_stage_is_done_once(runner: Runner) -> None:
+    work = runner.work
+    stages = [stage("a", bash("echo new >> a"))]
+    runner.run(stages)
+    runner.run(stages)
+    assert (work / "a").read_text() == "new\n"
+    assert json.loads((work / "logs/a.done").read_text())["commit"] == "1"
+    again(runner).run(stages)
+    assert (work / "a").read_text() == "new\n" * 2
+
+
+def test_other_settings_are_noticed(runner: Runner) -> None:
+    runner.run([stage("a", bash("true"), settings={"x": 1, "y": [2]})])
+    runner.run([stage("a", bash("false"), settings={"x": 1, "y": [2]})])
+    with pytest.raises(DataError, match=r"a: done before with other settings: x was 1, is 2; "):
+        runner.run([stage("a", bash("true"), settings={"x": 2, "y": [2]})])
+    again(runner).run([stage("a", bash("true"), settings={"x": 2, "y": [2]})])
+    runner.run([stage("a", bash("false"), settings={"x": 2, "y": [2]})])
+
+
+def training(limit: object, rate: int = 1, *, fails: bool = False) -> Stage:
+    """Return a stage that adds a line to a file whenever it runs, as trainings add updates."""
+    script = f"echo {rate} {limit} >> logs/made; {'false' if fails else 'true'}"
+    settings = {"limit": limit, "rate": rate}
+    more = {"resumes": "mad*", "limits": ("limit",), "after": (LOGS / "data",)}
+    return stage("train", bash(script), settings=settings, **more)
+
+
+DECODING = stage("decode", bash("true"), after=(LOGS / "train",))
+
+
+def test_a_training_continues_if_its_limit_has_grown(runner: Runner) -> None:
+    made = runner.work / "logs/made"
+    runner.run([training(2), DECODING])
+    runner.run([training(2)])
+    assert made.read_text() == "1 2\n" and runner.is_done(DECODING)
+    runner.run([training(4)])
+    assert made.read_text() == "1 2\n1 4\n" and not runner.is_done(DECODING)
+    with pytest.raises(DataError, match="train: done before with other settings: limit was 4, is"):
+        runner.run([training(3)])
+    runner.run([training(0)])  # no limit
+    with pytest.raises(DataError, match="limit was 0, is None"):
+        runner.run([training(None)])
+    with pytest.raises(DataError, match="limit was 0, is 4"):
+        runner.run([training(4)])
+    assert made.read_text() == "1 2\n1 4\n1 0\n"
+
+
+def test_a_training_that_is_done_again_starts_over(runner: Runner) -> None:
+    made = runner.work / "logs/made"
+    for rate in (1, 1, 2):
+        again(runner).run([training(2, rate)])
+        assert made.read_text() == f"{rate} 2\n"
+        assert (runner.work / "logs/train.log").read_text().count("$ bash") == 1
+    with pytest.raises(DataError, match=r"rate was 2, is 1; .*--from train to start over"):
+        runner.run([training(3, 1)])
+    assert made.read_text() == "2 2\n"
+
+
+def test_an_interrupted_training_continues_only_with_the_same_settings(runner: Runner) -> None:
+    made = runner.work / "logs/made"
+    for interrupted in (runner, again(runner), runner):
+        with pytest.raises(DataError, match="a command failed"):
+            interrupted.run([training(2, fails=True)])
+    assert made.read_text() == "1 2\n" * 3
+    with pytest.raises(DataError, match="train: begun before with other settings: rate was 1, is"):
+        runner.run([training(2, 2)])
+    runner.run([training(3)])
+    assert made.read_text() == "1 2\n" * 3 + "1 3\n"
+    with pytest.raises(DataError, match="a command failed"):
+        again(runner).run([training(3, 1, fails=True)])
+    again(runner).run([training(3, 2)])
+    assert made.read_text() == "2 3\n"
+
+
+@given(st.sampled_from(["abc", [3], {"a": 1}]), st.sampled_from([None, 0, 3, 0.5, "abd"]))
+def test_a_limit_that_is_no_number_never_continues(wrong: object, right: object) -> None:
+    with TemporaryDirectory() as folder, Processes() as processes:
+        runner = Runner(Path(folder), processes, Display())
+        made = runner.work / "logs/made"
+        with pytest.raises(DataError, match="a command failed"):
+            runner.run([training(wrong, fails=True)])
+        with pytest.raises(DataError, match="begun before with other settings: limit was "):
+            runner.run([training(right)])
+        again(runner).run([training(right)])
+        assert made.read_text() == f"1 {right}\n"
+        with pytest.raises(DataError, match="done before with other settings: limit was "):
+            runner.run([training(wrong)])
+
+
+def test_a_damaged_note_of_a_finished_stage_is_named(runner: Runner) -> None:
+    runner.run([stage("a", bash("true"), settings={"x": 1})])
+    [done] = runner.work.rglob("a.done")
+    wrong = ('{"settings": [1]}', '{"settings": "x"}', '{"after": [1]}', '{"after": null}')
+    for text in ("", "[" * 100_000, *wrong):
+        done.write_text(text)
+        with pytest.raises(DataError, match=r"a\.done: cannot be read; remove it to do this stage"):
+            runner.run([stage("a", bash("false"), settings={"x": 1})])
+
+
+def chain(*changed: str) -> list[Stage]:
+    """Return four stages; the third reads what the first two make, and the fourth the third."""
+    after = {"c": ("a", "b"), "d": ("c",)}
+    return [
+        stage(
+            name, bash(f"echo {name} >> done"), after=tuple(map(LOGS.joinpath, after.get(name, ())))
+        )
+        for name in changed or "abcd"
+    ]
+
+
+def test_what_reads_what_was_done_again_is_done_again(runner: Runner) -> None:
+    runner.run(chain())
+    again(runner).run(chain("b"))
+    assert [runner.is_done(one) for one in chain()] == [True, True, False, True]
+    runner.run(chain())
+    assert (runner.work / "done").read_text().split() == [*"abcdb", *"cd"]
+    # Interrupted, and continued by the same command or without --from.
+    failing = stage("b", bash("false"))
+    with pytest.raises(DataError):
+        again(runner).run([*chain("a"), failing])
+    runner.run(chain())
+    assert (runner.work / "done").read_text().split() == [*"abcdbcd", "a", *"bcd"]
+
+
+def test_a_training_stops_if_its_data_was_made_again(runner: Runner) -> None:
+    made, data = runner.work / "logs/made", stage("data", bash("true"))
+    runner.run([data, training(2)])
+    again(runner).run([data])
+    for limit in (2, 4):
+        with pytest.raises(DataError, match=r"train: done before with data that was made again"):
+            runner.run([training(limit)])
+    with pytest.raises(DataError, match="a command failed"):
+        again(runner).run([training(2, fails=True)])
+    again(runner).run([data])
+    with pytest.raises(DataError, match=r"train: begun before with data .*--from train to start"):
+        runner.run([training(2)])
+    again(runner).run([training(2)])
+    assert made.read_text() == "1 2\n"
+    runner.run([data, training(2)])
+    assert made.read_text() == "1 2\n"
+
+
+def test_marks_of_earlier_versions_count(runner: Runner) -> None:
+    for name in ("data", "train", "decode"):
+        mark = {"settings": {"limit": 2, "rate": 1} if name == "train" else None}
+        (runner.work / "logs").mkdir(exist_ok=True)
+        (runner.work / "logs" / f"{name}.done").write_text(json.dumps(mark))
+    data = stage("data", bash("false"), settings={"command 1": "x"})
+    assert all(runner.is_done(one) for one in (data, training(2), DECODING))
+    again(runner).run([training(2)])
+    assert not runner.is_done(DECODING)
+
+
+def test_what_this_run_has_finished_is_not_done_twice(runner: Runner) -> None:
+    repeated = again(runner)
+    repeated.run([training(2), DECODING])
+    repeated.run([training(2), DECODING])
+    assert (runner.work / "logs/made").read_text() == "1 2\n"
+
+
+def test_what_fails_stops_and_is_done_again(runner: Runner) -> None:
+    steps = bash("echo said; test -e mended"), new_step("touch", "after")
+    stages = [stage("a", *steps), stage("b", new_step("touch", "never"))]
+    with pytest.raises(DataError, match=r"a: a command failed \(status 1\): said .*logs/a\.log"):
+        runner.run(stages)
+    work = runner.work
+    assert not (work / "after").exists() and not (work / "never").exists()
+    log = (work / "logs" / "a.log").read_text()
+    assert log == "$ bash -c 'echo said; test -e mended'\nsaid\n"
+    (work / "mended").touch()
+    runner.run(stages)
+    assert (work / "after").exists() and (work / "never").exists()
+
+
+def test_why_a_command_failed_is_the_line_of_the_error(runner: Runner) -> None:
+    script = "echo 'ValueError: because'; echo 'try --help'; exit 2"
+    with pytest.raises(DataError, match=r"\(status 2\): ValueError: because "):
+        runner.run([stage("a", bash(script))])
+
+
+def test_a_pipe_fails_where_any_of_its_commands_does(runner: Runner) -> None:
+    (runner.work / "in").write_text("x\n")
+    with pytest.raises(DataError, match="status 3"):
+        runner.run(
+            [stage("a", read_pipeline("bash -c 'cat; exit 3' | cat", Path("in"), Path("out")))]
+        )
+    assert not (runner.work / "out").exists()
+
+
+def test_written_whole_or_not_at_all(runner: Runner) -> None:
+    (runner.work / "in").write_text("b\na\n")
+    runner.run([stage("a", read_pipeline("sort | tr ab xy", Path("in"), Path("out")))])
+    assert (runner.work / "out").read_text() == "x\ny\n"
+    with pytest.raises(DataError):
+        runner.run([stage("b", replace(bash("echo half; false"), output=Path("bad")))])
+    assert sorted(p.name for p in runner.work.iterdir()) == ["in", "logs", "out"]
+
+
+def test_environments(runner: Runner) -> None:
+    runner.run([stage("a", bash("echo $A $B > out"))], environment={"A": "given", "B": "own"})
+    assert (runner.work / "out").read_text() == "given own\n"
+
+
+def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path: Path) -> None:
+    told: list[str] = []
+    script = r"printf 'one\n\r 10%%\r 20%%'; sleep 0.3; printf '\r100%%\ntwo'"
+    with Processes() as processes, (tmp_path / "log").open("wb") as log:
+        processes.run(bash(script), tmp_path, log, told.append, {})
+    assert (tmp_path / "log").read_text() == "one\n100%\ntwo\n"
+    assert told == ["one", " 20%", "100%", "two"]
+
+
+def test_what_is_missing_is_said_before_anything_is_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("EDA_MODEL", raising=False)
+    with pytest.raises(DataError, match="kytea: no such program; install KyTea, http://"):
+        check([stage("a", new_step("kytea"))])
+    with pytest.raises(DataError, match="eda: no such program; install EDA, http://"):
+        check([stage("a", new_step("syncattn-parse"), programs=("eda",))])
+    with pytest.raises(DataError, match="EDA_MODEL: set this variable"):
+        check([stage("a", new_step("syncattn-parse", "$EDA_MODEL"))])
+    check([stage("a", new_step("syncattn-parse"))])  # beside our Python
+
+
+# ---- kills and locks
+
+RECIPE = """
+import sys
+from pathlib import Path
+from syncattn_fairseq.base.locks import locked
+from syncattn_fairseq.lab.recipes.display import Display
+from syncattn_fairseq.lab.recipes.processes import Processes
+from syncattn_fairseq.lab.recipes.run import Runner
+from syncattn_fairseq.lab.recipes.stages import Stage, new_step
+work = Path(sys.argv[1])
+script = "echo $$ > id; sleep 60 & echo $! > child; wait"
+with Processes() as processes, locked(work / "lock", lambda: None) as lock:
+    stage = Stage("a", Path("logs/a"), [new_step("bash", "-c", script)], title="a")
+    Runner(work, processes, Display()).run([stage], [lock])
+"""
+
+
+def alive(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_killed_recipe_leaves_nothing_running(tmp_path: Path, number: int) -> None:
+    recipe = subprocess.Popen(
+        [sys.executable, "-c", RECIPE, str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
+    ids = [int((tmp_path / name).read_text()) for name in ("id", "child")]
+    assert all(map(alive, ids))
+    recipe.send_signal(number)
+    recipe.wait()
+    with locked(tmp_path / "lock", lambda: None):  # it is free when they have ended
+        wait_for(lambda: not any(map(alive, ids)))
+    assert not (tmp_path / "logs" / "a.done").exists()
+
+
+def test_a_terminal_shows_bars_and_a_line_for_each_stage(tmp_path: Path) -> None:
+    program = RECIPE.replace('"echo $$ > id; sleep 60 & echo $! > child; wait"', "sys.argv[2]")
+    program = program.replace('title="a"', 'title="a", updates=20')
+    script = "test -t 2 && for n in 5 20; do echo num_updates=$n; sleep 0.3; done"
+    ours, theirs = _terminal()
+    recipe = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path), script], stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            block = os.read(ours, 4096)
+        except OSError:
+            break
+        shown += block
+    os.close(ours)
+    assert recipe.wait() == 0
+    assert b"20/20" in shown and b"5/20" in shown
+    assert b"== a: done in " in shown and b"== a\r" not in shown

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from syncattn_fairseq.lab.evaluation.length import BucketScore
+from syncattn_fairseq.lab.evaluation.significance import Significance
+from syncattn_fairseq.lab.report.overview import measured_charts
+from tests.lab.evaluation.test_table import OLD
+
+SCORE = replace(OLD, significance=Significance("old", 0.0, 1.0, None, ""))
+
+
+@pytest.mark.parametrize(
+    ("interval", "shown", "said"),
+    [((-1.0, 3.0), ["1-10 (490)"], True), (None, ["1-10 (490)", "11-20 (2)"], False)],
+)
+def test_lengths_of_few_sentences_are_left_out(
+    interval: tuple[float, float] | None, shown: list[str], said: bool
+) -> None:
+    old = {"1-10": BucketScore(490, 20.0), "11-20": BucketScore(2, 30.0)}
+    new = {"1-10": BucketScore(490, 21.0, interval), "11-20": BucketScore(2, 3.0)}
+    scores = {"old": replace(SCORE, bleu_by_length=old), "new": replace(SCORE, bleu_by_length=new)}
+    [chart] = measured_charts(scores)
+    rows = chart.specification["datasets"]["rows"]
+    assert [row["part"] for row in rows] == shown
+    assert ("fewer than 10 sentences" in chart.note) == said
