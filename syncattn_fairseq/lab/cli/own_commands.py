@@ -10,7 +10,6 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ...base.errors import DataError, naming
 from ..recipes.stages import Stage
@@ -52,7 +51,8 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
     name = command.removeprefix(_PREFIX)
     for package in _PACKAGES if name.isidentifier() else ():
         if find_spec(f"{package}.{name}"):
-            module: Any = import_module(f"{package}.{name}")
-            parser: argparse.ArgumentParser = module._parser()
-            return parser
+            make_parser = getattr(import_module(f"{package}.{name}"), "_parser", None)
+            if make_parser is not None:
+                parser: argparse.ArgumentParser = make_parser()
+                return parser
     raise DataError(f"{command}: there is no such command")
