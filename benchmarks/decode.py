@@ -36,8 +36,8 @@ import syncattn_fairseq  # noqa: E402
 from benchmarks import common  # noqa: E402
 from syncattn_fairseq.export import export  # noqa: E402
 from syncattn_fairseq.export.ctranslate2_format import CTranslate2Format  # noqa: E402
-from syncattn_fairseq.export.fold import fold, plain_options  # noqa: E402
-from syncattn_fairseq.export.plain import Plain  # noqa: E402
+from syncattn_fairseq.export.fold import fold, list_transformer_options  # noqa: E402
+from syncattn_fairseq.export.folded_model import FoldedModel  # noqa: E402
 from syncattn_fairseq.inference import load  # noqa: E402
 from syncattn_fairseq.inference.exported import load_ctranslate2  # noqa: E402
 
@@ -77,18 +77,18 @@ def make_exports(
     options = Namespace(arch=arch, share_all_embeddings=True)
     ARCH_CONFIG_REGISTRY[arch](options)
     model = common.make_model(arch, task, device).eval()
-    plain = Plain(
+    plain = FoldedModel(
         name=arch,
         original=model,
         model=fold(model, options, task),
-        options=plain_options(model, options),
+        options=list_transformer_options(model, options),
         task=task,
         source="en",
         target="de",
         labels=None,
         alignment_layer=1,
         subwords=None,
-        cutters=None,
+        segmenters=None,
         history=[],
     )
     decoders = {"fairseq, as trained": make_decoder(arch, {}, args, task)}

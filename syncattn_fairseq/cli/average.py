@@ -12,7 +12,7 @@ from .common import command, new_parser, positive
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Average the checkpoints that are named, or the last ones of a folder."""
     parser = _parser()
     args = parser.parse_args(argv)
     if bool(args.checkpoints) == bool(args.last):

@@ -103,7 +103,7 @@ def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Learn subwords, or apply them."""
     args = _parser().parse_args(argv)
     {"learn": _learn, "apply": _apply}[args.command](args)
 

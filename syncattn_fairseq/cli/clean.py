@@ -21,7 +21,7 @@ from .common import command, new_parser, positive
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Write the pairs without a fault, and count the others."""
     parser = _parser()
     args = parser.parse_args(argv)
     if ((args.every or args.last) is None) != (args.held_out is None):

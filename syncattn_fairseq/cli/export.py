@@ -13,7 +13,7 @@ from .common import OF_MODEL, add_user_dir, command, new_parser, positive
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Export a model, and print how its scores compare."""
     args = _parser().parse_args(argv)
     from ..export import export
     from ..export.card import read_scores

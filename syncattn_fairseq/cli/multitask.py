@@ -107,7 +107,7 @@ def _tag(args: argparse.Namespace) -> None:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Mix a corpus, or tag one."""
     args = _parser().parse_args(argv)
     {"mix": _mix, "tag": _tag}[args.command](args)
 

@@ -13,7 +13,7 @@ from .common import add_user_dir, command, new_parser
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Print the architectures, or the options of one."""
     args = _parser().parse_args(argv)
     logging.getLogger("fairseq").setLevel(logging.WARNING)  # it advertises missing packages
     from .plugin_options import format_architectures, format_options  # imports fairseq: seconds

@@ -21,7 +21,7 @@ from .common import command, fraction, new_parser, positive
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Parse a text, or convert what a parser wrote of it."""
     parser = _parser()
     args = parser.parse_args(argv)
     _check(parser, args)

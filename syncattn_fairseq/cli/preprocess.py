@@ -24,7 +24,7 @@ syncattn-preprocess -s en -t de --joined-dictionary --destdir data-bin \\
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Binarise texts and parses with fairseq's options and ours."""
     words = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help", "--version"} & set(words):  # importing fairseq would take seconds
         parser: argparse.ArgumentParser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)

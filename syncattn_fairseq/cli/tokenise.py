@@ -19,7 +19,7 @@ from .common import add_texts, command, new_parser, positive, rewrite_texts
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Tokenise texts in parallel processes."""
     args = _parser().parse_args(argv)
     sacremoses = load_sacremoses()
     prefixes = sacremoses.corpus.NonbreakingPrefixes()

@@ -21,7 +21,7 @@ _LINES = 2000
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Translate block by block, and print what is asked for."""
     parser = _parser()
     args = parser.parse_args(argv)
     if (args.alignment_layer or args.alignment_head) and not args.alignments:

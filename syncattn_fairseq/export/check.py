@@ -81,18 +81,22 @@ def scores(model: Any, net_input: dict[str, Tensor], target: Tensor) -> list[flo
 def target_scores(log_probabilities: Tensor, target: Tensor) -> list[float]:
     """Add up the log-probabilities ``(B, T, V)`` of each target's tokens, ``(B, T)``."""
     of_tokens = log_probabilities.gather(2, target.unsqueeze(2)).squeeze(2)
-    found: list[float] = of_tokens.masked_fill(target == 1, 0).sum(1, dtype=torch.float64).tolist()
-    return found
+    sums: list[float] = of_tokens.masked_fill(target == 1, 0).sum(1, dtype=torch.float64).tolist()
+    return sums
 
 
 def compare(
-    expected: Sequence[float], found: Sequence[float], tokens: int, exact: bool, where: Path | str
+    expected: Sequence[float],
+    exported: Sequence[float],
+    tokens: int,
+    exact: bool,
+    where: Path | str,
 ) -> str:
     """Compare an exported model's scores with the checkpoint's, and describe the difference.
 
     Args:
         expected: the checkpoint's scores.
-        found: the export's scores.
+        exported: the export's scores.
         tokens: the number of target tokens.
         exact: whether weights are still float32; if not, scores may differ more.
         where: the export's name in the error.
@@ -100,7 +104,7 @@ def compare(
     Raises:
         DataError: the scores differ by more than rounding explains.
     """
-    difference = sum(abs(a - b) for a, b in zip(expected, found, strict=True)) / tokens
+    difference = sum(abs(a - b) for a, b in zip(expected, exported, strict=True)) / tokens
     if not difference < (1e-4 if exact else 0.2):
         raise DataError(
             f"{where}: the exported model computes something else: the log-probabilities of "

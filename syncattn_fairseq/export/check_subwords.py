@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..base.errors import DataError
 from ..data.words import join_subwords
 from .check import Sample
-from .plain import Plain
+from .folded_model import FoldedModel
 
 
-def check_subwords(plain: Plain, sample: Sample) -> None:
+def check_subwords(folded: FoldedModel, sample: Sample) -> None:
     """Split sentences of the binarised corpus again, and compare.
 
     Sentences with unknown subwords are left out. A few others may differ: subword-nmt may have
@@ -17,14 +17,14 @@ def check_subwords(plain: Plain, sample: Sample) -> None:
     Raises:
         DataError: most sentences are split in another way.
     """
-    if plain.subwords is None or plain.cutters is None:
+    if folded.subwords is None or folded.segmenters is None:
         return
-    sides = sample.sources(plain.source_words), sample.targets(plain.target_words)
-    for path, cutter, rows in zip(plain.subwords, plain.cutters, sides, strict=True):
+    sides = sample.sources(folded.source_words), sample.targets(folded.target_words)
+    for path, segmenter, rows in zip(folded.subwords, folded.segmenters, sides, strict=True):
         known = [row for row in rows if row and "<unk>" not in row]
-        same = sum(cutter.cut(join_subwords(row, cutter.scheme)) == row for row in known)
+        same = sum(segmenter.segment(join_subwords(row, segmenter.scheme)) == row for row in known)
         if 2 * same < len(known):
             raise DataError(
                 f"{path}: splits {len(known) - same} of {len(known)} sentences of "
-                f"{plain.task.cfg.data} in another way; give the subword model of the training"
+                f"{folded.task.cfg.data} in another way; give the subword model of the training"
             )

@@ -13,8 +13,8 @@ from ..functional.controls.t5 import FURTHEST
 from ..inference.exported import FACTOR, load_ctranslate2
 from ..modules.positions import POSITIONS
 from .check import Sample
+from .folded_model import FoldedModel
 from .format import Format
-from .plain import Plain
 
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh", "swish": "SWISH"}
 
@@ -29,50 +29,50 @@ class CTranslate2Format(Format):
     quantizations = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16",
                      "bfloat16")  # fmt: skip
 
-    def refuse(self, plain: Plain) -> None:
-        """See `Format`."""
-        load_ctranslate2(plain.positions)
-        if plain.positions not in _POSITIONS:
-            refuse_positions(plain, "CTranslate2's encoder")
-        refuse_options(plain, "CTranslate2")
-        cfg = plain.model.cfg
+    def refuse(self, folded: FoldedModel) -> None:
+        """Check versions, positions, norms and activation against CTranslate2's."""
+        load_ctranslate2(folded.positions)
+        if folded.positions not in _POSITIONS:
+            refuse_positions(folded, "CTranslate2's encoder")
+        refuse_options(folded, "CTranslate2")
+        cfg = folded.model.cfg
         if cfg.encoder.normalize_before != cfg.decoder.normalize_before:
-            plain.reject("CTranslate2 needs --normalize-before on both sides or on neither")
+            folded.reject("CTranslate2 needs --normalize-before on both sides or on neither")
         if cfg.no_decoder_final_norm:
-            plain.reject("CTranslate2 needs the norm that --no-decoder-final-norm leaves out")
+            folded.reject("CTranslate2 needs the norm that --no-decoder-final-norm leaves out")
         if cfg.activation_fn not in _ACTIVATIONS:
-            plain.reject(f"CTranslate2 has no --activation-fn {cfg.activation_fn}")
+            folded.reject(f"CTranslate2 has no --activation-fn {cfg.activation_fn}")
 
-    def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
-        """See `Format`."""
+    def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
+        """Fill CTranslate2's specification of the model and save it."""
         from ctranslate2.specs import TransformerSpec, common_spec
 
-        cfg = plain.model.cfg
+        cfg = folded.model.cfg
         spec = TransformerSpec.from_config(
             (cfg.encoder.layers, cfg.decoder.layers),
             cfg.encoder.attention_heads,
             pre_norm=cfg.encoder.normalize_before,
             activation=getattr(common_spec.Activation, _ACTIVATIONS[cfg.activation_fn]),
-            alignment_layer=plain.alignment_layer - 1,
+            alignment_layer=folded.alignment_layer - 1,
             alignment_heads=0,  # all
-            num_source_embeddings=1 if plain.labels is None else 2,
+            num_source_embeddings=1 if folded.labels is None else 2,
             embeddings_merge=common_spec.EmbeddingsMerge.CONCAT,
             layernorm_embedding=cfg.layernorm_embedding,
         )
         for side in ("encoder", "decoder"):
-            _set_positions(getattr(spec, side), getattr(plain.original, side), plain.positions)
-            _fill_stack(getattr(spec, side), getattr(plain.model, side))
-        _fill_linear(spec.decoder.projection, plain.model.decoder.output_projection)
-        tokens = plain.model.encoder.embed_tokens.weight
-        spec.register_source_vocabulary([*plain.source_words])
-        if plain.labels is None:
+            _set_positions(getattr(spec, side), getattr(folded.original, side), folded.positions)
+            _fill_stack(getattr(spec, side), getattr(folded.model, side))
+        _fill_linear(spec.decoder.projection, folded.model.decoder.output_projection)
+        tokens = folded.model.encoder.embed_tokens.weight
+        spec.register_source_vocabulary([*folded.source_words])
+        if folded.labels is None:
             spec.encoder.embeddings[0].weight = _array(tokens)
         else:
-            spec.encoder.embeddings[0].weight = _array(tokens[:, : -plain.labels.size(1)])
-            spec.encoder.embeddings[1].weight = _array(plain.labels)
-            spec.register_source_vocabulary([*plain.label_names])
-        spec.decoder.embeddings.weight = _array(plain.model.decoder.embed_tokens.weight)
-        spec.register_target_vocabulary([*plain.target_words])
+            spec.encoder.embeddings[0].weight = _array(tokens[:, : -folded.labels.size(1)])
+            spec.encoder.embeddings[1].weight = _array(folded.labels)
+            spec.register_source_vocabulary([*folded.label_names])
+        spec.decoder.embeddings.weight = _array(folded.model.decoder.embed_tokens.weight)
+        spec.register_target_vocabulary([*folded.target_words])
         spec.config.decoder_start_token = spec.config.eos_token
         spec.config.add_source_eos = True
         spec.config.layer_norm_epsilon = 1e-5
@@ -80,23 +80,23 @@ class CTranslate2Format(Format):
         spec.optimize(quantization=quantization)
         spec.save(str(folder))
 
-    def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
-        """See `Format`."""
+    def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
+        """Score with CTranslate2 on the CPU."""
         translator = load_ctranslate2().Translator(str(folder), device="cpu")
-        sources = sample.sources(plain.source_words)
-        if plain.labels is not None:
-            labels = sample.sources(plain.label_names, "src_labels")
+        sources = sample.sources(folded.source_words)
+        if folded.labels is not None:
+            labels = sample.sources(folded.label_names, "src_labels")
             sources = [
                 [f"{token}{FACTOR}{label}" for token, label in zip(*pair, strict=True)]
                 for pair in zip(sources, labels, strict=True)
             ]
-        targets = sample.targets(plain.target_words)
+        targets = sample.targets(folded.target_words)
         results = translator.score_batch(sources, targets, max_input_length=0)
         return [float(sum(result.log_probs)) for result in results]
 
-    def usage(self, plain: Plain, folder: Path) -> str:
-        """See `Format`."""
-        parser = f', source_parser="stanza:{plain.source}"' if plain.labels is not None else ""
+    def usage(self, folded: FoldedModel, folder: Path) -> str:
+        """Translate with this package's `load`."""
+        parser = f', source_parser="stanza:{folded.source}"' if folded.labels is not None else ""
         return (
             "import syncattn_fairseq\n"
             f'model = syncattn_fairseq.load("{folder}"{parser})\n'
@@ -104,35 +104,35 @@ class CTranslate2Format(Format):
         )
 
 
-def _are_embedded(plain: Plain) -> bool:
+def _are_embedded(folded: FoldedModel) -> bool:
     """Return whether positions are in the embeddings or nowhere, so that attention is plain."""
-    return POSITIONS[plain.positions].is_plain()
+    return POSITIONS[folded.positions].is_plain()
 
 
-def refuse_positions(plain: Plain, program: str) -> None:
+def refuse_positions(folded: FoldedModel, program: str) -> None:
     """Raise `DataError` for positions that enter the attention."""
-    if not _are_embedded(plain):
-        hint = "; --format ctranslate2 has it" if plain.positions in _POSITIONS else ""
-        plain.reject(f"{program} has no --positions {plain.positions}{hint}")
+    if not _are_embedded(folded):
+        hint = "; --format ctranslate2 has it" if folded.positions in _POSITIONS else ""
+        folded.reject(f"{program} has no --positions {folded.positions}{hint}")
 
 
-def refuse_options(plain: Plain, program: str) -> None:
+def refuse_options(folded: FoldedModel, program: str) -> None:
     """Raise `DataError` for options that only fairseq supports."""
-    cfg = plain.model.cfg
+    cfg = folded.model.cfg
     if cfg.encoder.attention_heads != cfg.decoder.attention_heads:
-        plain.reject(f"{program} needs as many heads in the encoder as in the decoder")
-    if cfg.no_token_positional_embeddings and _are_embedded(plain):
-        plain.reject(
+        folded.reject(f"{program} needs as many heads in the encoder as in the decoder")
+    if cfg.no_token_positional_embeddings and _are_embedded(folded):
+        folded.reject(
             "it has no positions (--positions none, or --no-token-positional-embeddings); "
             f"{program} needs some"
         )
     if cfg.adaptive_softmax_cutoff or cfg.adaptive_input:
-        plain.reject(f"{program} has no adaptive softmax or input")
+        folded.reject(f"{program} has no adaptive softmax or input")
     if cfg.no_cross_attention or cfg.cross_self_attention:
-        plain.reject(f"{program} needs a cross-attention of its own in each layer")
+        folded.reject(f"{program} needs a cross-attention of its own in each layer")
     for unknown in ("project_in_dim", "project_out_dim"):
-        if getattr(plain.model.decoder, unknown) is not None:
-            plain.reject(f"{program} needs decoder embeddings as wide as the decoder")
+        if getattr(folded.model.decoder, unknown) is not None:
+            folded.reject(f"{program} needs decoder embeddings as wide as the decoder")
 
 
 def _set_positions(spec: Any, module: Any, positions: str) -> None:

@@ -15,11 +15,11 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..inference.segmenters import Pieces, open_cutter
+from ..inference.segmenters import Pieces, open_segmenter
 from .check import Sample, scores
 from .ctranslate2_format import refuse_positions
+from .folded_model import FoldedModel
 from .format import Format
-from .plain import Plain
 
 #: What fairseq's ``from_pretrained`` looks for next to a model.
 _PIECES, _CODES = "sentencepiece.bpe.model", "bpecodes"
@@ -28,24 +28,24 @@ _PIECES, _CODES = "sentencepiece.bpe.model", "bpecodes"
 class FairseqFormat(Format):
     """``model.pt`` and its dictionaries."""
 
-    def refuse(self, plain: Plain) -> None:
-        """See `Format`."""
-        if plain.labels is not None:
-            plain.reject(
+    def refuse(self, folded: FoldedModel) -> None:
+        """Refuse source labels, and positions in the attention."""
+        if folded.labels is not None:
+            folded.reject(
                 "it reads dependency labels (S&H), which fairseq's Transformer does not; "
                 "--format ctranslate2 has them"
             )
-        refuse_positions(plain, "fairseq's Transformer")
+        refuse_positions(folded, "fairseq's Transformer")
 
-    def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
-        """See `Format`."""
+    def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
+        """Write the checkpoint, its dictionaries and the source's subword model."""
         cfg = OmegaConf.to_container(OmegaConf.structured(FairseqConfig), enum_to_str=True)
         task = OmegaConf.to_container(OmegaConf.structured(TranslationConfig), enum_to_str=True)
         assert isinstance(cfg, dict) and isinstance(task, dict)
         task |= {"_name": "translation", "data": ".", "train_subset": "train"}
         task |= {"dataset_impl": None, "required_seq_len_multiple": 1}
-        task |= {"source_lang": plain.source, "target_lang": plain.target}
-        task |= {side: plain.task.cfg[side] for side in ("left_pad_source", "left_pad_target")}
+        task |= {"source_lang": folded.source, "target_lang": folded.target}
+        task |= {side: folded.task.cfg[side] for side in ("left_pad_source", "left_pad_target")}
         # Plain values only: since PyTorch 2.6 fairseq can load nothing else unless the classes are
         # registered in advance, as this package does.
         state = {
@@ -54,39 +54,41 @@ class FairseqFormat(Format):
                 {
                     **cfg,
                     "task": task,
-                    "model": vars(plain.options),
+                    "model": vars(folded.options),
                     "criterion": {"_name": "cross_entropy", "sentence_avg": False},
                 }
             ),
-            "model": dict(plain.model.state_dict()),
-            "optimizer_history": _values(plain.history),
+            "model": dict(folded.model.state_dict()),
+            "optimizer_history": _values(folded.history),
             "extra_state": {},
             "last_optimizer_state": None,
         }
         torch.save(state, folder / "model.pt")
-        plain.task.source_dictionary.save(str(folder / f"dict.{plain.source}.txt"))
-        plain.task.target_dictionary.save(str(folder / f"dict.{plain.target}.txt"))
-        if plain.subwords is not None:
-            shutil.copyfile(plain.subwords[0], folder / _subword_file(plain.subwords[0]))
+        folded.task.source_dictionary.save(str(folder / f"dict.{folded.source}.txt"))
+        folded.task.target_dictionary.save(str(folder / f"dict.{folded.target}.txt"))
+        if folded.subwords is not None:
+            shutil.copyfile(folded.subwords[0], folder / _subword_file(folded.subwords[0]))
 
-    def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
-        """See `Format`."""
+    def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
+        """Score with the checkpoint as fairseq loads it."""
         state = checkpoint_utils.load_checkpoint_to_cpu(str(folder / "model.pt"))
         state["cfg"]["task"]["data"] = str(folder)
         task = tasks.setup_task(state["cfg"]["task"])
         model = task.build_model(state["cfg"]["model"])
         if type(model) is not TransformerModel:
-            raise DataError(f"{plain.name}: fairseq reads the export as a {type(model).__name__}")
+            raise DataError(f"{folded.name}: fairseq reads the export as a {type(model).__name__}")
         model.load_state_dict(state["model"])
-        given = ("src_tokens", "src_lengths", "prev_output_tokens")
-        net_input = {name: sample.net_input[name] for name in given}
+        inputs = ("src_tokens", "src_lengths", "prev_output_tokens")
+        net_input = {name: sample.net_input[name] for name in inputs}
         return scores(model.eval(), net_input, sample.target)
 
-    def usage(self, plain: Plain, folder: Path) -> str:
-        """See `Format`."""
+    def usage(self, folded: FoldedModel, folder: Path) -> str:
+        """Translate with fairseq's ``from_pretrained``."""
         bpe = ""
-        if plain.subwords is not None:
-            kind = "sentencepiece" if _subword_file(plain.subwords[0]) == _PIECES else "subword_nmt"
+        if folded.subwords is not None:
+            kind = (
+                "sentencepiece" if _subword_file(folded.subwords[0]) == _PIECES else "subword_nmt"
+            )
             bpe = f', bpe="{kind}"'
         return (
             "from fairseq.models.transformer import TransformerModel\n"
@@ -96,7 +98,7 @@ class FairseqFormat(Format):
 
 
 def _subword_file(path: Path) -> str:
-    return _PIECES if isinstance(open_cutter(path), Pieces) else _CODES
+    return _PIECES if isinstance(open_segmenter(path), Pieces) else _CODES
 
 
 def _values(value: Any) -> Any:

@@ -19,7 +19,7 @@ from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHead
 
 #: Options kept so that an export can be read as a syntax Transformer again: which of its heads are
 #: a parser's, and which layer aligns. fairseq's own Transformer ignores them.
-_KEPT = (
+_SYNTAX_OPTIONS = (
     "encoder_dependency_layer",
     "decoder_dependency_layer",
     "dependency_heads",
@@ -75,7 +75,7 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
 
     Args:
         model: a Transformer that `refuse` accepts.
-        options: its options, from `plain_options`.
+        options: its options, from `list_transformer_options`.
         task: has the dictionaries.
     """
     model.eval()
@@ -84,13 +84,15 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
         if isinstance(module, FoldedLinear):
             state[f"{name}.weight"] = module.weight.float().cpu()
             state[f"{name}.bias"] = module.bias.float().cpu()
-    plain: TransformerModel = TransformerModel.build_model(plain_options(model, options), task)
+    folded: TransformerModel = TransformerModel.build_model(
+        list_transformer_options(model, options), task
+    )
     # The other parameters of syntactic parts are folded in, or left out.
-    plain.load_state_dict({key: state[key] for key in plain.state_dict()})
-    return plain.eval()
+    folded.load_state_dict({key: state[key] for key in folded.state_dict()})
+    return folded.eval()
 
 
-def plain_options(model: Any, options: Any) -> Namespace:
+def list_transformer_options(model: Any, options: Any) -> Namespace:
     """Return only the options of the plain Transformer, for ``--arch transformer``.
 
     Args:
@@ -100,20 +102,20 @@ def plain_options(model: Any, options: Any) -> Namespace:
     parser = ArgumentParser()
     TransformerModel.add_args(parser)
     names = {action.dest for action in parser._actions} - {"help"}
-    names |= {"max_source_positions", "max_target_positions", *_KEPT}
-    given = vars(options) if isinstance(options, Namespace) else dict(options)
-    found = {name: value for name, value in given.items() if name in names}
+    names |= {"max_source_positions", "max_target_positions", *_SYNTAX_OPTIONS}
+    originals = vars(options) if isinstance(options, Namespace) else dict(options)
+    values = {name: value for name, value in originals.items() if name in names}
     # The model knows which --positions replace position embeddings.
-    found["no_token_positional_embeddings"] = model.cfg.no_token_positional_embeddings
+    values["no_token_positional_embeddings"] = model.cfg.no_token_positional_embeddings
     # Other programs copy the layers, and these options matter only in training.
-    found |= {"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}
-    found |= {"encoder_layers_to_keep": None, "decoder_layers_to_keep": None}
-    found |= {"checkpoint_activations": False, "offload_activations": False}
-    found |= {"arch": "transformer", "_name": "transformer"}
-    return Namespace(**found, alignment_layer=alignment_layer(model))
+    values |= {"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}
+    values |= {"encoder_layers_to_keep": None, "decoder_layers_to_keep": None}
+    values |= {"checkpoint_activations": False, "offload_activations": False}
+    values |= {"arch": "transformer", "_name": "transformer"}
+    return Namespace(**values, alignment_layer=find_alignment_layer(model))
 
 
-def alignment_layer(model: Any) -> int:
+def find_alignment_layer(model: Any) -> int:
     """Return the decoder layer, from 1, whose cross-attention aligns."""
-    found: int = getattr(model.decoder, "alignment_layer", model.decoder.num_layers)
-    return found
+    layer: int = getattr(model.decoder, "alignment_layer", model.decoder.num_layers)
+    return layer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .check import Sample
-from .plain import Plain
+from .folded_model import FoldedModel
 
 
 class Format(ABC):
@@ -21,7 +21,7 @@ class Format(ABC):
     loads_here = True
 
     @abstractmethod
-    def refuse(self, plain: Plain) -> None:
+    def refuse(self, folded: FoldedModel) -> None:
         """Check that the format can represent everything in a model.
 
         Raises:
@@ -29,18 +29,18 @@ class Format(ABC):
         """
 
     @abstractmethod
-    def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
+    def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
         """Write a model into an empty folder."""
 
     @abstractmethod
-    def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
+    def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
         """Return the log-probability of each target of a sample under the written model."""
 
     @abstractmethod
-    def usage(self, plain: Plain, folder: Path) -> str:
+    def usage(self, folded: FoldedModel, folder: Path) -> str:
         """Return three lines of Python that translate with the written model.
 
         Args:
-            plain: the model.
+            folded: the model.
             folder: where it will be.
         """

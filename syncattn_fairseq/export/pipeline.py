@@ -11,14 +11,14 @@ from ..base.errors import DataError
 from ..base.folders import making
 from ..data.schemes import store_schemes
 from ..inference.exported import About
-from ..inference.segmenters import languages_file
+from ..inference.segmenters import name_subwords
 from .card import Facts, make_card
 from .check import compare, load_sample, scores
 from .check_subwords import check_subwords
 from .ctranslate2_format import CTranslate2Format
 from .fairseq_format import FairseqFormat
+from .folded_model import FoldedModel, fold_checkpoint
 from .format import Format
-from .plain import Plain, load_plain
 from .shortlist import write_shortlist
 from .transformers_format import TransformersFormat
 
@@ -69,46 +69,46 @@ def export(
         raise DataError(f"--quantization {quantization}: --format {format} has {known}")
     if shortlist and not kind.has_shortlists:
         raise DataError(f"--shortlist {shortlist}: only --format ctranslate2 has it")
-    plain = load_plain(path, data, subwords, user_dir)
-    kind.refuse(plain)
-    if shortlist and plain.labels is not None:
-        plain.reject("--shortlist does not go with dependency labels in the source")
-    sample = load_sample(plain.task, plain.model.max_positions())
-    check_subwords(plain, sample)
+    folded = fold_checkpoint(path, data, subwords, user_dir)
+    kind.refuse(folded)
+    if shortlist and folded.labels is not None:
+        folded.reject("--shortlist does not go with dependency labels in the source")
+    sample = load_sample(folded.task, folded.model.max_positions())
+    check_subwords(folded, sample)
     with making(output) as folder:
-        kind.write(plain, folder, quantization)
-        expected = scores(plain.original, sample.net_input, sample.target)
-        found = kind.scores(folder, plain, sample)
-        said = compare(expected, found, sample.tokens, quantization is None, plain.name)
+        kind.write(folded, folder, quantization)
+        expected = scores(folded.original, sample.net_input, sample.target)
+        scored = kind.scores(folder, folded, sample)
+        verdict = compare(expected, scored, sample.tokens, quantization is None, folded.name)
         if shortlist:
-            write_shortlist(plain, folder, shortlist)
+            write_shortlist(folded, folder, shortlist)
         if kind.loads_here:
-            _add_subwords(plain, folder)
-            _describe(plain, format, shortlist).write(folder)
-        languages, usage = (plain.source, plain.target), kind.usage(plain, output)
-        facts = Facts(languages, format, plain.name, said, usage, quantization, scores_of)
+            _add_subwords(folded, folder)
+            _describe(folded, format, shortlist).write(folder)
+        languages, usage = (folded.source, folded.target), kind.usage(folded, output)
+        facts = Facts(languages, format, folded.name, verdict, usage, quantization, scores_of)
         (folder / "README.md").write_text(make_card(facts), encoding="utf-8")
-    return said
+    return verdict
 
 
-def _add_subwords(plain: Plain, folder: Path) -> None:
+def _add_subwords(folded: FoldedModel, folder: Path) -> None:
     """Copy the subword models, and how the binarised corpus says that they mark subwords."""
-    languages = (plain.source, plain.target)
-    schemes = zip(languages, plain.task.schemes, strict=True)
+    languages = (folded.source, folded.target)
+    schemes = zip(languages, folded.task.schemes, strict=True)
     if known := {language: scheme for language, scheme in schemes if scheme}:
         store_schemes(folder, known)
-    for path, language in zip(plain.subwords or (), languages, strict=plain.subwords is not None):
-        shutil.copyfile(path, folder / languages_file(language))
+    for path, language in zip(folded.subwords or (), languages, strict=folded.subwords is not None):
+        shutil.copyfile(path, folder / name_subwords(language))
 
 
-def _describe(plain: Plain, format: str, shortlist: int) -> About:
+def _describe(folded: FoldedModel, format: str, shortlist: int) -> About:
     return About(
         format=format,
-        source=plain.source,
-        target=plain.target,
-        labels=plain.labels is not None,
-        alignment_layer=plain.alignment_layer,
-        longest_source=plain.model.max_positions()[0] - 1,
-        positions=plain.positions,
+        source=folded.source,
+        target=folded.target,
+        labels=folded.labels is not None,
+        alignment_layer=folded.alignment_layer,
+        longest_source=folded.model.max_positions()[0] - 1,
+        positions=folded.positions,
         shortlist=shortlist,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from ..base.errors import DataError
-from .plain import Plain
+from .folded_model import FoldedModel
 
 #: How many training pairs are read, spread over the corpus.
 PAIRS = 100_000
@@ -21,23 +21,23 @@ _SPECIAL = 4  # <s>, <pad>, </s> and <unk> come first
 Pair = tuple[np.ndarray, np.ndarray]
 
 
-def write_shortlist(plain: Plain, folder: Path, number: int) -> None:
+def write_shortlist(folded: FoldedModel, folder: Path, number: int) -> None:
     """Write CTranslate2's vocabulary map into an exported folder.
 
     Args:
-        plain: the model, with its corpus.
+        folded: the model, with its corpus.
         folder: where ``vmap.txt`` goes.
         number: of target subwords for each source subword.
 
     Raises:
         DataError: the corpus has no training text.
     """
-    sizes = len(plain.source_words), len(plain.target_words)
-    frequent, shortlists = make_shortlists(_training_pairs(plain.task), sizes, number)
+    sizes = len(folded.source_words), len(folded.target_words)
+    frequent, shortlists = make_shortlists(_training_pairs(folded.task), sizes, number)
     with (folder / "vmap.txt").open("w", encoding="utf-8") as file:
-        for word, targets in [("", frequent), *zip(plain.source_words, shortlists, strict=True)]:
+        for word, targets in [("", frequent), *zip(folded.source_words, shortlists, strict=True)]:
             if len(targets):
-                file.write(f"{word}\t{' '.join(plain.target_words[t] for t in targets)}\n")
+                file.write(f"{word}\t{' '.join(folded.target_words[t] for t in targets)}\n")
 
 
 def _training_pairs(task: Any) -> list[Pair]:

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from ..base.errors import DataError
-from ..inference.segmenters import Pieces, open_cutter
+from ..inference.segmenters import Pieces, open_segmenter
 from .check import Sample, target_scores
 from .ctranslate2_format import refuse_options, refuse_positions
+from .folded_model import FoldedModel
 from .format import Format
-from .plain import Plain
 
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
 
@@ -24,41 +24,43 @@ class TransformersFormat(Format):
 
     loads_here = False
 
-    def refuse(self, plain: Plain) -> None:
-        """See `Format`."""
+    def refuse(self, folded: FoldedModel) -> None:
+        """Check every option against FSMT's."""
         _load_transformers()
-        refuse_positions(plain, "FSMT of Hugging Face")
-        refuse_options(plain, "FSMT of Hugging Face")
-        cfg = plain.model.cfg
-        if plain.labels is not None:
-            plain.reject(
+        refuse_positions(folded, "FSMT of Hugging Face")
+        refuse_options(folded, "FSMT of Hugging Face")
+        cfg = folded.model.cfg
+        if folded.labels is not None:
+            folded.reject(
                 "it reads dependency labels (S&H), which FSMT of Hugging Face does not; "
                 "--format ctranslate2 has them"
             )
         if cfg.encoder.normalize_before or cfg.decoder.normalize_before:
-            plain.reject("FSMT of Hugging Face has no --normalize-before; use --format ctranslate2")
+            folded.reject(
+                "FSMT of Hugging Face has no --normalize-before; use --format ctranslate2"
+            )
         if cfg.layernorm_embedding or cfg.encoder.learned_pos or cfg.decoder.learned_pos:
-            plain.reject(
+            folded.reject(
                 "FSMT of Hugging Face has no --layernorm-embedding and no learned positions; use "
                 "--format ctranslate2"
             )
         if not cfg.share_decoder_input_output_embed:
-            plain.reject(
+            folded.reject(
                 "FSMT of Hugging Face shares the decoder's input and output embeddings, but the "
                 "model does not (--share-decoder-input-output-embed)"
             )
         if cfg.activation_fn not in _ACTIVATIONS:
-            plain.reject(f"FSMT of Hugging Face has no --activation-fn {cfg.activation_fn}")
+            folded.reject(f"FSMT of Hugging Face has no --activation-fn {cfg.activation_fn}")
 
-    def write(self, plain: Plain, folder: Path, quantization: str | None) -> None:
-        """See `Format`."""
+    def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
+        """Write FSMT's weights and a tokenizer."""
         transformers = _load_transformers()
-        cfg = plain.model.cfg
+        cfg = folded.model.cfg
         positions = max(cfg.max_source_positions, cfg.max_target_positions)
         config = transformers.FSMTConfig(
-            langs=[plain.source, plain.target],
-            src_vocab_size=len(plain.source_words),
-            tgt_vocab_size=len(plain.target_words),
+            langs=[folded.source, folded.target],
+            src_vocab_size=len(folded.source_words),
+            tgt_vocab_size=len(folded.target_words),
             activation_function=_ACTIVATIONS[cfg.activation_fn],
             d_model=cfg.encoder.embed_dim,
             max_position_embeddings=positions,
@@ -75,34 +77,34 @@ class TransformersFormat(Format):
             tie_word_embeddings=True,
         )
         model = transformers.FSMTForConditionalGeneration(config)
-        state = {f"model.{key}": value for key, value in plain.model.state_dict().items()}
+        state = {f"model.{key}": value for key, value in folded.model.state_dict().items()}
         missing, unexpected = model.load_state_dict(state, strict=False)
         # Only its sinusoids may be missing: it computes them itself, and fairseq does not save
         # them.
         wrong = [key for key in missing if "embed_positions" not in key]
         wrong += [key for key in unexpected if not key.endswith((".version", "._float_tensor"))]
         if wrong:
-            raise DataError(f"{plain.name}: FSMT has different parameters: {', '.join(wrong)}")
+            raise DataError(f"{folded.name}: FSMT has different parameters: {', '.join(wrong)}")
         model.generation_config.max_length = 200  # as fairseq's --max-len-b
         model.save_pretrained(folder)
-        _write_tokenizer(plain, folder)
+        _write_tokenizer(folded, folder)
 
-    def scores(self, folder: Path, plain: Plain, sample: Sample) -> list[float]:
-        """See `Format`."""
+    def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
+        """Score with FSMT as it is loaded again."""
         transformers = _load_transformers()
         model = transformers.FSMTForConditionalGeneration.from_pretrained(folder).eval()
         tokens = sample.net_input["src_tokens"]
         with torch.no_grad():
             logits = model(
                 input_ids=tokens,
-                attention_mask=tokens.ne(plain.task.source_dictionary.pad()).long(),
+                attention_mask=tokens.ne(folded.task.source_dictionary.pad()).long(),
                 decoder_input_ids=sample.net_input["prev_output_tokens"],
                 use_cache=False,
             ).logits
         return target_scores(logits.float().log_softmax(-1), sample.target)
 
-    def usage(self, plain: Plain, folder: Path) -> str:
-        """See `Format`."""
+    def usage(self, folded: FoldedModel, folder: Path) -> str:
+        """Translate with Hugging Face's ``generate``."""
         return (
             "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
@@ -123,45 +125,45 @@ def _load_transformers() -> Any:
     return transformers
 
 
-def _write_tokenizer(plain: Plain, folder: Path) -> None:
+def _write_tokenizer(folded: FoldedModel, folder: Path) -> None:
     """Write a tokenizer that numbers subwords as fairseq does.
 
     With sentencepiece it is Marian's, which splits text into subwords itself. Otherwise it splits
     at spaces and takes text that is already in subwords.
     """
-    cut = plain.subwords is not None and all(
-        isinstance(open_cutter(path), Pieces) for path in plain.subwords
+    cut = folded.subwords is not None and all(
+        isinstance(open_segmenter(path), Pieces) for path in folded.subwords
     )
     if not cut:
-        _write_splitter(plain, folder)
+        _write_splitter(folded, folder)
         return
-    assert plain.subwords is not None
-    files = {"source.spm": plain.subwords[0], "target.spm": plain.subwords[1]}
+    assert folded.subwords is not None
+    files = {"source.spm": folded.subwords[0], "target.spm": folded.subwords[1]}
     for name, path in files.items():
         shutil.copyfile(path, folder / name)
-    vocabularies = {"vocab.json": plain.source_words, "target_vocab.json": plain.target_words}
+    vocabularies = {"vocab.json": folded.source_words, "target_vocab.json": folded.target_words}
     for name, words in vocabularies.items():
         numbers = {word: number for number, word in enumerate(words)}
         (folder / name).write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
     tokenizer = _load_transformers().MarianTokenizer(
         *(str(folder / name) for name in (*files, *vocabularies)),
-        source_lang=plain.source,
-        target_lang=plain.target,
-        model_max_length=plain.model.cfg.max_source_positions,
+        source_lang=folded.source,
+        target_lang=folded.target,
+        model_max_length=folded.model.cfg.max_source_positions,
         separate_vocabs=True,
     )
     tokenizer.save_pretrained(folder)
 
 
-def _write_splitter(plain: Plain, folder: Path) -> None:
+def _write_splitter(folded: FoldedModel, folder: Path) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    if [*plain.source_words] != [*plain.target_words]:
-        plain.reject(
+    if [*folded.source_words] != [*folded.target_words]:
+        folded.reject(
             "without sentencepiece, a Hugging Face tokenizer needs one dictionary for source and "
             "target (syncattn-preprocess --joined-dictionary)"
         )
-    numbers = {word: number for number, word in enumerate(plain.source_words)}
+    numbers = {word: number for number, word in enumerate(folded.source_words)}
     splitter = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
     splitter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     splitter.post_processor = processors.TemplateProcessing(
@@ -173,7 +175,7 @@ def _write_splitter(plain: Plain, folder: Path) -> None:
         pad_token="<pad>",
         eos_token="</s>",
         unk_token="<unk>",
-        model_max_length=plain.model.cfg.max_source_positions,
+        model_max_length=folded.model.cfg.max_source_positions,
         clean_up_tokenization_spaces=False,
     )
     fast.save_pretrained(folder)

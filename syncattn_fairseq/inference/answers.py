@@ -66,9 +66,9 @@ class Translation(str):
 
     def __new__(cls, sentence: Sentence, score: float = float("nan")) -> Translation:
         """Make the text from the sentence."""
-        made = super().__new__(cls, sentence)
-        made.sentence, made.score = sentence, score
-        return made
+        translation = super().__new__(cls, sentence)
+        translation.sentence, translation.score = sentence, score
+        return translation
 
 
 @dataclass(frozen=True)

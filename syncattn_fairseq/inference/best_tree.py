@@ -41,8 +41,8 @@ def _best_heads(weights: np.ndarray) -> np.ndarray:
     smaller[:-1, :-1] = weights[np.ix_(rest, rest)]
     smaller[-1, :-1] = entering.max(0)
     smaller[:-1, -1] = leaving.max(1)
-    *found, enters = _best_heads(smaller).tolist()
-    for node, best, head in zip(rest, leaving.argmax(1), found, strict=True):
+    *outer_heads, enters = _best_heads(smaller).tolist()
+    for node, best, head in zip(rest, leaving.argmax(1), outer_heads, strict=True):
         heads[node] = cycle[best] if head == len(rest) else rest[head]
     heads[cycle[entering[:, enters].argmax()]] = rest[enters]
     return heads

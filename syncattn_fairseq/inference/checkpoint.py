@@ -15,11 +15,11 @@ from torch import Tensor
 
 from ..base.errors import DataError, naming
 from ..data.dataset import SyntaxPairDataset
-from ..tasks.forced import Forced
+from ..tasks.forced_decoding import ForcedDecoding
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .ensemble import Ensemble
 from .model import NO_PARSER, Model
-from .segmenters import Cutter
+from .segmenters import Segmenter
 
 T = TypeVar("T")
 
@@ -29,14 +29,14 @@ class CheckpointModel(Model):
 
     Args:
         ensemble: the checkpoints.
-        cutters: for source and target.
+        segmenters: for source and target.
         device: where to run.
     """
 
     def __init__(
-        self, ensemble: Ensemble, cutters: tuple[Cutter, Cutter], device: torch.device
+        self, ensemble: Ensemble, segmenters: tuple[Segmenter, Segmenter], device: torch.device
     ) -> None:
-        super().__init__(cutters)
+        super().__init__(segmenters)
         self.ensemble = ensemble
         self.task = ensemble.task
         self.models = ensemble.models
@@ -55,22 +55,22 @@ class CheckpointModel(Model):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """See `Model`."""
+        """As the task of the checkpoints has them."""
         return self.ensemble.source, self.ensemble.target
 
     def parse(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Parse]]:
-        """See `Model`."""
-        layers = self._layers_that_show("dependency")
+        """Read the dependency heads, averaged over the models."""
+        layers = self._list_layers_exposing("dependency")
         if not any(layers):
             raise DataError(f"{self.name}: the model has no dependency heads")
         pairs = self._pairs(sentences, translations)
-        found = [
+        answers = [
             _unread(pair, layers, lambda sentence, _: Parse(sentence, _nothing(sentence, sentence)))
             for pair in pairs
         ]
-        for indices, forced in self._forced(pairs):
+        for indices, forced in self._force(pairs):
             sides = [forced.dependencies(key) for key in ("src_dependency", "tgt_dependency")]
             matrices = [
                 attention if attention is None else forced.between_tokens(attention, tokens, tokens)
@@ -82,8 +82,8 @@ class CheckpointModel(Model):
                     None if matrix is None else Parse(sentence, matrix[row].numpy())
                     for matrix, sentence in zip(matrices, (source, target.sentence), strict=True)
                 ]
-                found[index] = Pair(target, *parses)
-        return found
+                answers[index] = Pair(target, *parses)
+        return answers
 
     def align(
         self,
@@ -92,17 +92,17 @@ class CheckpointModel(Model):
         layer: int | None = None,
         head: int | None = None,
     ) -> list[Alignment]:
-        """See `Model`."""
+        """Read the cross-attention, averaged over the models."""
         layers = min(model.decoder.num_layers for model in self.models)
         if layer is not None and not 1 <= layer <= layers:
             raise DataError(f"{self.name}: no layer {layer}; the decoder has layers 1 to {layers}")
         pairs = self._pairs(sentences, translations)
-        found = [
+        alignments = [
             Alignment(source, target.sentence, _nothing(target.sentence, source))
             for source, target in pairs
         ]
-        with self._showing(head):
-            for indices, forced in self._forced(pairs):
+        with self._exposing_head(head):
+            for indices, forced in self._force(pairs):
                 if layer is None:
                     attention = forced.mean([extra["attn"][0] for extra in forced.extras])
                 else:
@@ -111,11 +111,11 @@ class CheckpointModel(Model):
                 matrices = forced.between_tokens(attention, forced.target, forced.source)
                 for index, matrix in zip(indices, matrices, strict=True):
                     source, target = pairs[index]
-                    found[index] = Alignment(source, target.sentence, matrix.numpy())
-        return found
+                    alignments[index] = Alignment(source, target.sentence, matrix.numpy())
+        return alignments
 
     @contextmanager
-    def _showing(self, head: int | None) -> Iterator[None]:
+    def _exposing_head(self, head: int | None) -> Iterator[None]:
         """Let the decoders show one head of each layer, as ``--alignment-head`` does."""
         if head is None:
             yield
@@ -135,8 +135,8 @@ class CheckpointModel(Model):
     def distances(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Distances]]:
-        """See `Model`."""
-        layers = self._layers_that_show("distances")
+        """Read the distances of gated heads, averaged over the models."""
+        layers = self._list_layers_exposing("distances")
         if not all(layers):
             raise DataError(f"{self.name}: the model measures no syntactic distances")
         pairs = self._pairs(sentences, translations)
@@ -145,24 +145,24 @@ class CheckpointModel(Model):
         def gapped(sentence: Sentence, gaps: dict[int, list[float]]) -> Distances:
             return Distances(sentence, gaps, temperature)
 
-        found = [
+        answers = [
             _unread(pair, layers, lambda sentence, side: gapped(sentence, {n: [] for n in side}))
             for pair in pairs
         ]
-        for indices, forced in self._forced(pairs):
+        for indices, forced in self._force(pairs):
             source, target = forced.distances("src_distances"), forced.distances("tgt_distances")
             for row, index in enumerate(indices):
                 of_source, translation = pairs[index]
-                found[index] = Pair(
+                answers[index] = Pair(
                     translation,
                     gapped(of_source, {layer: rows[row] for layer, rows in source.items()}),
                     gapped(
                         translation.sentence, {layer: rows[row] for layer, rows in target.items()}
                     ),
                 )
-        return found
+        return answers
 
-    def _layers_that_show(self, name: str) -> list[list[int]]:
+    def _list_layers_exposing(self, name: str) -> list[list[int]]:
         """Return the layers of encoder and decoder whose heads show something."""
         sides = []
         for side in ("encoder", "decoder"):
@@ -175,13 +175,13 @@ class CheckpointModel(Model):
         generator = self.task.build_generator(self.models, settings)
         batch = self._batch(sources)
         hypotheses = self.task.inference_step(generator, self.models, batch)
-        found = [Translation(Sentence([], self.target_cutter.scheme)) for _ in sources]
+        translations = [Translation(Sentence([], self.target_segmenter.scheme)) for _ in sources]
         for index, candidates in zip(batch["id"].tolist(), hypotheses, strict=True):
             best = candidates[0]
             pieces = self.task.target_dictionary.string(best["tokens"]).split()
-            sentence = Sentence(pieces, self.target_cutter.scheme)
-            found[index] = Translation(sentence, float(best["score"]))
-        return found
+            sentence = Sentence(pieces, self.target_segmenter.scheme)
+            translations[index] = Translation(sentence, float(best["score"]))
+        return translations
 
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
         """Make a batch of sentences; fairseq reorders them, ``id`` gives their numbers."""
@@ -202,9 +202,9 @@ class CheckpointModel(Model):
         batch: dict[str, Any] = dataset.collater([dataset[i] for i in range(len(dataset))])
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
-    def _forced(
+    def _force(
         self, pairs: Sequence[tuple[Sentence, Translation]]
-    ) -> Iterator[tuple[list[int], Forced]]:
+    ) -> Iterator[tuple[list[int], ForcedDecoding]]:
         """Force translations through the models; yield batches and their sentences' indices."""
         dictionary = self.task.target_dictionary
         for indices in self._batches([source for source, _ in pairs]):
@@ -218,7 +218,7 @@ class CheckpointModel(Model):
                 .to(self.device)
                 for i in in_order
             ]
-            yield in_order, Forced(self.models, batch["net_input"], targets, dictionary)
+            yield in_order, ForcedDecoding(self.models, batch["net_input"], targets, dictionary)
 
 
 def find_device(name: str | None) -> torch.device:
@@ -252,10 +252,10 @@ def _unread(
     """
     source, target = pair
     sides = zip((source, target.sentence), layers, strict=True)
-    found = [
+    answers = [
         make(sentence, side) if side and not sentence.pieces else None for sentence, side in sides
     ]
-    return Pair(target, *found)
+    return Pair(target, *answers)
 
 
 def _nothing(rows: Sentence, columns: Sentence) -> Any:

@@ -19,7 +19,7 @@ from ..base.user_dir import import_user_dir
 from ..checkpoints.building import build, naming_checkpoint
 from ..checkpoints.option_checks import list_options
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig, TranslationWithSyntaxTask
-from .segmenters import is_plain_name
+from .segmenters import is_file_name
 from .trial import try_model
 
 
@@ -70,29 +70,31 @@ class Ensemble:
         #: That training's history, as fairseq keeps it.
         self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
 
-    def _find_data(self, given: str | Path | None, trained: dict[str, Any]) -> Path:
+    def _find_data(self, data: str | Path | None, trained: dict[str, Any]) -> Path:
         """Find the dictionaries, and from them the languages if training did not name them."""
-        places = [self.paths[0].parent, *map(Path, utils.split_paths(trained.get("data") or ""))]
-        if given is not None:
-            places = [Path(path) for path in utils.split_paths(str(given))]
-        for place in places:
+        folders = [self.paths[0].parent, *map(Path, utils.split_paths(trained.get("data") or ""))]
+        if data is not None:
+            folders = [Path(path) for path in utils.split_paths(str(data))]
+        for folder in folders:
             pair = trained.get("source_lang"), trained.get("target_lang")
-            if None in pair and place.is_dir():
-                pair = data_utils.infer_language_pair(str(place))
-            if all((place / f"dict.{language}.txt").is_file() for language in pair):
+            if None in pair and folder.is_dir():
+                pair = data_utils.infer_language_pair(str(folder))
+            if all((folder / f"dict.{language}.txt").is_file() for language in pair):
                 self.source, self.target = map(str, pair)
-                return place
-        if missing := [str(place) for place in places if given is not None and not place.is_dir()]:
+                return folder
+        if missing := [
+            str(folder) for folder in folders if data is not None and not folder.is_dir()
+        ]:
             raise DataError(f"{missing[0]}: no such folder")
-        if None in pair and any(place.glob("dict.*.txt") for place in places):
+        if None in pair and any(folder.glob("dict.*.txt") for folder in folders):
             raise DataError(
                 f"{self.name}: its training did not name its languages, and the dictionaries in "
-                f"{' or '.join(map(str, places))} do not say which is the source's; put the "
+                f"{' or '.join(map(str, folders))} do not say which is the source's; put the "
                 "binarised text beside them, or train with -s and -t"
             )
         raise DataError(
-            f"{self.name}: no dictionaries, dict.LANGUAGE.txt, in {' or '.join(map(str, places))}; "
-            "say where the binarised corpus is: data=FOLDER (--data-bin FOLDER)"
+            f"{self.name}: no dictionaries, dict.LANGUAGE.txt, in {' or '.join(map(str, folders))}"
+            "; say where the binarised corpus is: data=FOLDER (--data-bin FOLDER)"
         )
 
     def _make_task(self, trained: dict[str, Any]) -> Any:
@@ -134,24 +136,24 @@ def _section(path: Path, state: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
     """Return what training said about its data."""
-    found = _section(path, state, "task")
+    options = _section(path, state, "task")
     sound: dict[str, Callable[[Any], bool]] = {
         "data": lambda value: isinstance(value, str),
-        "source_lang": is_plain_name,
-        "target_lang": is_plain_name,
+        "source_lang": is_file_name,
+        "target_lang": is_file_name,
         "left_pad_source": lambda value: isinstance(value, bool),
         "left_pad_target": lambda value: isinstance(value, bool),
     }
     for option, is_sound in sound.items():
-        value = found.get(option)
+        value = options.get(option)
         if value is not None and not is_sound(value):
             raise DataError(f"{path}: its option {option} is {str(value)[:60]!r}")
-    return found
+    return options
 
 
 def _model_options(path: Path, state: dict[str, Any]) -> Namespace:
-    found = _section(path, state, "model")
-    return Namespace(**{"_name": found.get("arch"), **found})
+    saved = _section(path, state, "model")
+    return Namespace(**{"_name": saved.get("arch"), **saved})
 
 
 def _require_plugin(path: Path, user_dir: Any) -> None:
@@ -178,8 +180,8 @@ def _with_parsers(options: Namespace) -> Namespace:
     Returns:
         For an export, the options of a syntax Transformer with ordinary heads; else the same.
     """
-    found = dict(vars(options))
-    if found.get("arch") == "transformer" and "alignment_layer" in found:
-        found |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
-        found |= {"encoder_parser": "dot", "decoder_parser": "dot"}
-    return Namespace(**found)
+    values = dict(vars(options))
+    if values.get("arch") == "transformer" and "alignment_layer" in values:
+        values |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
+        values |= {"encoder_parser": "dot", "decoder_parser": "dot"}
+    return Namespace(**values)

@@ -19,7 +19,7 @@ from ..base.files import hash_file
 from ..data.schemes import stored_schemes
 from .answers import Alignment, Sentence, Translation
 from .model import NO_PARSER, Model
-from .segmenters import Cutter, is_plain_name, open_cutters
+from .segmenters import Segmenter, is_file_name, open_segmenters
 
 #: Separates a subword from its dependency label.
 FACTOR = "￨"
@@ -77,8 +77,8 @@ class About:
         """
         path = folder / ABOUT
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            about = cls(**found)
+            values = json.loads(path.read_text(encoding="utf-8"))
+            about = cls(**values)
         except FileNotFoundError:
             raise DataError(
                 f"{folder}: no {ABOUT}; export the model with syncattn-export"
@@ -98,12 +98,12 @@ class About:
         return (
             isinstance(self.format, str)
             and isinstance(self.positions, str)
-            and all(map(is_plain_name, names))
+            and all(map(is_file_name, names))
             and type(self.labels) is bool
             and all(type(number) is int and number > 0 for number in numbers)
             and type(self.shortlist) is int
             and isinstance(self.files, dict)
-            and all(map(is_plain_name, self.files))
+            and all(map(is_file_name, self.files))
         )
 
 
@@ -113,7 +113,7 @@ class CTranslate2Model(Model):
     Args:
         folder: the model's folder.
         about: its description.
-        cutters: for source and target.
+        segmenters: for source and target.
         source_parser: the source's parser, for models that read labels.
         device: ``cpu`` or ``cuda``.
 
@@ -126,11 +126,11 @@ class CTranslate2Model(Model):
         self,
         folder: Path,
         about: About,
-        cutters: tuple[Cutter, Cutter],
+        segmenters: tuple[Segmenter, Segmenter],
         source_parser: str | None,
         device: str,
     ) -> None:
-        super().__init__(cutters)
+        super().__init__(segmenters)
         self.folder = folder
         self.about = about
         self.parser: Any = None
@@ -157,7 +157,7 @@ class CTranslate2Model(Model):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """See `Model`."""
+        """As the export's description has them."""
         return self.about.source, self.about.target
 
     def align(
@@ -167,7 +167,7 @@ class CTranslate2Model(Model):
         layer: int | None = None,
         head: int | None = None,
     ) -> list[Alignment]:
-        """See `Model`; there is only one layer, chosen at export."""
+        """Align with the only layer that the export has, chosen when it was made."""
         if layer not in (None, self.about.alignment_layer):
             raise DataError(
                 f"{self.folder}: shows only the attention of layer {self.about.alignment_layer}"
@@ -175,7 +175,7 @@ class CTranslate2Model(Model):
         if head is not None:
             raise DataError(f"{self.folder}: shows only the mean of the layer's heads")
         pairs = self._pairs(sentences, translations)
-        found = [
+        alignments = [
             Alignment(
                 source,
                 target.sentence,
@@ -201,8 +201,8 @@ class CTranslate2Model(Model):
                 if shape[0]:
                     attention = np.array(result.attention[0])[: shape[0], : shape[1]]
                     assert attention.shape == shape, "the search has deviated from the translation"
-                    found[index] = Alignment(source, target.sentence, attention)
-        return found
+                    alignments[index] = Alignment(source, target.sentence, attention)
+        return alignments
 
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
         results = self._run(
@@ -213,7 +213,7 @@ class CTranslate2Model(Model):
             return_scores=True,
             use_vmap=self.about.shortlist > 0,
         )
-        scheme = self.target_cutter.scheme
+        scheme = self.target_segmenter.scheme
         return [
             Translation(Sentence(result.hypotheses[0], scheme), float(result.scores[0]))
             for result in results
@@ -242,17 +242,17 @@ class CTranslate2Model(Model):
         if self.parser is None:
             return [[*source.pieces] for source in sources]
         parses = self.parser([source.words for source in sources])
-        found = []
+        rows = []
         for source, parse in zip(sources, parses, strict=True):
             labels = parse.labels if parse else ["<unk>"] * len(source.words)
             of_pieces = np.repeat(labels, source.lengths).tolist()
-            found.append(
+            rows.append(
                 [
                     f"{piece.replace(FACTOR, '<unk>')}{FACTOR}{label}"
                     for piece, label in zip(source.pieces, of_pieces, strict=True)
                 ]
             )
-        return found
+        return rows
 
 
 def load_exported(
@@ -266,7 +266,7 @@ def load_exported(
     vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
     _check_config(folder, vocabularies[1])
     languages, schemes = (about.source, about.target), stored_schemes(folder)
-    cutters = open_cutters(
+    segmenters = open_segmenters(
         subwords,
         [folder],
         languages,
@@ -275,7 +275,7 @@ def load_exported(
     )
     if device is None:
         device = "cuda" if _can_use_gpu() else "cpu"
-    return CTranslate2Model(folder, about, cutters, source_parser, device)
+    return CTranslate2Model(folder, about, segmenters, source_parser, device)
 
 
 def _vocabulary(folder: Path, side: str) -> list[str]:
@@ -298,31 +298,31 @@ def _check_config(folder: Path, words: Sequence[str]) -> None:
         DataError: the file is missing or damaged.
     """
 
-    def is_config(found: Any) -> bool:
+    def is_config(config: Any) -> bool:
         return (
-            isinstance(found, dict)
-            and all(found.get(f"{name}_token") in words for name in _TOKENS)
-            and all(type(found.get(name)) is bool for name in _SWITCHES)
-            and type(found.get("multi_query_attention")) in (bool, type(None))
-            and type(found.get("layer_norm_epsilon")) in (float, type(None))
+            isinstance(config, dict)
+            and all(config.get(f"{name}_token") in words for name in _TOKENS)
+            and all(type(config.get(name)) is bool for name in _SWITCHES)
+            and type(config.get("multi_query_attention")) in (bool, type(None))
+            and type(config.get("layer_norm_epsilon")) in (float, type(None))
         )
 
     _read_json(folder / "config.json", is_config)
 
 
-def _is_vocabulary(found: Any) -> bool:
+def _is_vocabulary(words: Any) -> bool:
     return (
-        isinstance(found, list)
-        and all(isinstance(word, str) for word in found)
-        and len({*found}) == len(found)
+        isinstance(words, list)
+        and all(isinstance(word, str) for word in words)
+        and len({*words}) == len(words)
     )
 
 
 def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if is_sound(found):
-            return found
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if is_sound(content):
+            return content
     except (FileNotFoundError, ValueError, RecursionError):
         pass
     raise DataError(f"{path}: damaged or missing; export the model again")
@@ -337,8 +337,8 @@ def _check_heads(path: Path) -> None:
     with path.open("rb") as file:
 
         def number(kind: str) -> int:
-            found: int = struct.unpack(kind, file.read(struct.calcsize(kind)))[0]
-            return found
+            value: int = struct.unpack(kind, file.read(struct.calcsize(kind)))[0]
+            return value
 
         def text() -> str:
             return file.read(number("<H")).rstrip(b"\0").decode("utf-8", "replace")

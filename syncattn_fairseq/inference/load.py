@@ -8,7 +8,7 @@ from pathlib import Path
 from ..base.errors import DataError
 from .exported import ABOUT, About, load_exported
 from .model import Model
-from .segmenters import open_cutters
+from .segmenters import open_segmenters
 
 
 def load(
@@ -48,27 +48,27 @@ def load(
         DataError: something is missing or wrong.
         OSError: there is no such file.
     """
-    where = Path(path)
-    if (where / "model.bin").is_file():
-        return load_exported(where, subwords, source_parser, device)
-    if where.is_dir():
-        if not (where / "model.pt").is_file():
-            raise DataError(f"{where}: not a model; give a checkpoint or the folder of an export")
-        path = where / "model.pt"
-        if (where / ABOUT).is_file():
-            About.read(where)  # checks the files
+    folder = Path(path)
+    if (folder / "model.bin").is_file():
+        return load_exported(folder, subwords, source_parser, device)
+    if folder.is_dir():
+        if not (folder / "model.pt").is_file():
+            raise DataError(f"{folder}: not a model; give a checkpoint or the folder of an export")
+        path = folder / "model.pt"
+        if (folder / ABOUT).is_file():
+            About.read(folder)  # checks the files
 
     from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)
     from .checkpoint import CheckpointModel, find_device
     from .ensemble import Ensemble
 
-    found = find_device(device)
+    torch_device = find_device(device)
     ensemble = Ensemble(str(path), data, source_parser, user_dir)
-    cutters = open_cutters(
+    segmenters = open_segmenters(
         subwords,
         [ensemble.paths[0].parent, ensemble.data],
         (ensemble.source, ensemble.target),
         (ensemble.task.source_dictionary.symbols, ensemble.task.target_dictionary.symbols),
         ensemble.task.schemes,
     )
-    return CheckpointModel(ensemble, cutters, found)
+    return CheckpointModel(ensemble, segmenters, torch_device)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import DataError
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
-from .segmenters import Cutter
+from .segmenters import Segmenter
 
 NO_PARSER = (
     "the model reads the parse of its source; name a parser, as in source_parser='stanza:en' "
@@ -24,7 +24,7 @@ class Model(ABC):
     sentences stay empty.
 
     Args:
-        cutters: for source and target.
+        segmenters: for source and target.
 
     Attributes:
         beam: size of the beam.
@@ -33,8 +33,8 @@ class Model(ABC):
             above 1 favours longer ones.
     """
 
-    def __init__(self, cutters: tuple[Cutter, Cutter]) -> None:
-        self.source_cutter, self.target_cutter = cutters
+    def __init__(self, segmenters: tuple[Segmenter, Segmenter]) -> None:
+        self.source_segmenter, self.target_segmenter = segmenters
         self.beam = 5
         self.batch_size = 32
         self.length_penalty = 1.0
@@ -46,12 +46,12 @@ class Model(ABC):
             DataError: a sentence is too long, or the model needs parses but has no parser.
         """
         sources = self._sources(_texts(sentences, "sentences"))
-        found = [Translation(Sentence([], self.target_cutter.scheme)) for _ in sources]
+        translations = [Translation(Sentence([], self.target_segmenter.scheme)) for _ in sources]
         for indices in self._batches(sources):
             hypotheses = self._translate([sources[i] for i in indices])
             for index, translation in zip(indices, hypotheses, strict=True):
-                found[index] = translation
-        return found
+                translations[index] = translation
+        return translations
 
     def parse(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
@@ -125,8 +125,8 @@ class Model(ABC):
         """Translate one batch."""
 
     def _sources(self, sentences: Sequence[str]) -> list[Sentence]:
-        cutter = self.source_cutter
-        return [Sentence(pieces, cutter.scheme) for pieces in cutter(sentences)]
+        segmenter = self.source_segmenter
+        return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(sentences)]
 
     def _pairs(
         self, sentences: Sequence[str], translations: Sequence[str] | None
@@ -139,11 +139,11 @@ class Model(ABC):
         translations = _texts(translations, "translations")
         if len(translations) != len(sources):
             raise DataError(f"{len(translations)} translations for {len(sources)} sentences")
-        cutter = self.target_cutter
+        segmenter = self.target_segmenter
         known = [
             line
             if isinstance(line, Translation)  # already in the model's subwords
-            else Translation(Sentence(cutter([line])[0], cutter.scheme))
+            else Translation(Sentence(segmenter([line])[0], segmenter.scheme))
             for line in translations
         ]
         return [*zip(sources, known, strict=True)]
@@ -164,15 +164,15 @@ class Model(ABC):
             yield order[start : start + self.batch_size]
 
 
-def _texts(given: Sequence[str], what: str) -> list[str]:
+def _texts(lines: Sequence[str], what: str) -> list[str]:
     """Return a list of strings.
 
     Raises:
         TypeError: it is one string, or has other things.
     """
-    if isinstance(given, str):
+    if isinstance(lines, str):
         raise TypeError(f"expected a list of {what}, got one string")
-    texts = list(given)
+    texts = list(lines)
     for text in texts:
         if not isinstance(text, str):
             raise TypeError(f"expected a list of {what}, got {text!r} in it")

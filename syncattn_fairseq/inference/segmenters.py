@@ -16,32 +16,32 @@ from ..data.words import detect_scheme
 _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
 
 
-class Cutter(ABC):
+class Segmenter(ABC):
     """Splits words into subwords."""
 
     #: How it marks them, see :func:`..data.words.find_word_starts`.
     scheme: str
 
     @abstractmethod
-    def cut(self, words: Sequence[str]) -> list[str]:
+    def segment(self, words: Sequence[str]) -> list[str]:
         """Return the subwords of a sentence."""
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
         """Split sentences whose words are separated by white space."""
-        return [self.cut(sentence.split()) for sentence in sentences]
+        return [self.segment(sentence.split()) for sentence in sentences]
 
 
-class Words(Cutter):
+class Words(Segmenter):
     """Leaves words unchanged, for a model that reads words."""
 
     scheme = "none"
 
-    def cut(self, words: Sequence[str]) -> list[str]:
+    def segment(self, words: Sequence[str]) -> list[str]:
         """Return the words."""
         return list(words)
 
 
-class Pieces(Cutter):
+class Pieces(Segmenter):
     """Splits with a sentencepiece model.
 
     Args:
@@ -56,12 +56,12 @@ class Pieces(Cutter):
     def __init__(self, path: Path) -> None:
         self.processor = open_pieces(path)
 
-    def cut(self, words: Sequence[str]) -> list[str]:
+    def segment(self, words: Sequence[str]) -> list[str]:
         """Return the pieces; U+2581 in a word becomes ``_``."""
         return apply_pieces(self.processor, " ".join(words))
 
 
-class Codes(Cutter):
+class Codes(Segmenter):
     """Splits with codes of subword-nmt, which is an extra.
 
     Args:
@@ -91,17 +91,17 @@ class Codes(Cutter):
                 raise DataError(f"{path}:{number}: expected two subwords to join; {_REMEDY}")
         try:
             self.bpe = BPE(io.StringIO("\n".join(lines)))
-            self.cut(["word"])
+            self.segment(["word"])
         except (ValueError, NotImplementedError):
             raise DataError(f"{path}:1: no version that subword-nmt knows; {_REMEDY}") from None
 
-    def cut(self, words: Sequence[str]) -> list[str]:
+    def segment(self, words: Sequence[str]) -> list[str]:
         """Return the subwords."""
         subwords: list[str] = self.bpe.segment_tokens(words)
         return subwords
 
 
-def open_cutter(path: Path) -> Cutter:
+def open_segmenter(path: Path) -> Segmenter:
     """Load a subword model of either kind.
 
     Raises:
@@ -112,12 +112,12 @@ def open_cutter(path: Path) -> Cutter:
         return Pieces(path) if file.read(1) == b"\n" else Codes(path)
 
 
-def is_plain_name(name: object) -> bool:
+def is_file_name(name: object) -> bool:
     """Return whether what a file names, such as a language, can be a part of a file's name."""
     return isinstance(name, str) and re.fullmatch(r"[\w.+-]{1,100}", name) is not None
 
 
-def languages_file(language: str) -> str:
+def name_subwords(language: str) -> str:
     """Return the name of one language's subword model in an export's folder."""
     return f"subwords.{language}"
 
@@ -125,23 +125,23 @@ def languages_file(language: str) -> str:
 def find_subwords(folders: Sequence[Path], source: str, target: str) -> tuple[Path, Path] | None:
     """Find the subword models of both languages in the first folder that has them."""
     for folder in folders:
-        paths = folder / languages_file(source), folder / languages_file(target)
+        paths = folder / name_subwords(source), folder / name_subwords(target)
         if all(path.is_file() for path in paths):
             return paths
     return None
 
 
-def open_cutters(
-    given: str | Path | Sequence[str | Path] | None,
+def open_segmenters(
+    models: str | Path | Sequence[str | Path] | None,
     folders: Sequence[Path],
     languages: tuple[str, str],
     vocabularies: tuple[Sequence[str], Sequence[str]],
     schemes: tuple[str | None, str | None] = (None, None),
-) -> tuple[Cutter, Cutter]:
+) -> tuple[Segmenter, Segmenter]:
     """Load the subword models of source and target.
 
     Args:
-        given: the subword models; None: look for them.
+        models: the subword models; None: look for them.
         folders: where to look.
         languages: source and target.
         vocabularies: of source and target.
@@ -150,8 +150,8 @@ def open_cutters(
     Raises:
         DataError: a vocabulary of subwords has no subword model, or one that does not match it.
     """
-    paths = subword_paths(given) or find_subwords(folders, *languages)
-    cutters: list[Cutter] = []
+    paths = pair_subwords(models) or find_subwords(folders, *languages)
+    segmenters: list[Segmenter] = []
     for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
         scheme = schemes[side] or detect_scheme(vocabulary)
         if paths is None:
@@ -160,29 +160,29 @@ def open_cutters(
                     f"the model reads and writes subwords ({scheme}), and no subword model is in "
                     "its folder; name one"
                 )
-            cutters.append(Words())
+            segmenters.append(Words())
             continue
-        cutter = open_cutter(paths[side])
-        if cutter.scheme != scheme:
+        segmenter = open_segmenter(paths[side])
+        if segmenter.scheme != scheme:
             raise DataError(
-                f"{paths[side]}: marks subwords as {cutter.scheme}, but the text of {language} as "
-                f"{scheme}; give the subword model of the training"
+                f"{paths[side]}: marks subwords as {segmenter.scheme}, but the text of {language} "
+                f"as {scheme}; give the subword model of the training"
             )
-        cutters.append(cutter)
-    return cutters[0], cutters[1]
+        segmenters.append(segmenter)
+    return segmenters[0], segmenters[1]
 
 
-def subword_paths(
-    given: str | Path | Sequence[str | Path] | None,
+def pair_subwords(
+    models: str | Path | Sequence[str | Path] | None,
 ) -> tuple[Path, Path] | None:
     """Return the subword models of source and target; one may serve both.
 
     Raises:
         DataError: there are more than two.
     """
-    if given is None:
+    if models is None:
         return None
-    paths = [Path(given)] if isinstance(given, str | Path) else [Path(path) for path in given]
+    paths = [Path(models)] if isinstance(models, str | Path) else [Path(path) for path in models]
     if not 1 <= len(paths) <= 2:
         raise DataError(
             f"{len(paths)} subword models; give one, or one for the source and one for the target"

@@ -24,17 +24,17 @@ class Eda(Command):
 
     @staticmethod
     def add_options(group: Any) -> None:
-        """See `ParserSource`."""
+        """Add ``--model``."""
         group.add_argument("--model", type=Path, metavar="FILE", help="EDA's model")
 
     @classmethod
     def from_options(cls, options: Namespace) -> Eda:
-        """See `ParserSource`."""
+        """Make the command for ``--model``."""
         return cls.from_model(str(options.model.resolve()))
 
     @classmethod
     def from_spec(cls, spec: str) -> Eda | None:
-        """See `ParserSource`."""
+        """Make the command for the model after ``eda:``."""
         return cls.from_model(spec) if spec else None
 
     @classmethod

@@ -47,7 +47,7 @@ class Command(ParserSource):
 
     @staticmethod
     def add_options(group: Any) -> None:
-        """See `ParserSource`."""
+        """Add ``--command``."""
         group.add_argument(
             "--command",
             metavar="COMMAND",
@@ -57,12 +57,12 @@ class Command(ParserSource):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Command:
-        """See `ParserSource`."""
+        """Take ``--command`` and ``--format``."""
         return cls.from_user(options.command, options.format)
 
     @classmethod
     def from_spec(cls, spec: str) -> Command | None:
-        """See `ParserSource`."""
+        """Take what follows ``command:``."""
         output_format, _, command = spec.partition(":")
         if not command or output_format not in FORMATS:
             return None
@@ -84,7 +84,7 @@ class Command(ParserSource):
         return cls(command, output_format, models=(*programs, *files))
 
     def files(self) -> list[Path]:
-        """See `ParserSource`."""
+        """List the program, and the files that its command names."""
         found = []
         for program, advice in self.programs:
             path = shutil.which(program)
@@ -94,11 +94,11 @@ class Command(ParserSource):
         return [*found, *map(Path, self.models)]
 
     def describe(self) -> dict[str, str]:
-        """See `ParserSource`."""
+        """Return the command and its format."""
         return {"parser": self.command, "format": self.output_format}
 
     def open(self, worker: int | None = None) -> Parser:
-        """See `ParserSource`."""
+        """Start nothing yet: each call of the parser runs the command."""
         return ExternalParser(self)
 
 
@@ -115,7 +115,7 @@ class ExternalParser(Parser):
         self.command = command
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """See ``Parser``."""
+        """Run the command; sentences on which it fails are run again in halves."""
         whole = []
         for index, words in enumerate(sentences):
             if " ".join(words).split() == list(words):

@@ -33,28 +33,28 @@ class RandomTrees(ParserSource):
 
     @staticmethod
     def add_options(group: Any) -> None:
-        """See `ParserSource`."""
+        """Add nothing: only a spec has a seed."""
 
     @classmethod
     def from_options(cls, options: Namespace) -> RandomTrees:
-        """See `ParserSource`."""
+        """Draw with the first seed."""
         return cls()
 
     @classmethod
     def from_spec(cls, spec: str) -> RandomTrees | None:
-        """See `ParserSource`."""
+        """Draw with the seed after ``random:``."""
         return cls(int(spec)) if spec.isascii() and spec.isdecimal() and len(spec) < 10 else None
 
     def files(self) -> list[Path]:
-        """See `ParserSource`."""
+        """Depend on no files."""
         return []
 
     def describe(self) -> dict[str, str]:
-        """See `ParserSource`."""
+        """Return the seed."""
         return {"parser": "random", "seed": str(self.seed)}
 
     def open(self, worker: int | None = None) -> Parser:
-        """See `ParserSource`."""
+        """Make the same parser in every process."""
         return _RandomParser(self.seed)
 
 
@@ -65,7 +65,7 @@ class _RandomParser(Parser):
         self.seed = seed
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """See `Parser`."""
+        """Draw a tree for each sentence, from its words alone."""
         import numpy as np
 
         from ..data.controls import draw_tree  # imports PyTorch

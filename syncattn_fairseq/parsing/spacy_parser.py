@@ -39,19 +39,19 @@ class SpacyModel(ParserSource):
 
     @staticmethod
     def add_options(group: Any) -> None:
-        """See `ParserSource`."""
+        """Add ``--spacy-model``."""
         group.add_argument(
             "--spacy-model", metavar="MODEL", help="name of a spaCy model, or its folder"
         )
 
     @classmethod
     def from_options(cls, options: Namespace) -> SpacyModel:
-        """See `ParserSource`."""
+        """Take the model of ``--spacy-model``."""
         return cls(options.spacy_model)
 
     @classmethod
     def from_spec(cls, spec: str) -> SpacyModel | None:
-        """See `ParserSource`."""
+        """Take the model after ``spacy:``."""
         return cls(spec) if spec else None
 
     @property
@@ -71,18 +71,18 @@ class SpacyModel(ParserSource):
         )
 
     def files(self) -> list[Path]:
-        """See `ParserSource`."""
+        """List the files of the model's folder."""
         name = self.name
         folder = name if isinstance(name, Path) else _spacy().util.get_package_path(name)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if "__pycache__" not in path.parts]
 
     def describe(self) -> dict[str, str]:
-        """See `ParserSource`."""
+        """Return the model and spaCy's version."""
         return {"parser": "spacy", "model": self.model, "spacy": str(_spacy().__version__)}
 
     def open(self, worker: int | None = None) -> Parser:
-        """See `ParserSource`."""
+        """Load the model; several processes do not differ."""
         return SpacyParser(self)
 
 
@@ -112,7 +112,7 @@ class SpacyParser(Parser):
             raise DataError(f"{source.model}: this spaCy model has no parser")
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """See ``Parser``."""
+        """Parse a thousand sentences at a time."""
         starts = range(0, len(sentences), _SENTENCES_AT_ONCE)
         blocks = (range(len(sentences))[start : start + _SENTENCES_AT_ONCE] for start in starts)
         return parse_in_halves(self._parse, sentences, blocks)

@@ -50,7 +50,7 @@ class StanzaModels(ParserSource):
 
     @staticmethod
     def add_options(group: Any) -> None:
-        """See `ParserSource`."""
+        """Add ``--lang`` and the options for models of one's own."""
         group.add_argument("--lang", metavar="LANG", help="Stanza's language code, such as de")
         group.add_argument(
             "--stanza-dir",
@@ -64,7 +64,7 @@ class StanzaModels(ParserSource):
 
     @classmethod
     def from_options(cls, options: Namespace) -> StanzaModels:
-        """See `ParserSource`."""
+        """Take ``--lang``, and a folder or both models of one's own."""
         folder, tagger, depparse = options.stanza_dir, options.tagger, options.depparse
         if (tagger is None) != (depparse is None) or (tagger and folder):
             raise DataError("give --stanza-dir, or both of --tagger and --depparse")
@@ -76,7 +76,7 @@ class StanzaModels(ParserSource):
 
     @classmethod
     def from_spec(cls, spec: str) -> StanzaModels | None:
-        """See `ParserSource`."""
+        """Take the language after ``stanza:``, and perhaps a folder."""
         language, _, directory = spec.partition(":")
         return cls(language, directory or None) if language else None
 
@@ -104,7 +104,7 @@ class StanzaModels(ParserSource):
         )
 
     def files(self) -> list[Path]:
-        """See `ParserSource`."""
+        """List the models of one's own, or Stanza's of the language."""
         if self.own:
             return list(self.own)
         folder = self.folder / self.language
@@ -114,7 +114,7 @@ class StanzaModels(ParserSource):
         return found
 
     def describe(self) -> dict[str, str]:
-        """See `ParserSource`."""
+        """Return the language, and the versions of Stanza and PyTorch."""
         stanza = _stanza()
         import torch
 
@@ -126,7 +126,7 @@ class StanzaModels(ParserSource):
         }
 
     def modules(self) -> list[str]:
-        """See `ParserSource`."""
+        """List Stanza's pipeline."""
         return ["stanza.pipeline.core"]
 
     def open(self, worker: int | None = None) -> Parser:
@@ -201,7 +201,7 @@ class StanzaParser(Parser):
             model.predict = arborescence.make_predictor(model)
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """See ``Parser``."""
+        """Parse sentences of similar length together."""
         return parse_in_halves(self._parse, sentences, _cut_blocks(sentences))
 
     def _parse(self, sentences: Sentences) -> list[Parse]:

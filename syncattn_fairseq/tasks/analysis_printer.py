@@ -11,7 +11,7 @@ from torch import Tensor
 from ..base.errors import DataError
 from ..data.words import count_subwords, detect_scheme, find_word_heads
 from ..printed.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
-from .forced import Forced
+from .forced_decoding import ForcedDecoding
 
 Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]
 """The lines to print for each sentence."""
@@ -71,7 +71,7 @@ class AnalysisPrinter:
         Raises:
             DataError: no model has the required heads.
         """
-        forced = Forced(models, net_input, hypotheses, self.tgt_dict)
+        forced = ForcedDecoding(models, net_input, hypotheses, self.tgt_dict)
         numbers = ids.tolist()
         lines: Lines = [[] for _ in numbers]
         if self.parses:
@@ -84,7 +84,7 @@ class AnalysisPrinter:
             for topic, values in found:
                 print(write_line(number, topic, values), file=output)
 
-    def _parses(self, forced: Forced, lines: Lines) -> None:
+    def _parses(self, forced: ForcedDecoding, lines: Lines) -> None:
         found = False
         for side, key, tokens, dictionary, scheme in (
             ("source", "src_dependency", forced.source, self.src_dict, self.src_scheme),
@@ -102,7 +102,7 @@ class AnalysisPrinter:
         if not found:
             raise DataError("--print-parses: the model has no dependency heads")
 
-    def _distances(self, forced: Forced, lines: Lines) -> None:
+    def _distances(self, forced: ForcedDecoding, lines: Lines) -> None:
         for side, key in (("source", "src_distances"), ("hypothesis", "tgt_distances")):
             layers = forced.distances(key)
             if not layers:
@@ -111,7 +111,7 @@ class AnalysisPrinter:
                 for row, values in enumerate(rows):
                     lines[row].append((DistancesOf(side, layer), values))
 
-    def _links(self, forced: Forced, lines: Lines) -> None:
+    def _links(self, forced: ForcedDecoding, lines: Lines) -> None:
         for number, attention in enumerate(forced.cross_attention(), 1):
             attended = forced.most_attended(attention, forced.target, forced.source)
             for row, sources in enumerate(attended):

@@ -494,7 +494,7 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(
     ).eval()
     sources = [*small_corpus.lines("test.en"), "an unknown ẞ here"]
     dictionary = model.task.source_dictionary
-    for source, pieces in zip(sources, model.source_cutter(sources), strict=True):
+    for source, pieces in zip(sources, model.source_segmenter(sources), strict=True):
         numbers = dictionary.encode_line(" ".join(pieces), add_if_not_exist=False).tolist()
         assert tokenizer(source).input_ids == numbers
     batch = tokenizer(sources, return_tensors="pt", padding=True)

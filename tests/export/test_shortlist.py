@@ -55,7 +55,7 @@ def test_a_translation_has_only_what_its_source_allows(
         word, _, targets = line.partition("\t")
         allowed[word] = targets.split(" ")
     assert {len(targets) for targets in allowed.values()} == {3}
-    sources = model.source_cutter(small_corpus.learned())
+    sources = model.source_segmenter(small_corpus.learned())
     kept = [
         all(piece in {t for s in ["", *source] for t in allowed.get(s, [])} for piece in found)
         for source, found in zip(sources, pieces[3], strict=True)

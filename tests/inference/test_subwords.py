@@ -7,7 +7,7 @@ import pytest
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export
-from syncattn_fairseq.inference.segmenters import is_plain_name, open_cutter
+from syncattn_fairseq.inference.segmenters import is_file_name, open_segmenter
 from tests.checkpoints import Corpus, make_checkpoint
 
 pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")
@@ -21,8 +21,8 @@ def write(folder: Path, content: bytes) -> Path:
 
 @pytest.mark.parametrize("content", [b"#version: 0.2\nh e\ne x\n", b"h e\r\ne x", b"h e\n\n\n"])
 def test_codes_split_words(tmp_path: Path, content: bytes) -> None:
-    cutter = open_cutter(write(tmp_path, content))
-    assert cutter(["her  x", ""]) == [["he@@", "r", "x"], []]
+    segmenter = open_segmenter(write(tmp_path, content))
+    assert segmenter(["her  x", ""]) == [["he@@", "r", "x"], []]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_codes_split_words(tmp_path: Path, content: bytes) -> None:
 def test_what_are_no_codes_is_refused(tmp_path: Path, content: bytes, line: str) -> None:
     path = write(tmp_path, content)
     with pytest.raises(DataError, match=f"^{path}{line}: ") as error:
-        open_cutter(path)
+        open_segmenter(path)
     assert "\n" not in str(error.value)
 
 
@@ -65,4 +65,4 @@ def test_empty_codes_do_not_end_the_program(small_corpus: Corpus, tmp_path: Path
     ],
 )
 def test_languages_are_parts_of_file_names(name: object, good: bool) -> None:
-    assert is_plain_name(name) == good
+    assert is_file_name(name) == good

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
-from syncattn_fairseq.tasks.forced import Forced
+from syncattn_fairseq.tasks.forced_decoding import ForcedDecoding
 from tests.models import build
 
 
@@ -45,7 +45,7 @@ def test_an_ensemble_averages_the_models_that_measure_distances_in_a_layer(swapp
     source, target = build.sentences([3, 2]), build.sentences([2, 4], seed=1)
     batch = build.net_input(source, target)
     ensemble = [plain, upper, both] if swapped else [both, upper, plain]
-    found = Forced(ensemble, batch, target, build.dictionary()).distances("src_distances")
+    found = ForcedDecoding(ensemble, batch, target, build.dictionary()).distances("src_distances")
     first, second = (shown.mean(1) for shown in both(**batch)[1]["src_distances"])
     [other] = (shown.mean(1) for shown in upper(**batch)[1]["src_distances"])
     assert list(found) == [1, 2]

@@ -67,13 +67,13 @@ def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> 
 
 def _subwords(args: argparse.Namespace, example: Example) -> Any:
     from ...inference.answers import Sentence
-    from ...inference.segmenters import open_cutter, subword_paths
+    from ...inference.segmenters import open_segmenter, pair_subwords
 
-    paths = subword_paths(args.subwords)
+    paths = pair_subwords(args.subwords)
     if paths is None:
         return None
-    cutter = open_cutter(paths[0])
-    return Sentence(cutter([example.source.text])[0], cutter.scheme)
+    segmenter = open_segmenter(paths[0])
+    return Sentence(segmenter([example.source.text])[0], segmenter.scheme)
 
 
 def _check_sentence(args: argparse.Namespace) -> None:

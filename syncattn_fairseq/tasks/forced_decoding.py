@@ -14,7 +14,7 @@ from fairseq.data import data_utils
 from torch import Tensor
 
 
-class Forced:
+class ForcedDecoding:
     """Hypotheses forced through models.
 
     Args:
@@ -58,8 +58,8 @@ class Forced:
         Args:
             key: ``src_dependency`` or ``tgt_dependency``.
         """
-        shown = [torch.cat(extra[key], 1) for extra in self.extras if key in extra]
-        return self.mean([heads.mean(1) for heads in shown])
+        attended = [torch.cat(extra[key], 1) for extra in self.extras if key in extra]
+        return self.mean([heads.mean(1) for heads in attended])
 
     def distances(self, key: str) -> dict[int, list[list[float]]]:
         """Return distances by layer, from 1, and sentence; empty if none are measured.
@@ -76,15 +76,15 @@ class Forced:
                 for layer, heads in zip(side.showing["distances"], extra[key], strict=True):
                     measured.setdefault(layer, []).append(heads.mean(1))
         inside = self.inside(self.source if key == "src_distances" else self.target)
-        found = {}
+        by_layer = {}
         for layer, distances in sorted(measured.items()):
             mean = self.mean(distances)
             assert mean is not None
             mean = mean.cpu()
             if key == "tgt_distances":  # state t + 1 reads what state t predicted
                 mean = mean.roll(-1, 1)
-            found[layer] = [row[there].tolist() for row, there in zip(mean, inside, strict=True)]
-        return found
+            by_layer[layer] = [row[there].tolist() for row, there in zip(mean, inside, strict=True)]
+        return by_layer
 
     @staticmethod
     def mean(values: Sequence[Tensor]) -> Tensor | None:
@@ -131,7 +131,7 @@ class Forced:
         encoded = [model.encoder(**encoder_input) for model in self.models]
         if layers is None:
             layers = range(1, 1 + min(model.decoder.num_layers for model in self.models))
-        found = []
+        means = []
         for layer in layers:
             attention = [
                 model.decoder(
@@ -144,5 +144,5 @@ class Forced:
             ]
             mean = self.mean(attention)
             assert mean is not None
-            found.append(mean)
-        return found
+            means.append(mean)
+        return means

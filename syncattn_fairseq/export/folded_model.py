@@ -14,16 +14,16 @@ from torch import Tensor
 from ..base.errors import DataError
 from ..inference.ensemble import Ensemble
 from ..inference.segmenters import (
-    Cutter,
+    Segmenter,
     find_subwords,
-    open_cutters,
-    subword_paths,
+    open_segmenters,
+    pair_subwords,
 )
-from .fold import alignment_layer, fold, plain_options, refuse
+from .fold import find_alignment_layer, fold, list_transformer_options, refuse
 
 
 @dataclass(frozen=True)
-class Plain:
+class FoldedModel:
     """A plain Transformer and everything that goes with it.
 
     Attributes:
@@ -39,7 +39,7 @@ class Plain:
             dimensions of the source embedding; None if the model reads no labels.
         alignment_layer: decoder layer, from 1, whose cross-attention aligns.
         subwords: the subword models of source and target; None if there are none.
-        cutters: these, opened.
+        segmenters: these, opened.
         history: the training's history, as fairseq keeps it.
     """
 
@@ -53,7 +53,7 @@ class Plain:
     labels: Tensor | None
     alignment_layer: int
     subwords: tuple[Path, Path] | None
-    cutters: tuple[Cutter, Cutter] | None
+    segmenters: tuple[Segmenter, Segmenter] | None
     history: list[dict[str, Any]]
 
     @property
@@ -89,12 +89,12 @@ class Plain:
         raise DataError(f"{self.name}: cannot be exported: {reason}")
 
 
-def load_plain(
+def fold_checkpoint(
     path: str | Path,
     data: str | Path,
     subwords: Sequence[str | Path] | None,
     user_dir: str | Path | None = None,
-) -> Plain:
+) -> FoldedModel:
     """Load a checkpoint and fold it.
 
     Args:
@@ -115,27 +115,27 @@ def load_plain(
     [model] = ensemble.models
     refuse(model, str(path))
     embedding = getattr(model.encoder, "label_embedding", None)
-    found = subword_paths(subwords) or find_subwords(
+    paths = pair_subwords(subwords) or find_subwords(
         [ensemble.paths[0].parent, ensemble.data], ensemble.source, ensemble.target
     )
-    return Plain(
+    return FoldedModel(
         name=str(path),
         original=model.float().eval(),
         model=fold(model, ensemble.options, ensemble.task),
-        options=plain_options(model, ensemble.options),
+        options=list_transformer_options(model, ensemble.options),
         task=ensemble.task,
         source=ensemble.source,
         target=ensemble.target,
         labels=None if embedding is None else embedding.weight.detach().float(),
-        alignment_layer=alignment_layer(model),
-        subwords=found,
-        cutters=None if found is None else _open(ensemble, found),
+        alignment_layer=find_alignment_layer(model),
+        subwords=paths,
+        segmenters=None if paths is None else _open(ensemble, paths),
         history=ensemble.history,
     )
 
 
-def _open(ensemble: Ensemble, subwords: tuple[Path, Path]) -> tuple[Cutter, Cutter]:
+def _open(ensemble: Ensemble, subwords: tuple[Path, Path]) -> tuple[Segmenter, Segmenter]:
     task = ensemble.task
     vocabularies = task.source_dictionary.symbols, task.target_dictionary.symbols
     languages = ensemble.source, ensemble.target
-    return open_cutters(subwords, (), languages, vocabularies, task.schemes)
+    return open_segmenters(subwords, (), languages, vocabularies, task.schemes)
