@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from syncattn_fairseq.base.files import open_text
+from syncattn_fairseq.base.text import open_text
 from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.data.controls import CONTROLS
 from syncattn_fairseq.functional import tree_distances

@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common  # noqa: E402
-from syncattn_fairseq.base.files import read_lines  # noqa: E402
+from syncattn_fairseq.base.text import read_lines  # noqa: E402
 from syncattn_fairseq.data.parses import read_heads  # noqa: E402
 from syncattn_fairseq.parsing.parser import MAX_WORDS, Parse  # noqa: E402
 from syncattn_fairseq.parsing.stanza_parser import StanzaModels, StanzaParser  # noqa: E402

@@ -1,10 +1,11 @@
-"""Text files read line by line as fairseq reads them, and files written whole or not at all."""
+"""Files written whole or not at all, and files from others, read within limits."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -13,77 +14,58 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 from .errors import DataError, naming_full_disk
-from .inputs import name_input, open_text
 
-MAX_LINE = 2**24
-"""In characters, including the line end. No sentence, parse or tree is longer: a file with such
-a line is not text, and would fill the memory."""
+MAX_SIZE = 2**28
+"""In bytes. No settings, results, dictionary or subword model is larger."""
 
 
-def read_lines(path: Path | str | int) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text, which may be compressed, without line ends.
+def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
+    """Read a whole file that may be somebody else's: a regular file of bounded size.
 
-    Args:
-        path: the file, or an open file descriptor.
+    Never waits: a named pipe, a device or a link to one is refused, not opened.
 
     Raises:
-        DataError: a line is not UTF-8, or longer than `MAX_LINE`; the error names it. Or a
-            compressed file is damaged.
+        DataError: it is not a regular file, or larger than ``largest`` bytes.
+        OSError: it cannot be opened.
     """
-    with open_text(path, errors="surrogateescape") as file:
-        yield from _lines(file, name_input(path))
+    # Non-blocking, since it could have become a pipe after a check of its name.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise DataError(f"{path}: not a regular file")
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise DataError(f"{path}: more than {largest:,} bytes, so not the file that it should be")
+    return content
 
 
-def _lines(file: TextIO, name: str) -> Iterator[str]:
-    # Undecodable bytes come through as lone surrogates, which valid text never holds: this tells
-    # us which line has them, although the decoder works in blocks.
-    number = 0
-    while line := file.readline(MAX_LINE + 1):
-        number += 1
-        if len(line) > MAX_LINE:
-            raise DataError(
-                f"{name}:{number}: a line of more than {MAX_LINE:,} characters; is the file text?"
-            )
-        try:
-            line.encode()
-        except UnicodeEncodeError:
-            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8") from None
-        yield line.rstrip("\n")
-
-
-def count_lines(*paths: Path) -> int:
-    """Return the number of lines of files that go together line by line.
+def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
+    """Read a whole text file as `read_file` does.
 
     Raises:
-        DataError: a file is empty, or has a different number of lines from the first one.
+        DataError: see `read_file`; or the text is not UTF-8.
     """
-    counts = [_count_lines_of(path) for path in paths]
-    for path, count in zip(paths, counts, strict=True):
-        if count == 0:
-            raise DataError(f"{path}: the file is empty")
-        if count != counts[0]:
-            last = min(count, counts[0])
-            raise DataError(
-                f"{path}:{last}: {count} lines here but {counts[0]} in {paths[0]}; "
-                "both need one line per sentence, empty lines included"
-            )
-    return counts[0]
-
-
-def _count_lines_of(path: Path) -> int:
-    """Return how many lines `read_lines` yields, in half the time."""
-    count, end = 0, "\n"
     try:
-        with open_text(path) as file:
-            while text := file.read(2**20):
-                count += text.count("\n")
-                end = text[-1]
+        return read_file(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError:
-        return sum(1 for _ in read_lines(path))  # it names the line
-    return count + (end != "\n")
+        raise DataError(f"{path}: not UTF-8; convert it, or get it again") from None
+
+
+def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
+    """Read a JSON file as `read_file` does.
+
+    Raises:
+        DataError: see `read_file`; or the file is not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(read_text_file(path, largest))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path}: not JSON ({error}); get it again") from None
 
 
 def hash_file(path: Path, algorithm: str = "sha256") -> str:

@@ -1,89 +1,22 @@
-"""Open text: compressed or not, with or without a byte order mark, from a file or from a pipe."""
+"""Open files and pipes; a command can read a pipe more than once."""
 
 from __future__ import annotations
 
-import bz2
-import codecs
-import gzip
 import io
 import os
-import re
 import stat
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
-from typing import Any, TextIO
+from typing import Any
 
-from .errors import DataError, naming_full_disk
-
-#: How compressed files begin, and what reads them.
-_COMPRESSED: dict[re.Pattern[bytes], Any] = {
-    re.compile(rb"\x1f\x8b"): gzip.open,
-    re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"): bz2.open,
-}
-_SUFFIXES = (".gz", ".bz2")
-
-
-@contextmanager
-def open_text(path: Path | str | int, errors: str = "strict") -> Iterator[TextIO]:
-    """Open a UTF-8 text, without its byte order mark; decompress gzip and bzip2.
-
-    Args:
-        path: the file, or an open file descriptor.
-        errors: what to do with bytes that are not UTF-8, see `codecs`.
-
-    Raises:
-        DataError: a compressed file is damaged.
-    """
-    with _open(path) as file:
-        opener = _find_opener(file.peek(16))
-        content = opener(file) if opener else file
-        with io.TextIOWrapper(content, encoding="utf-8-sig", errors=errors) as text:
-            try:
-                yield text
-            except (EOFError, OSError, zlib.error) as error:
-                if isinstance(error, OSError) and error.errno is not None:
-                    raise  # of the system
-                raise DataError(
-                    f"{name_input(path)}: not a complete compressed file ({error}); get it again"
-                ) from None
+from .errors import naming_full_disk
 
 
 def name_input(path: Path | str | int) -> str:
     """Return what errors call a file or an open file descriptor."""
     return "<stdin>" if path == 0 else str(path)
-
-
-def find_text(path: Path) -> Path:
-    """Return the path, or that of the compressed file beside it if only this one exists."""
-    if not path.exists():
-        for suffix in _SUFFIXES:
-            compressed = path.with_name(path.name + suffix)
-            if compressed.exists():
-                return compressed
-    return path
-
-
-def is_plain(path: Path) -> bool:
-    """Return whether a text is a file that others can read in any order, without `open_text`.
-
-    Raises:
-        OSError: there is no such file.
-    """
-    if not stat.S_ISREG(path.stat().st_mode):
-        return False
-    with path.open("rb") as file:
-        head = file.read(16)
-    return not head.startswith(codecs.BOM_UTF8) and _find_opener(head) is None
-
-
-def _find_opener(head: bytes) -> Any | None:
-    return next((opener for begins, opener in _COMPRESSED.items() if begins.match(head)), None)
-
-
-# ---- pipes
 
 
 class _Pipe:
@@ -154,13 +87,14 @@ def keeping_pipes() -> Iterator[None]:
         _pipes = None
 
 
-def _open(path: Path | str | int) -> io.BufferedReader:
+def open_input(path: Path | str | int) -> io.BufferedReader:
+    """Open a file, a pipe or a file descriptor for reading its bytes."""
     if isinstance(path, int):
         return open(path, "rb", closefd=path != 0)
-    found = os.stat(path)
-    if _pipes is None or stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+    status = os.stat(path)
+    if _pipes is None or stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
         return open(path, "rb")
-    key = found.st_dev, found.st_ino
+    key = status.st_dev, status.st_ino
     if key not in _pipes:
         _pipes[key] = _Pipe(path)
     return io.BufferedReader(_Reader(_pipes[key]))

@@ -12,7 +12,8 @@ from sentencepiece import SentencePieceProcessor
 from tqdm import tqdm
 
 from ..base.errors import DataError
-from ..base.files import read_lines, replacing
+from ..base.files import replacing
+from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
 from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, open_pieces
 from ..data.words import MARK, REPLACEMENT

@@ -11,7 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import DataError
-from ..base.files import count_lines, read_lines
+from ..base.text import count_lines, read_lines
 from ..data.pair_faults import EXCLUDED, FAULTS, find_fault, key
 from ..data.parallel_text import find_sides, read_pairs, sides, write_pairs
 from ..data.words import REPLACEMENT, without_mark

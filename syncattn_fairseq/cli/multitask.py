@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..base.files import read_lines
+from ..base.text import read_lines
 from ..data.parses import POLICIES
 from ..data.task_mix import (
     TRANSLATE,

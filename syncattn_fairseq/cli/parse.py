@@ -93,8 +93,8 @@ def _parser() -> CommandLine:
         "Parse a text of one sentence per line, with white space between words. The "
         "output has one line for each line of the text, in the same order: 1-based heads, 0 for "
         "the root. The line is empty if there is no parse: for blank lines, more than --max-words "
-        "words, control characters in words, and sentences on which the parser fails. The last "
-        "line printed says how many and why.",
+        "words, and sentences on which the parser fails. The last line printed says how many and "
+        "why.",
         example="syncattn-parse --lang de --input words/train.de --output words/train.heads.de \\\n"
         "--labels words/train.labels.de --workers 8",
         epilog="The text is parsed in shards. Finished ones are kept in OUTPUT.shards, and a "

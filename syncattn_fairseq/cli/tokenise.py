@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..base.files import read_lines
+from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
 from ..data.moses import AS_ENGLISH, load_sacremoses
 from .common import add_texts, command, new_parser, positive, rewrite_texts

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("--alignment-layer and --alignment-head need --alignments")
     from tqdm import tqdm
 
-    from ..base.files import read_lines
+    from ..base.text import read_lines
     from ..inference import load
 
     model = load(

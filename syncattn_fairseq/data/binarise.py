@@ -16,7 +16,7 @@ from fairseq.data.indexed_dataset import index_file_path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import count_lines, read_lines
+from ..base.text import count_lines, read_lines
 from .checksums import store_checksums
 from .mmap_blocks import SizesReader, check_dataset, write_dataset
 from .parse_blocks import are_trees, parse_heads_of_lines, parse_labels_of_lines

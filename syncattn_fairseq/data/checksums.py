@@ -13,7 +13,8 @@ from pathlib import Path
 from fairseq.data.indexed_dataset import data_file_path, index_file_path
 
 from ..base.errors import DataError
-from ..base.files import hash_file, read_lines, replacing
+from ..base.files import hash_file, replacing
+from ..base.text import read_lines
 
 SUFFIX = ".sha256"
 _LINE = re.compile("([0-9a-f]{64})  .+")

@@ -9,7 +9,8 @@ from pathlib import Path
 from fairseq.data import Dictionary
 
 from ..base.errors import DataError
-from ..base.files import read_lines, replacing
+from ..base.files import replacing
+from ..base.text import read_lines
 
 
 def locate_dictionary(folder: Path | str, language: str) -> Path:

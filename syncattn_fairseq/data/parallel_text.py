@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TextIO
 
 from ..base.errors import DataError
-from ..base.files import read_lines, replacing
-from ..base.inputs import find_text
+from ..base.files import replacing
+from ..base.text import find_text, read_lines
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:

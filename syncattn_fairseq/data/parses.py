@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..base.errors import BadParse, DataError
-from ..base.files import read_lines
 from ..base.numbers import read_whole
+from ..base.text import read_lines
 
 SPLITS = ("train", "valid", "test")
 """The parts of a corpus, as fairseq-preprocess names them."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import sentencepiece
 
 from ..base.errors import DataError
-from ..base.files import read_lines
+from ..base.text import read_lines
 from .words import without_mark
 
 MODEL_TYPES = ("bpe", "unigram", "char")

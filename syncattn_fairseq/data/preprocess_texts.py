@@ -14,9 +14,8 @@ from fairseq_cli import preprocess
 
 from ..base.clashes import check_files
 from ..base.errors import DataError
-from ..base.files import count_lines, read_lines
 from ..base.folders import filling
-from ..base.inputs import find_text, is_plain
+from ..base.text import count_lines, find_text, is_plain, read_lines
 from . import checksums
 from .binarise import HEADS, LABELS, AnnotatedText, Annotation, binarise
 from .labels import (

@@ -20,7 +20,8 @@ from typing import TypeAlias
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import count_lines, read_lines, replacing
+from ..base.files import replacing
+from ..base.text import count_lines, read_lines
 from ..trees.brackets import parse_tree, simplify_word
 from ..trees.tree import bracket_dependencies, linearise
 from .parses import check_tree, read_heads

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..base.files import read_lines
+from ..base.text import read_lines
 from ..data.pieces import apply_pieces, open_pieces
 from ..data.words import detect_scheme
 

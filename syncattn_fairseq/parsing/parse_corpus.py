@@ -11,9 +11,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import hash_file, read_lines, replacing
-from ..base.inputs import is_plain, keeping_pipes
+from ..base.files import hash_file, replacing
+from ..base.inputs import keeping_pipes
 from ..base.locks import locked, refuse_links, remove_locked
+from ..base.text import is_plain, read_lines
 from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
-import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import BadParse, DataError
-from ..base.files import MAX_LINE, read_lines
+from ..base.text import MAX_LINE, read_lines, split_lines
 from .outcome import ParseReport
 from .parsed_file import EMPTY
 from .parser import Parse, Parser, ParserSource
@@ -24,11 +22,6 @@ from .writer import CONLLU, open_writer
 
 if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
-
-CONTROL = "control characters"
-
-# ASCII control characters except white space, which separates words.
-_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
 
 
 class Shard(NamedTuple):
@@ -61,7 +54,7 @@ class Shard(NamedTuple):
         data = _read(text, self.begin, self.end)
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise DataError(f"{text}: changed while it was being parsed; run the command again")
-        return list(_read_lines(data))
+        return list(split_lines(data))
 
     def folder(self, shards: Path) -> Path:
         """Return the folder of its finished parses."""
@@ -94,7 +87,7 @@ def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
             data = _read(text, begin, end)
             whole.update(data)
             try:
-                words = [len(content.split()) for content in _read_lines(data)]
+                words = [len(content.split()) for content in split_lines(data)]
             except UnicodeDecodeError:
                 deque(read_lines(text), maxlen=0)  # names the line
                 raise
@@ -110,12 +103,6 @@ def _read(text: Path, begin: int, end: int) -> bytes:
     with text.open("rb") as file:
         file.seek(begin)
         return file.read(end - begin)
-
-
-def _read_lines(data: bytes) -> Iterator[str]:
-    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8") as file:
-        for line in file:
-            yield line.rstrip("\n")
 
 
 @dataclass(frozen=True)
@@ -224,6 +211,4 @@ def refuse_sentence(words: list[str], max_words: int) -> BadParse | None:
         return BadParse(EMPTY, "there are no words")
     if len(words) > max_words:
         return BadParse(f"more than {max_words} words", f"there are {len(words)} words")
-    if any(map(_CONTROL_CHARACTERS.search, words)):
-        return BadParse(CONTROL, "there are control characters in words")
     return None

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..base.errors import DataError
-from ..base.files import read_lines
 from ..base.inputs import keeping_pipes
 from ..base.packed import BLOCK, Packed, pack, unpack
+from ..base.text import read_lines
 from .analysis_lines import DistancesOf, HeadsOf, Link, LinksOf, Topic, read_line, read_links
 
 _LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")

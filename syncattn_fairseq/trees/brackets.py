@@ -8,7 +8,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from ..base.errors import BadParse, DataError
-from ..base.files import read_lines
+from ..base.text import read_lines
 from .tree import Tree
 
 ROOTS = ("", "ROOT", "TOP", "S1", "VROOT")

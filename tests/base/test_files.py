@@ -13,22 +13,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.base import files
+from syncattn_fairseq.base import text as door
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.files import (
-    count_lines,
-    read_lines,
-    replacing,
-)
+from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.base.text import count_lines, read_lines, split_lines
 
 
-@given(st.text(st.sampled_from("aé\n\r\u2028\x0b"), min_size=1, max_size=12))
-def test_the_count_is_that_of_the_lines(
+@given(st.text(st.sampled_from("aé\n\r\u2028\x0b\u200b "), min_size=1, max_size=12))
+def test_lines_end_at_line_feeds_alone(
     tmp_path_factory: pytest.TempPathFactory, content: str
 ) -> None:
     path = tmp_path_factory.mktemp("text") / "text"
     path.write_bytes(content.encode())
-    assert count_lines(path) == len(list(read_lines(path)))
+    lines = list(read_lines(path))
+    assert len(lines) == count_lines(path) == len(content.removesuffix("\n").split("\n"))
+    assert list(split_lines(content.encode())) == lines
+    assert not {*"\r\x0b"} & {*"".join(lines)}
+    words = [line.split() for line in content.removesuffix("\n").split("\n")]
+    assert [line.split() for line in lines] == [
+        line if {*"".join(line)} - {"\u200b"} else [] for line in words
+    ]
+
+
+def test_a_carriage_return_is_white_space(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"one \r two\r\nthree\r\r\n\xef\xbb\xbf\nfour")
+    assert list(read_lines(path)) == ["one   two", "three", "", "four"]
 
 
 def test_what_is_not_utf_8_names_its_line(tmp_path: Path) -> None:
@@ -43,7 +53,7 @@ def test_what_is_not_utf_8_names_its_line(tmp_path: Path) -> None:
 
 @pytest.fixture
 def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_LINE", 10)
+    monkeypatch.setattr(door, "MAX_LINE", 10)
 
 
 def test_a_line_is_bounded(tmp_path: Path, short_lines: None) -> None:

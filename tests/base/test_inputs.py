@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.files import count_lines, read_lines
-from syncattn_fairseq.base.inputs import find_text, is_plain, keeping_pipes
+from syncattn_fairseq.base.inputs import keeping_pipes
+from syncattn_fairseq.base.text import count_lines, find_text, is_plain, read_lines
 
 TEXT = "der Hund\n\nläuft\n"
 LINES = ["der Hund", "", "läuft"]

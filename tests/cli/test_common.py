@@ -87,7 +87,7 @@ def test_a_closed_output_is_no_traceback(lines: int) -> None:
 
 PRINTS = "@command\ndef main(argv=None):\n    print('a line ' * 9999)\n"
 READS = (
-    "from syncattn_fairseq.base.files import read_lines\n"
+    "from syncattn_fairseq.base.text import read_lines\n"
     "@command\ndef main(argv=None):\n    print(*read_lines(0))\n"
 )
 

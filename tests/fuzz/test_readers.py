@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.files import count_lines, read_lines
+from syncattn_fairseq.base.text import count_lines, read_lines
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.data.labels import load_dictionary
 from syncattn_fairseq.data.parse_blocks import are_trees, parse_heads_of_lines

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...base.errors import DataError, printable
-from ...base.files import read_lines
+from ...base.text import read_lines
 from ...cli.common import command, new_parser, positive
 from .draw import add_languages, add_model, load_model
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from random import Random
 
 from ...base.errors import DataError
-from ...base.files import read_lines, replacing
+from ...base.files import replacing
+from ...base.text import read_lines
 from ...base.text_tables import format_table
 from ...cli.command_line import CommandLine
 from ...cli.common import (

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.errors import DataError
-from ...base.files import read_lines
 from ...base.packed import Packed
+from ...base.text import read_lines
 from ...printed.analysis_lines import Link, make_link
 
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")

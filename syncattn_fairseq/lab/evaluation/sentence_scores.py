@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from ...base.errors import DataError
-from ...base.files import read_lines
 from ...base.numbers import read_decimal
+from ...base.text import read_lines
 from ...base.text_tables import format_table
 from .significance import judge_difference
 

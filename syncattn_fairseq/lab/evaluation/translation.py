@@ -15,8 +15,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from ...base.errors import DataError
-from ...base.files import read_lines
 from ...base.packed import BLOCK, Packed
+from ...base.text import read_lines
 from ...data.moses import check_language, load_sacremoses
 from ...data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, score_sentence

@@ -12,7 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...base.errors import DataError
-from ...base.files import read_lines, replacing
+from ...base.files import replacing
+from ...base.text import read_lines
 from ...data.parallel_text import read_pairs
 
 PROGRAM = "fast_align"

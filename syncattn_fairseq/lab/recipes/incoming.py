@@ -13,7 +13,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from ...base.errors import printable
-from .text_formats.lines import one_line
+from ...base.text import join_line
 
 #: Seconds without a byte after which a connection counts as broken.
 SILENCE = 60.0
@@ -36,7 +36,7 @@ class Failure(Exception):
     """
 
     def __init__(self, reason: str, status: int | None = None) -> None:
-        super().__init__(printable(one_line(reason)[:300]))
+        super().__init__(printable(join_line(reason)[:300]))
         self.status = status
 
 

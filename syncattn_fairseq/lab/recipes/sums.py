@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from ...base.errors import DataError
-from ...base.files import hash_file, read_lines
+from ...base.files import hash_file
 from ...base.locks import refuse_links
+from ...base.text import read_lines
 
 #: Their file, in the format of ``sha256sum``.
 SUMS = "SHA256SUMS"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...base.errors import DataError, naming
-from ...base.files import read_lines
+from ...base.text import read_lines
 from ...data.parses import check_tree, read_heads, read_labels
 from ...printed.analysis_lines import Link
 from ...trees.brackets import read_trees

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.errors import DataError
-from ...base.files import read_lines
+from ...base.text import read_lines
 from ...printed.training_log import read_fairseq_log
 
 

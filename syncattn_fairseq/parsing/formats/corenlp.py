@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...base.errors import DataError
-from ...base.files import MAX_LINE
+from ...base.text import MAX_LINE
 from .columns import Table
 from .parsed_sentence import Analysis
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ....base.errors import DataError
-from .lines import decoded_lines, one_line
+from ....base.text import join_line
+from .lines import decoded_lines
 
 #: A number or date in full-width brackets at the end of a Japanese sentence: noise of the source.
 _DATE = re.compile("(?<=.)［[０-９．]+］$")
@@ -27,7 +28,7 @@ def read_aspec(file: BinaryIO, name: str, languages: tuple[str, str]) -> Iterato
         columns = line.rsplit("|||", 2)
         if len(columns) < 2:
             raise DataError(f"{name}:{number}: no ||| between Japanese and English")
-        pair = one_line(columns[-2]), one_line(columns[-1])
+        pair = join_line(columns[-2]), join_line(columns[-1])
         yield pair if languages[0] == "ja" else pair[::-1]
 
 

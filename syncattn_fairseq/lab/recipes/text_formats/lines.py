@@ -1,26 +1,13 @@
-"""Text with one sentence per line, and how any text becomes one line."""
+"""Text with one sentence per line."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import BinaryIO
 
 from ....base.errors import DataError
-from ....base.files import MAX_LINE
-
-# The control characters that str.split does not treat as spaces.
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-
-
-def one_line(text: str) -> str:
-    """Return a text with one plain space for each run of line ends, control characters and spaces.
-
-    Spaces are Unicode's, such as tabs, no-break spaces, ideographic spaces and line separators.
-    Those at either end are removed.
-    """
-    return " ".join(_CONTROL.sub(" ", text).split())
+from ....base.text import MAX_LINE, join_line
 
 
 def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
@@ -43,9 +30,9 @@ def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterato
 
 def read_plain(file: BinaryIO, name: str) -> Iterator[str]:
     """Read UTF-8 text, one sentence per line."""
-    return map(one_line, decoded_lines(file, name))
+    return map(join_line, decoded_lines(file, name))
 
 
 def read_latin1(file: BinaryIO, name: str) -> Iterator[str]:
     """Read text in ISO 8859-1, one sentence per line."""
-    return map(one_line, decoded_lines(file, name, "latin-1"))
+    return map(join_line, decoded_lines(file, name, "latin-1"))

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ....base.errors import DataError
-from .lines import decoded_lines, one_line
+from ....base.text import join_line
+from .lines import decoded_lines
 
 _TAG = re.compile(r"<seg\b[^<>]*>|</seg\s*>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
@@ -31,7 +32,7 @@ def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
         if begin is None:
             begin = tag
         else:
-            yield one_line(_ENTITY.sub(_character, text[begin.end() : tag.start()]))
+            yield join_line(_ENTITY.sub(_character, text[begin.end() : tag.start()]))
             begin = None
     if begin is not None:
         raise _unpaired(name, text, begin)

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from .lines import decoded_lines, one_line
+from ....base.text import join_line
+from .lines import decoded_lines
 from .segments import read_segments
 
 _FACT = re.compile("<(?:url>|talkid>|keywords>|speaker>|reviewer|translator|/?doc)")
@@ -20,7 +21,7 @@ def read_ted_talks(file: BinaryIO, name: str) -> Iterator[str]:
     """Read all lines except facts about talks; titles and descriptions count as text."""
     for line in decoded_lines(file, name):
         if not _FACT.search(line):
-            yield one_line(_TAG.sub("", line))
+            yield join_line(_TAG.sub("", line))
 
 
 def read_ted_segments(file: BinaryIO, name: str) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from ....base.text import join_line
 from ....parsing.formats import FORMATS, Analysis
-from .lines import decoded_lines, one_line
+from .lines import decoded_lines
 
 
 def read_words(file: BinaryIO, name: str) -> Iterator[str]:
@@ -16,7 +17,7 @@ def read_words(file: BinaryIO, name: str) -> Iterator[str]:
         DataError: a line is not in the format; names the line.
     """
     for analysis in _read(file, name):
-        yield " ".join(one_line(word).replace(" ", "_") or "_" for word in analysis.words)
+        yield " ".join(join_line(word).replace(" ", "_") or "_" for word in analysis.words)
 
 
 def read_heads(file: BinaryIO, name: str) -> Iterator[str]:

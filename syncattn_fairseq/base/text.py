@@ -1,0 +1,180 @@
+"""The one door for text: what a line is, for every command, reader and export.
+
+A line ends at a line feed, as ``wc -l`` counts and POSIX says, and nowhere else. Control
+characters in it, such as a carriage return, are white space, and a line of characters that nobody
+sees is empty.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import re
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+from unicodedata import category
+
+from .errors import DataError
+from .inputs import name_input, open_input
+
+#: How compressed files begin, and what reads them.
+_COMPRESSED: dict[re.Pattern[bytes], Any] = {
+    re.compile(rb"\x1f\x8b"): gzip.open,
+    re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"): bz2.open,
+}
+_SUFFIXES = (".gz", ".bz2")
+
+#: Control characters (Unicode's Cc) but the tab, which separates columns.
+_CONTROL = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f]")
+
+#: White space, and what is nowhere seen (Cf): zero-width spaces, byte order marks, directions.
+_INVISIBLE = "".join(c for c in map(chr, range(0x10000)) if c.isspace() or category(c) == "Cf")
+
+MAX_LINE = 2**24
+"""In characters, including the line end. No sentence, parse or tree is longer: a file with such
+a line is not text, and would fill the memory."""
+
+
+def clean_line(line: str) -> str:
+    """Return a line without its end; control characters become spaces, an unseen line empty."""
+    line = line.rstrip("\r\n")
+    if not line.strip(_INVISIBLE):
+        return ""
+    return _CONTROL.sub(" ", line)
+
+
+def join_line(text: str) -> str:
+    """Return a text on one line, with one plain space for each run of white space.
+
+    White space is Unicode's, such as line ends, tabs, no-break and ideographic spaces, and control
+    characters. What is at either end is removed.
+    """
+    return " ".join(clean_line(text).split())
+
+
+def read_lines(path: Path | str | int) -> Iterator[str]:
+    """Yield the lines (`clean_line`) of a UTF-8 text, which may be compressed.
+
+    Args:
+        path: the file, or an open file descriptor.
+
+    Raises:
+        DataError: a line is not UTF-8, or longer than `MAX_LINE`; the error names it. Or a
+            compressed file is damaged.
+    """
+    with open_text(path, errors="surrogateescape") as file:
+        yield from _lines(file, name_input(path))
+
+
+def split_lines(data: bytes) -> Iterator[str]:
+    """Yield the lines of a UTF-8 text in memory, as `read_lines` does those of a file."""
+    return map(clean_line, io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n"))
+
+
+def _lines(file: TextIO, name: str) -> Iterator[str]:
+    # Undecodable bytes come through as lone surrogates, which valid text never holds: this tells
+    # us which line has them, although the decoder works in blocks.
+    number = 0
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise DataError(
+                f"{name}:{number}: a line of more than {MAX_LINE:,} characters; is the file text?"
+            )
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8") from None
+        yield clean_line(line)
+
+
+def count_lines(*paths: Path) -> int:
+    """Return the number of lines of files that go together line by line.
+
+    Raises:
+        DataError: a file is empty, or has a different number of lines from the first one.
+    """
+    counts = [_count_lines_of(path) for path in paths]
+    for path, count in zip(paths, counts, strict=True):
+        if count == 0:
+            raise DataError(f"{path}: the file is empty")
+        if count != counts[0]:
+            last = min(count, counts[0])
+            raise DataError(
+                f"{path}:{last}: {count} lines here but {counts[0]} in {paths[0]}; "
+                "both need one line per sentence, empty lines included"
+            )
+    return counts[0]
+
+
+def _count_lines_of(path: Path) -> int:
+    """Return how many lines `read_lines` yields, in half the time."""
+    count, end = 0, "\n"
+    try:
+        with open_text(path) as file:
+            while text := file.read(2**20):
+                count += text.count("\n")
+                end = text[-1]
+    except UnicodeDecodeError:
+        return sum(1 for _ in read_lines(path))  # it names the line
+    return count + (end != "\n")
+
+
+@contextmanager
+def open_text(path: Path | str | int, errors: str = "strict") -> Iterator[TextIO]:
+    """Open a UTF-8 text, without its byte order mark; decompress gzip and bzip2.
+
+    Its lines end at line feeds alone.
+
+    Args:
+        path: the file, or an open file descriptor.
+        errors: what to do with bytes that are not UTF-8, see `codecs`.
+
+    Raises:
+        DataError: a compressed file is damaged.
+    """
+    with open_input(path) as file:
+        opener = _find_opener(file.peek(16))
+        content = opener(file) if opener else file
+        with io.TextIOWrapper(content, "utf-8-sig", errors, newline="\n") as text:
+            try:
+                yield text
+            except (EOFError, OSError, zlib.error) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise  # of the system
+                raise DataError(
+                    f"{name_input(path)}: not a complete compressed file ({error}); get it again"
+                ) from None
+
+
+def find_text(path: Path) -> Path:
+    """Return the path, or that of the compressed file beside it if only this one exists."""
+    if not path.exists():
+        for suffix in _SUFFIXES:
+            compressed = path.with_name(path.name + suffix)
+            if compressed.exists():
+                return compressed
+    return path
+
+
+def is_plain(path: Path) -> bool:
+    """Return whether a text is a file that others can read in any order, without `open_text`.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        return False
+    with path.open("rb") as file:
+        head = file.read(16)
+    return not head.startswith(codecs.BOM_UTF8) and _find_opener(head) is None
+
+
+def _find_opener(head: bytes) -> Any | None:
+    return next((opener for begins, opener in _COMPRESSED.items() if begins.match(head)), None)
