@@ -61,7 +61,7 @@ class Stack(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(words, WIDTH)
         self.view = BatchView()
-        self.view.wanted = ["dependency"]
+        self.view.observed = ["dependency"]
         rest = Heads(HEADS - 1, HEAD_DIM, self.view)
         bottom = {"dependency": DependencyHeads(1, HEAD_DIM, self.view), "ordinary": rest}
         upper = DistanceBiasHeads if decodes else GatedHeads
@@ -77,7 +77,7 @@ class Stack(nn.Module):
         x = self.embedding(tokens) + sinusoids(tokens.size(1))
         for layer in self.layers:
             x = layer(x, padding, memory, memory_padding)
-        return x, self.layers[0].attention.shown["dependency"][:, 0]
+        return x, self.layers[0].attention.exposed["dependency"][:, 0]
 
 
 def sinusoids(length: int) -> Tensor:
@@ -104,7 +104,7 @@ def draw_batches(size: int, seed: int) -> Iterator[tuple[Tensor, Tensor, Tensor,
 
 
 def train(updates: int, seed: int = 1) -> Iterator[tuple[float, float]]:
-    """Train, and yield the cross-entropy per word and the share of parents found, by update."""
+    """Train, and yield the cross-entropy per word and the share of right parents, by update."""
     torch.manual_seed(seed)
     encoder, decoder, output = Stack(WORDS, False), Stack(WORDS, True), nn.Linear(WIDTH, WORDS)
     model = nn.ModuleList([encoder, decoder, output])
@@ -115,19 +115,21 @@ def train(updates: int, seed: int = 1) -> Iterator[tuple[float, float]]:
         previous = F.pad(target, (1, -1), value=START).masked_fill(target == PAD, PAD)
         states, target_parse = decoder(previous, memory, source == PAD)
         entropy = F.cross_entropy(output(states).transpose(1, 2), target, ignore_index=PAD)
-        above, labels = dependency_loss(source_parse, source_parents)
-        below, target_labels = dependency_loss(target_parse, target_parents, causal=True)
-        loss = entropy + 0.5 * (above / labels + below / target_labels)
+        source_loss, source_count = dependency_loss(source_parse, source_parents)
+        target_loss, target_count = dependency_loss(target_parse, target_parents, causal=True)
+        loss = entropy + 0.5 * (source_loss / source_count + target_loss / target_count)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        found = (source_parse.argmax(-1) == source_parents)[source_parents >= 0]
-        yield entropy.item(), found.float().mean().item()
+        correct = (source_parse.argmax(-1) == source_parents)[source_parents >= 0]
+        yield entropy.item(), correct.float().mean().item()
 
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description="Train syntactic heads in a plain Transformer.")
     options.add_argument("--updates", type=int, default=600)
-    for update, (entropy, found) in enumerate(train(options.parse_args().updates), 1):
+    for update, (entropy, accuracy) in enumerate(train(options.parse_args().updates), 1):
         if update % 50 == 0:
-            print(f"update {update}: {entropy:.3f} nats a word, {found:.0%} of the parents found")
+            print(
+                f"update {update}: {entropy:.3f} nats a word, {accuracy:.0%} of the parents found"
+            )

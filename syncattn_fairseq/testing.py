@@ -198,8 +198,8 @@ def check_gradients(model: Any) -> None:
     scores, extra = model(**batch["net_input"])
     log_probabilities = scores.log_softmax(-1)
     loss = -log_probabilities.gather(-1, batch["target"].unsqueeze(-1)).sum()
-    for shown in extra.values():
-        for tensor in shown if isinstance(shown, list) else [shown]:
+    for exposed in extra.values():
+        for tensor in exposed if isinstance(exposed, list) else [exposed]:
             if isinstance(tensor, Tensor) and tensor.requires_grad:
                 loss = loss + tensor.square().sum()
     loss.backward()
@@ -212,10 +212,10 @@ def check_gradients(model: Any) -> None:
 
 
 def _dictionary(words: int) -> Dictionary:
-    made = Dictionary()
+    dictionary = Dictionary()
     for number in range(words):
-        made.add_symbol(f"w{number}")
-    return made
+        dictionary.add_symbol(f"w{number}")
+    return dictionary
 
 
 def _draw_sentence(length: int, generator: np.random.Generator, words: Dictionary) -> Tensor:
@@ -229,7 +229,7 @@ def _draw_marks(length: int, generator: np.random.Generator) -> Tensor:
     return draw_heads(torch.zeros(length).long().masked_fill(continues, CONTINUATION), generator)
 
 
-def _compare(found: Tensor, wanted: Tensor, message: str) -> None:
+def _compare(actual: Tensor, expected: Tensor, message: str) -> None:
     torch.testing.assert_close(
-        found, wanted, atol=TOLERANCE, rtol=TOLERANCE, msg=lambda text: f"{message}: {text}"
+        actual, expected, atol=TOLERANCE, rtol=TOLERANCE, msg=lambda text: f"{message}: {text}"
     )

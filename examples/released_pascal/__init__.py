@@ -17,7 +17,7 @@ from torch import Tensor
 import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.functional import parent_scaled_scores
 from syncattn_fairseq.modules import register_part
-from syncattn_fairseq.modules.heads import ParentScaledHeads, Place, Scope
+from syncattn_fairseq.modules.heads import ParentScaledHeads, Scope, Slot
 
 
 @dataclass
@@ -40,16 +40,16 @@ class ReleasedParentScaledHeads(ParentScaledHeads):
     meant: int
 
     @classmethod
-    def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
+    def count_heads(cls, cfg: Any, side: str, free: int) -> int:
         """Take all heads."""
         return free
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "ReleasedParentScaledHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "ReleasedParentScaledHeads":
         """Build the heads of one layer."""
         options = (cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
-        heads = cls(place.count, place.head_dim, place.view, *options)
-        heads.meant = cfg.pascal_heads or max(1, place.count - 1)
+        heads = cls(slot.count, slot.head_dim, slot.view, *options)
+        heads.meant = cfg.pascal_heads or max(1, slot.count - 1)
         return heads
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:

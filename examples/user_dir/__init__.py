@@ -91,7 +91,7 @@ class RootHeads(Heads):
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return each head's bonus where the key is the root, ``(B, h, 1, S)``."""
-        root = self.view.require("src_root", "the model's root heads")
+        root = self.view.require("src_root", reader="root heads")
         return self.bonus[:, None, None] * root[:, None, None]
 
 

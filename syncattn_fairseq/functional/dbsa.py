@@ -63,46 +63,47 @@ def dependency_loss(
     Args:
         attention: A, ``(..., T, T)`` probabilities, row = dependent.
         parents: head(t), ``(..., T)`` integer columns of A; -1 = none.
-        causal: rows see no column to their right (a decoder): labels there cannot be predicted
+        causal: rows see no column to their right (a decoder): parents there cannot be predicted
             and are neither summed nor counted.
 
     Returns:
-        The sum of `−log p`, and the number of labels in it: two scalars that stay on the
+        The sum of `−log p`, and the number of parents in it: two scalars that stay on the
         device. A probability below 1e-30 (in float16, 6e-5) counts as that number, so that
         loss and gradient stay finite, also if the loss is scaled for half precision.
     """
-    in_view = labels_in_view(parents, causal)
-    return label_surprisals(attention, parents, in_view).sum(), in_view.sum()
+    visible = visible_gold_parents(parents, causal)
+    return gold_parent_surprisals(attention, parents, visible).sum(), visible.sum()
 
 
-def label_surprisals(attention: Tensor, parents: Tensor, in_view: Tensor) -> Tensor:
+def gold_parent_surprisals(attention: Tensor, gold_parents: Tensor, visible: Tensor) -> Tensor:
     """Return the terms of the sum in :func:`dependency_loss`.
 
     Args:
-        attention, parents: as there.
-        in_view: which labels count, ``(..., T)``, see :func:`labels_in_view`.
+        attention, gold_parents: as there.
+        visible: which parents count, ``(..., T)``, see :func:`visible_gold_parents`.
 
     Returns:
-        ``(..., T)``: `−log A[t, head(t)]`, 0 if the label does not count.
+        ``(..., T)``: `−log A[t, head(t)]`, 0 if the parent does not count.
     """
-    columns = parents.clamp_min(0)
+    columns = gold_parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
     least = max(torch.finfo(attention.dtype).tiny, LEAST)
     log_probability = widen(F.threshold(probability, least, least)).log()
-    return log_probability * in_view.to(log_probability.dtype).neg()
+    return log_probability * visible.to(log_probability.dtype).neg()
 
 
-def labels_in_view(parents: Tensor, causal: bool) -> Tensor:
-    """Find which labels a row can predict.
+def visible_gold_parents(gold_parents: Tensor, causal: bool) -> Tensor:
+    """Find which gold parents a row can predict.
 
     Args:
-        parents: ``(..., T)`` integer columns, -1 = none.
-        causal: a label to the right of its row is out of view.
+        gold_parents: ``(..., T)`` integer columns, -1 = none.
+        causal: a parent to the right of its row is out of view.
 
     Returns:
-        ``(..., T)`` boolean, True = there is a label and the row can attend to it.
+        ``(..., T)`` boolean, True = there is a parent and the row can attend to it.
     """
-    in_view = parents >= 0
+    visible = gold_parents >= 0
     if causal:
-        in_view &= parents <= torch.arange(parents.size(-1), device=parents.device)
-    return in_view
+        columns = torch.arange(gold_parents.size(-1), device=gold_parents.device)
+        visible &= gold_parents <= columns
+    return visible

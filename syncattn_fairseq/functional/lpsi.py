@@ -199,7 +199,7 @@ def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
 # The control.
 
 
-def constant_log_gates(offsets: Tensor) -> Tensor:
+def constant_log_gates(offsets: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Compute the logarithm of the gates where nothing has been learnt: all distances are 0.
 
     .. math:: log g_{t,i} = −log 2 · max(0, |t − i| − 1)
@@ -209,8 +209,9 @@ def constant_log_gates(offsets: Tensor) -> Tensor:
 
     Args:
         offsets: `i − t`, ``(..., T, S)`` integers.
+        dtype: of the result.
 
     Returns:
-        log g, ``(..., T, S)`` in float32.
+        log g, ``(..., T, S)``.
     """
-    return -math.log(2) * (offsets.abs() - 1).clamp_min(0).float()
+    return -math.log(2) * (offsets.abs() - 1).clamp_min(0).to(dtype)

@@ -198,8 +198,8 @@ def distances_between(position: Tensor, rows: Tensor) -> Tensor:
     fixed = position.detach()
     before = fixed.floor()
     index = before.long().unsqueeze(-1)
-    found = rows.gather(-2, index.expand(*position.shape, rows.size(-1))).to(position.dtype)
-    here, there = found.chunk(2, dim=-1)
+    neighbours = rows.gather(-2, index.expand(*position.shape, rows.size(-1)))
+    here, there = neighbours.to(position.dtype).chunk(2, dim=-1)
     passing = position - fixed  # 0, with a gradient
     step = (fixed - before).round() + passing
     return here.lerp(there, step.unsqueeze(-1))

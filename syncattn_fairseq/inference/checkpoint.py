@@ -104,7 +104,7 @@ class CheckpointModel(Model):
         with self._exposing_head(head):
             for indices, forced in self._force(pairs):
                 if layer is None:
-                    attention = forced.mean([extra["attn"][0] for extra in forced.extras])
+                    attention = forced.average([extra["attn"][0] for extra in forced.extras])
                 else:
                     [attention] = forced.cross_attention([layer])
                 assert attention is not None
@@ -121,16 +121,16 @@ class CheckpointModel(Model):
             yield
             return
         decoders = [model.decoder for model in self.models]
-        if not all(hasattr(decoder, "show_head") for decoder in decoders):
+        if not all(hasattr(decoder, "choose_head") for decoder in decoders):
             raise DataError(f"{self.name}: the model can show only the mean of its heads")
         try:
             with naming(self.name):
                 for decoder in decoders:
-                    decoder.show_head(head)
+                    decoder.choose_head(head)
             yield
         finally:
             for decoder in decoders:
-                decoder.show_head(None)
+                decoder.choose_head(None)
 
     def distances(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
@@ -166,7 +166,9 @@ class CheckpointModel(Model):
         """Return the layers of encoder and decoder whose heads show something."""
         sides = []
         for side in ("encoder", "decoder"):
-            showing = (getattr(getattr(model, side), "showing", {}) for model in self.models)
+            showing = (
+                getattr(getattr(model, side), "exposing_layers", {}) for model in self.models
+            )
             sides.append(sorted({n for layers in showing for n in layers.get(name, ())}))
         return sides
 

@@ -74,7 +74,7 @@ def drop_embedded_positions(args: Any) -> None:
 
 
 def count_layers(value: str, highest: int) -> int:
-    """Count the layers that an option names, see :func:`..modules.options.read_layers`."""
+    """Count the layers that an option names, see :func:`.read_layers`."""
     if value == "all":
         return highest
     return 0 if value in ("", "none") else len(value.split(","))
@@ -119,7 +119,7 @@ def check_options(cfg: Any) -> None:
 
 def list_fields(cfg: Any) -> SourceFields:
     """Return what all parts together need to know about the source's parse."""
-    wanted = POSITIONS[cfg.positions].list_fields(cfg)
+    needs = POSITIONS[cfg.positions].list_fields(cfg)
     for part in PARTS.values():
-        wanted |= part.list_fields(cfg)
-    return wanted
+        needs |= part.list_fields(cfg)
+    return needs

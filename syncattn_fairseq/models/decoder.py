@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import partial
 from typing import Any
 
@@ -11,23 +10,19 @@ from torch import Tensor, nn
 
 from ..base.errors import DataError
 from ..modules import BatchView
-from ..modules.heads.slots import layers_that_show, names_shown
 from ..modules.layer_numbers import read_layers
 from .config import aligning_layer
-from .layer_drop import NumberedLayerDrop, bypass_decoder_layer
-from .layers import SyntaxDecoderLayer, take_shown, wrap
+from .layer_drop import bypass_decoder_layer
+from .layers import SyntaxDecoderLayer, wrap
+from .stack import SyntaxStack
 from .tree_cross_attention import TreeCrossAttention
 
 
-class SyntaxTransformerDecoder(TransformerDecoderBase):
+class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
     """fairseq's decoder, built from :class:`SyntaxDecoderLayer`.
 
     It returns the cross-attention of the sync layer; without one, of ``cfg.alignment_layer``, or
     by default of the penultimate layer (:func:`.config.aligning_layer`).
-
-    Attributes:
-        view: what its attention modules see of the batch.
-        showing: for each name of something that heads show, the layers, from 1, with such heads.
     """
 
     def __init__(
@@ -38,48 +33,36 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
         no_encoder_attn: bool = False,
         output_projection: nn.Module | None = None,
     ) -> None:
-        self.layer_numbers = itertools.count(1)
         self.view = BatchView()
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
-        self.showing = {name: layers_that_show(cfg, "decoder", name) for name in names_shown()}
         self.alignment_layer: int = (
             cfg.sync_layer or cfg.alignment_layer or aligning_layer(self.num_layers)
         )
         self.distance_sync_layers = read_layers(cfg, "distance_sync_layers", "decoder")
-        self.shown_attention: dict[int, Tensor] = {}
+        self.tied_attention: dict[int, Tensor] = {}
         for number in self.distance_sync_layers:
-            self.layers[number - 1].register_forward_hook(partial(self._keep_attention, number))
-        self.handed_on = [field.name for field in TreeCrossAttention.list_fields(cfg).fields]
+            self.layers[number - 1].register_forward_hook(partial(self._note_attention, number))
         self.has_sync_layer = bool(cfg.sync_layer)
-        self.shows_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
-        if cfg.decoder.layerdrop > 0:
-            numbers = range(1, self.num_layers + 1)
-            self.layers: Any = NumberedLayerDrop(
-                cfg.decoder.layerdrop,
-                [self.layers[i] for i in range(self.num_layers)],
-                bypass_decoder_layer,
-                keep=[
-                    self.alignment_layer,
-                    *self.distance_sync_layers,
-                    *itertools.chain(*self.showing.values()),
-                    *(n for n in numbers if TreeCrossAttention.stands_in(cfg, n)),
-                ],
-            )
+        self.has_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
+        numbers = range(1, self.num_layers + 1)
+        trees = [n for n in numbers if TreeCrossAttention.stands_in(cfg, n)]
+        required = [self.alignment_layer, *self.distance_sync_layers, *trees]
+        self.complete(cfg, "decoder", bypass_decoder_layer, required)
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         """Build the next layer."""
-        number = next(self.layer_numbers)
-        return wrap(SyntaxDecoderLayer(cfg, no_encoder_attn, number, self.view), cfg)
+        layer = SyntaxDecoderLayer(cfg, no_encoder_attn, self.number_layer(), self.view)
+        return wrap(layer, cfg)
 
-    def _keep_attention(self, number: int, layer: Any, inputs: Any, output: Any) -> None:
-        """Keep the cross-attention that a layer returns; fairseq keeps only one layer's.
+    def _note_attention(self, number: int, layer: Any, inputs: Any, output: Any) -> None:
+        """Note the cross-attention that a layer returns; fairseq passes on only one layer's.
 
         As an output of the layer, it has a gradient even with activation checkpointing.
         """
         if output[1] is not None:
-            self.shown_attention[number] = output[1]
+            self.tied_attention[number] = output[1]
 
-    def show_head(self, head: int | None) -> None:
+    def choose_head(self, head: int | None) -> None:
         """Return the cross-attention of one head, from 1, instead of the mean; None undoes this.
 
         For analysis only: losses need the mean.
@@ -91,7 +74,7 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             heads = layer.encoder_attn.num_heads
             if head is not None and not 1 <= head <= heads:
                 raise DataError(f"head {head}: a decoder layer has heads 1 to {heads}")
-            layer.shown_head = head
+            layer.chosen_head = head
 
     def extract_features(
         self,
@@ -111,13 +94,13 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             one cross-attention for each of these layers. If source positions are predicted,
             ``positions``, p, ``(B, T)``, counted from the first token.
         """
-        self.shown_attention.clear()
+        self.tied_attention.clear()
         if alignment_layer is None:
             alignment_layer = self.alignment_layer - 1
         teacher_forced = incremental_state is None
-        asked_for = alignment_layer == self.alignment_layer - 1
-        both_shown = self.shows_backward_attention and teacher_forced and asked_for
-        fields = {name: encoder_out[name][0] for name in self.handed_on} if encoder_out else {}
+        own_layer = alignment_layer == self.alignment_layer - 1
+        both_ways = self.has_backward_attention and teacher_forced and own_layer
+        fields = {name: encoder_out[name][0] for name in self.decoder_fields} if encoder_out else {}
         self.view.fill(prev_output_tokens, prev_output_tokens.eq(self.padding_idx), fields)
         features, extra = super().extract_features(
             prev_output_tokens,
@@ -127,21 +110,17 @@ class SyntaxTransformerDecoder(TransformerDecoderBase):
             alignment_layer,
             alignment_heads,
         )
-        if both_shown:
+        if both_ways:
             forward, backward = extra["attn"][0].chunk(2, dim=-1)
             extra["attn"], extra["backward_attn"] = [forward], backward.transpose(1, 2)
-        if self.shown_attention and teacher_forced:
+        if self.tied_attention and teacher_forced:
             assert encoder_out is not None
             length = encoder_out["encoder_out"][0].size(0)  # the sync layer's may be backward too
             extra["distance_attn"] = [
                 (attention.mean(0) if attention.dim() == 4 else attention)[..., :length]
-                for attention in map(self.shown_attention.get, self.distance_sync_layers)
+                for attention in map(self.tied_attention.get, self.distance_sync_layers)
                 if attention is not None
             ]
-        self.shown_attention.clear()
+        self.tied_attention.clear()
         extra |= self.view.notes
         return features, extra
-
-    def take_shown(self, name: str) -> list[Tensor]:
-        """Return what heads have shown of the last batch under a name, layer by layer."""
-        return take_shown(self.layers, self.showing[name], name)

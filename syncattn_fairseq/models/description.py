@@ -1,4 +1,4 @@
-"""What a model reads and shows, found out from its options, without building it."""
+"""What a model reads and exposes, by its options, without building it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..data.fields import NOTHING, SourceFields
 
 @dataclass(frozen=True)
 class Description:
-    """What a model reads and shows.
+    """What a model reads and exposes.
 
     Attributes:
         fields: what it needs to know about the source's parse.
-        shown: what it returns to losses and printers, such as ``src_dependency``, and the layers,
-            from 1, that have it.
+        exposed: what it returns to losses and printers, such as ``src_dependency``, and the
+            layers, from 1, that have it.
         parses: whether its encoder has heads of a parser's form (bi-affine or LISA), so that their
             parses can be scored.
         layered: whether each layer of its decoder attends to the source.
     """
 
     fields: SourceFields = NOTHING
-    shown: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    exposed: Mapping[str, Sequence[int]] = field(default_factory=dict)
     parses: bool = False
     layered: bool = False
 

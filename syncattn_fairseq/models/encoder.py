@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from fairseq.models.transformer import TransformerEncoderBase
 from torch import Tensor, nn
 
 from ..modules import BatchView, LabelEmbedding
-from ..modules.heads.slots import layers_that_show, names_shown
-from .layer_drop import NumberedLayerDrop, bypass_encoder_layer
-from .layers import SyntaxEncoderLayer, take_shown, wrap
-from .tree_cross_attention import TreeCrossAttention
+from .layer_drop import bypass_encoder_layer
+from .layers import SyntaxEncoderLayer, wrap
+from .stack import SyntaxStack
 
 
-class SyntaxTransformerEncoder(TransformerEncoderBase):
-    """fairseq's encoder, built from :class:`SyntaxEncoderLayer`.
-
-    Attributes:
-        view: what its attention modules see of the batch.
-        showing: for each name of something that heads show, the layers, from 1, with such heads.
-    """
+class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
+    """fairseq's encoder, built from :class:`SyntaxEncoderLayer`."""
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: nn.Embedding) -> None:
-        self.layer_numbers = itertools.count(1)
         self.view = BatchView()
         super().__init__(cfg, dictionary, embed_tokens)
         self.label_embedding: LabelEmbedding | None = None
-        self.showing = {name: layers_that_show(cfg, "encoder", name) for name in names_shown()}
-        #: Names of the fields that the decoder needs.
-        self.handed_on = [field.name for field in TreeCrossAttention.list_fields(cfg).fields]
-        if cfg.encoder.layerdrop > 0:
-            self.layers: Any = NumberedLayerDrop(
-                cfg.encoder.layerdrop,
-                [self.layers[i] for i in range(self.num_layers)],
-                bypass_encoder_layer,
-                keep=list(itertools.chain(*self.showing.values())),
-            )
+        self.complete(cfg, "encoder", bypass_encoder_layer)
 
     def build_encoder_layer(self, cfg: Any) -> nn.Module:
         """Build the next layer."""
-        return wrap(SyntaxEncoderLayer(cfg, next(self.layer_numbers), self.view), cfg)
+        return wrap(SyntaxEncoderLayer(cfg, self.number_layer(), self.view), cfg)
 
     def forward(
         self,
@@ -72,8 +55,8 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
         out: dict[str, list[Tensor]] = super().forward(
             src_tokens, src_lengths, return_all_hiddens, token_embeddings
         )
-        for name in self.handed_on:
-            out[name] = [self.view.require(name, "the model's attention to the source has to")]
+        for name in self.decoder_fields:
+            out[name] = [self.view.require(name, reader="attention to the source")]
         return out
 
     def reorder_encoder_out(
@@ -81,10 +64,6 @@ class SyntaxTransformerEncoder(TransformerEncoderBase):
     ) -> dict[str, list[Tensor]]:
         """Put the sentences in another order, as fairseq does."""
         out: dict[str, list[Tensor]] = super().reorder_encoder_out(encoder_out, new_order)
-        for name in self.handed_on:
+        for name in self.decoder_fields:
             out[name] = [field.index_select(0, new_order) for field in encoder_out[name]]
         return out
-
-    def take_shown(self, name: str) -> list[Tensor]:
-        """Return what heads have shown of the last batch under a name, layer by layer."""
-        return take_shown(self.layers, self.showing[name], name)

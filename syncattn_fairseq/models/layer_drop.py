@@ -14,28 +14,28 @@ class NumberedLayerDrop(LayerDropModuleList):
 
     fairseq skips a dropped layer, which renumbers every layer above it: "the third layer's
     attention" would come from different layers in different steps. Here numbers stay, and layers
-    that a loss looks at are never dropped.
+    that a loss reads are never dropped.
 
     Args:
         p: probability of dropping a layer.
         modules: the layers.
         bypass: called in place of a dropped layer.
-        keep: numbers, counted from 1, of layers that always stay.
+        required: numbers, counted from 1, of layers that always stay.
     """
 
     def __init__(
-        self, p: float, modules: list[nn.Module], bypass: Any, keep: Collection[int]
+        self, p: float, modules: list[nn.Module], bypass: Any, required: Collection[int]
     ) -> None:
         super().__init__(p, modules)
         self.bypass = bypass
-        self.keep = frozenset(keep)
+        self.required = frozenset(required)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the layers, with the bypass for each that is dropped this time."""
         layers = list(nn.ModuleList.__iter__(self))
         survivors = {id(layer) for layer in super().__iter__()}
         for number, layer in enumerate(layers, start=1):
-            yield layer if id(layer) in survivors or number in self.keep else self.bypass
+            yield layer if id(layer) in survivors or number in self.required else self.bypass
 
 
 def bypass_encoder_layer(x: Any, **_: Any) -> Any:

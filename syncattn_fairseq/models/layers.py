@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from fairseq.distributed import fsdp_wrap
@@ -12,12 +12,12 @@ from fairseq.modules.transformer_layer import (
     TransformerDecoderLayerBase,
     TransformerEncoderLayerBase,
 )
-from torch import Tensor, nn
+from torch import nn
 
 from ..base.errors import DataError
 from ..modules import BatchView
-from ..modules.heads import Heads, Place
-from ..modules.heads.slots import name_of, place_heads
+from ..modules.heads import Heads, Slot
+from ..modules.heads.slots import divide_layer, find_name
 from ..modules.layer_numbers import read_layers
 from ..modules.positions import POSITIONS
 from .backward_cross_attention import BackwardCrossAttention
@@ -74,8 +74,8 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         view: of the decoder's batch.
     """
 
-    #: The head, from 1, whose cross-attention is shown; None for all of them.
-    shown_head: int | None = None
+    #: The head, from 1, whose cross-attention is returned; None for all of them.
+    chosen_head: int | None = None
 
     def __init__(self, cfg: Any, no_encoder_attn: bool, number: int, view: BatchView) -> None:
         self.number = number
@@ -93,10 +93,10 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 
     def forward(self, *args: Any, need_attn: bool = False, **kwargs: Any) -> Any:
         """Decode as fairseq does; also return the cross-attention if a loss needs it."""
-        shown = need_attn or (self.ties_distances and self.training)
-        x, attention, state = super().forward(*args, need_attn=shown, **kwargs)
-        if self.shown_head is not None and attention is not None and attention.dim() == 4:
-            attention = attention[self.shown_head - 1].unsqueeze(0)
+        needed = need_attn or (self.ties_distances and self.training)
+        x, attention, state = super().forward(*args, need_attn=needed, **kwargs)
+        if self.chosen_head is not None and attention is not None and attention.dim() == 4:
+            attention = attention[self.chosen_head - 1].unsqueeze(0)
         return x, attention, state
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
@@ -114,7 +114,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         if BackwardCrossAttention.stands_in(cfg, self.number):
             return BackwardCrossAttention(embed_dim, heads, **options)
         if TreeCrossAttention.stands_in(cfg, self.number):
-            options |= TreeCrossAttention.options_of(cfg)
+            options |= TreeCrossAttention.list_arguments(cfg)
             return TreeCrossAttention(embed_dim, heads, **options)
         return super().build_encoder_attention(embed_dim, cfg)
 
@@ -130,8 +130,10 @@ def build_syntax_attention(
     Raises:
         DataError: heads or positions of a decoder would also have to look into the source.
     """
-    counts = place_heads(cfg, side, number)
-    positions = POSITIONS[cfg.positions]
+    counts = divide_layer(cfg, side, number)
+    total: int = getattr(cfg, side).attention_heads
+    layer = Slot(side, number, range(total), total, embed_dim // total, view)
+    positions = POSITIONS[cfg.positions].build(cfg, layer)
     if set(counts) == {Heads} and positions.is_plain():
         return None
     if side == "decoder" and cfg.cross_self_attention:
@@ -139,20 +141,16 @@ def build_syntax_attention(
             f"--cross-self-attention: decoder layer {number} has heads or --positions that only "
             "look at the target; leave the option out"
         )
-    total: int = getattr(cfg, side).attention_heads
-    head_dim, causal = embed_dim // total, side == "decoder"
     heads, first = {}, 0
     for kind, count in counts.items():
-        numbers = range(first, first + count)
-        heads[name_of(kind)] = kind.build(cfg, Place(side, number, numbers, total, head_dim, view))
+        slot = replace(layer, numbers=range(first, first + count))
+        heads[find_name(kind)] = kind.build(cfg, slot)
         first += count
     return FairseqSyntaxAttention(
         embed_dim,
         total,
         heads=heads,
-        positions=None
-        if positions.is_plain()
-        else positions.build(cfg, total, head_dim, view, causal),
+        positions=None if positions.is_plain() else positions,
         dropout=cfg.attention_dropout,
         self_attention=True,
         q_noise=cfg.quant_noise.pq,
@@ -163,26 +161,13 @@ def build_syntax_attention(
 def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
     """Apply activation checkpointing and FSDP, as fairseq does to its own layers.
 
-    Activations are kept where a loss reads what heads show: a checkpoint computes that without
+    Activations are stored where a loss reads what heads expose: a checkpoint computes that without
     gradient.
     """
     heads: Any = getattr(layer.self_attn, "heads", {})
-    read = any(group.is_shown_in_training(cfg) for group in heads.values())
-    if cfg.checkpoint_activations and not read:
+    observed = any(group.is_exposed_in_training(cfg) for group in heads.values())
+    if cfg.checkpoint_activations and not observed:
         layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
     return fsdp_wrap(
         layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
     )
-
-
-def take_shown(layers: Any, numbers: Sequence[int], name: str) -> list[Tensor]:
-    """Return what the heads of some layers have shown of the last batch, layer by layer.
-
-    The layers let go of it: otherwise it would keep the batch's graph alive.
-
-    Args:
-        layers: of an encoder or a decoder.
-        numbers: of the layers with such heads, from 1.
-        name: of what they show.
-    """
-    return [layers[number - 1].self_attn.shown.pop(name) for number in numbers]

@@ -125,7 +125,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         sizes = [layer.weight.size(0) for layer in readers]
         read_intermediate = StepwiseLinear(
             torch.cat([self.move.weight_hh, *(layer.weight for layer in readers)]),
-            torch.cat([self.move.bias_hh, *map(bias_of, readers)]),
+            torch.cat([self.move.bias_hh, *map(get_bias, readers)]),
         )
         mask = source.mask.to(torch.promote_types(keys.dtype, torch.float32))
         move_bias = self.move.bias_ih.to(values.dtype).expand(values.size(0), -1)
@@ -137,7 +137,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
             )
             query, *products = (product.unsqueeze(1) for product in products)
             scores = additive_scores(query, keys, self.energy) + mask
-            weights, position = self.attention.look(scores, products, source)
+            weights, position = self.attention.weigh(scores, products, source)
             weights = weights.to(values.dtype)
             inputs = (weights @ values).squeeze(1) + move_bias
             state = gru_step(inputs, recurrent, intermediate)
@@ -147,8 +147,8 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
             positions.append(position)
             states.append(state)
         if incremental_state is not None:
-            kept = {"state": state, "keys": keys, "values": values}
-            self.set_incremental_state(incremental_state, "memory", kept)
+            memory = {"state": state, "keys": keys, "values": values}
+            self.set_incremental_state(incremental_state, "memory", memory)
 
         attention = torch.cat(all_weights, dim=1)
         output = (
@@ -171,9 +171,9 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         self, encoder_out: dict[str, list[Tensor]], incremental_state: Any
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the state, and the annotations multiplied by W (keys) and by GRU_2's (values)."""
-        kept = self.get_incremental_state(incremental_state, "memory") if incremental_state else {}
-        if kept:
-            return kept["state"], kept["keys"], kept["values"]
+        if incremental_state:
+            memory = self.get_incremental_state(incremental_state, "memory")
+            return memory["state"], memory["keys"], memory["values"]
         [annotations], [summary] = encoder_out["annotations"], encoder_out["summary"]
         values = F.linear(annotations, self.move.weight_ih)
         return torch.tanh(self.start(summary)), self.key(annotations), values
@@ -184,18 +184,18 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         return scores
 
     def reorder_incremental_state(self, incremental_state: Any, new_order: Tensor) -> None:
-        """Reorder what is kept between steps, as the beam was."""
-        kept = self.get_incremental_state(incremental_state, "memory")
-        if kept is not None:
-            kept = {name: tensor.index_select(0, new_order) for name, tensor in kept.items()}
-            self.set_incremental_state(incremental_state, "memory", kept)
+        """Reorder the state between steps, as the beam was."""
+        memory = self.get_incremental_state(incremental_state, "memory")
+        if memory is not None:
+            memory = {name: tensor.index_select(0, new_order) for name, tensor in memory.items()}
+            self.set_incremental_state(incremental_state, "memory", memory)
 
     def max_positions(self) -> int:
         """Return the maximum length of a sentence."""
         return MAX_POSITIONS
 
 
-def bias_of(layer: nn.Linear) -> Tensor:
+def get_bias(layer: nn.Linear) -> Tensor:
     """Return a layer's bias, zeros if it has none."""
     bias: Tensor | None = layer.bias
     return layer.weight.new_zeros(layer.weight.size(0)) if bias is None else bias

@@ -69,7 +69,7 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         """
         trees = []
         if self.reads_trees:
-            reader = "the model's attention to the source has to"
+            reader = "attention to the source"
             trees = [require_field(src_tree_distances, TREE_DISTANCES.name, reader)]
         padding_mask = src_tokens.eq(self.dictionary.pad())
         embedded = self.dropout(self.embed_tokens(src_tokens))

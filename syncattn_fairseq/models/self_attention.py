@@ -59,7 +59,7 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
             )
         if incremental_state is None:
             return self.attend(query, key_padding_mask, attn_mask), None
-        kept = dict(self._get_input_buffer(incremental_state))
-        context = self.attend(query, key_padding_mask, attn_mask, kept)
-        self._set_input_buffer(incremental_state, kept)
+        state = dict(self._get_input_buffer(incremental_state))
+        context = self.attend(query, key_padding_mask, attn_mask, state)
+        self._set_input_buffer(incremental_state, state)
         return context, None

@@ -14,10 +14,10 @@ from ..base.errors import DataError
 from ..data.fields import SourceFields
 from ..modules import LabelEmbedding
 from ..modules.heads.slots import (
-    is_shown_in_training,
-    layers_that_show,
+    is_exposed_in_training,
+    list_exposed,
+    list_exposing_layers,
     list_supervised,
-    names_shown,
 )
 from . import config
 from .decoder import SyntaxTransformerDecoder
@@ -35,8 +35,8 @@ class SyntaxTransformerModel(TransformerModel):
 
     def __init__(self, args: Any, encoder: Any, decoder: Any) -> None:
         super().__init__(args, encoder, decoder)
-        #: What the heads show in training, by name.
-        self.shown = [name for name in names_shown() if is_shown_in_training(self.cfg, name)]
+        #: What the heads expose in training, by name.
+        self.exposed = [name for name in list_exposed() if is_exposed_in_training(self.cfg, name)]
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
@@ -89,14 +89,14 @@ class SyntaxTransformerModel(TransformerModel):
         cfg = TransformerConfig.from_namespace(args)
         config.check_options(cfg)
         sides = {"src": "encoder", "tgt": "decoder"}
-        shown = {
+        exposed = {
             f"{short}_{name}": layers
-            for name in names_shown()
+            for name in list_exposed()
             for short, side in sides.items()
-            if (layers := layers_that_show(cfg, side, name))
+            if (layers := list_exposing_layers(cfg, side, name))
         }
-        parses = "src_dependency" in shown and cfg.encoder_parser != "dot"
-        return Description(config.list_fields(cfg), shown, parses, layered=True)
+        parses = "src_dependency" in exposed and cfg.encoder_parser != "dot"
+        return Description(config.list_fields(cfg), exposed, parses, layered=True)
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
         """Accept the checkpoint of a plain Transformer, too; fairseq calls this before loading."""
@@ -149,8 +149,8 @@ class SyntaxTransformerModel(TransformerModel):
             encoder_input: passed on to the encoder.
 
         Returns:
-            Scores ``(B, T, V)``, and fairseq's dictionary with what heads show: for each NAME
-            (:attr:`.Heads.shown`) ``src_NAME`` and ``tgt_NAME``, lists of ``(B, h, ...)`` by layer.
+            Scores ``(B, T, V)``, and fairseq's dictionary with what heads expose by a NAME
+            (:attr:`.Heads.exposes`): ``src_NAME`` and ``tgt_NAME``, ``(B, h, ...)`` for each layer.
 
             * ``src_dependency``, E, ``(B, h, S, S)``, and ``tgt_dependency``, D, ``(B, h, T, T)``,
               row t = the parent of y_t; if they are tied, ``sync_attn``, C ``(B, T, S)`` of the
@@ -158,8 +158,8 @@ class SyntaxTransformerModel(TransformerModel):
             * ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and ``(B, h, T)``; if they are
               tied, ``distance_attn``, C of each sync layer.
         """
-        names = self.shown if self.training else names_shown()
-        self.encoder.view.wanted = self.decoder.view.wanted = names
+        names = self.exposed if self.training else list_exposed()
+        self.encoder.view.observed = self.decoder.view.observed = names
         try:
             encoder_out = self.encoder(src_tokens, src_lengths, **encoder_input)
             scores, extra = self.decoder(
@@ -170,13 +170,13 @@ class SyntaxTransformerModel(TransformerModel):
                 alignment_heads=alignment_heads,
                 src_lengths=src_lengths,
             )
-        finally:  # decoding, which does not come here, is faster if nobody looks
-            self.encoder.view.wanted = self.decoder.view.wanted = ()
+        finally:  # decoding, which does not come here, is faster if nothing is observed
+            self.encoder.view.observed = self.decoder.view.observed = ()
         for name in names:
-            if self.encoder.showing[name]:
-                extra[f"src_{name}"] = self.encoder.take_shown(name)
-            if self.decoder.showing[name]:
-                extra[f"tgt_{name}"] = self.decoder.take_shown(name)
+            if self.encoder.exposing_layers[name]:
+                extra[f"src_{name}"] = self.encoder.take_exposed(name)
+            if self.decoder.exposing_layers[name]:
+                extra[f"tgt_{name}"] = self.decoder.take_exposed(name)
         if self.decoder.has_sync_layer:
             [extra["sync_attn"]] = extra["attn"]
         return scores, extra

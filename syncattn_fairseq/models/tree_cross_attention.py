@@ -94,7 +94,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
         return cfg.cross_attention_tree_window > 0 and layer == chosen
 
     @classmethod
-    def options_of(cls, cfg: Any) -> dict[str, Any]:
+    def list_arguments(cls, cfg: Any) -> dict[str, Any]:
         """Return the constructor's arguments from the options."""
         half = max(1, cfg.decoder.attention_heads // 2)
         return {
@@ -119,7 +119,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend as fairseq does."""
-        distances = self.view.require(TREE_DISTANCES.name, "the model's cross-attention has to")
+        distances = self.view.require(TREE_DISTANCES.name, reader="cross-attention")
         if key_padding_mask is None:
             key_padding_mask = torch.zeros_like(distances[:, 0], dtype=torch.bool)
         self._source = Source(key_padding_mask, distances)
@@ -142,7 +142,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
     def _distances(self, scores: Tensor) -> Tensor:
         """Return the distances, ``(B, h or 1, T, S)``, by which ``(B, h, T, S)`` scores fade."""
         source = self._source
-        assert source.tree_distances is not None, "the view sees to it"
+        assert source.tree_distances is not None  # forward requires them
         if self.position is None:
             return expected_distances(scores, source.tree_distances.unsqueeze(1))
         position = self.position(self._state, source)

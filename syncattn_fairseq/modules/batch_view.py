@@ -21,16 +21,16 @@ class BatchView:
         tokens: ``(B, T)``, of this stack's side.
         padding_mask: ``(B, T)``, True = padding.
         notes: what the model returns besides its scores, by name; modules add to it.
-        wanted: the names of what somebody wants to see of the heads (:attr:`.Heads.shown`).
+        observed: the names of what somebody reads of the heads (:attr:`.Heads.exposes`).
     """
 
     tokens: Tensor
     padding_mask: Tensor
-    wanted: Collection[str] = ()
+    observed: Collection[str] = ()
 
     def __init__(self) -> None:
         self._fields: dict[str, Tensor] = {}
-        self._kept: dict[str, Tensor] = {}
+        self._shared: dict[str, Tensor] = {}
         self.notes: dict[str, Tensor] = {}
 
     def fill(
@@ -46,7 +46,7 @@ class BatchView:
         self.tokens = tokens
         self.padding_mask = padding_mask
         self._fields = {name: field for name, field in fields.items() if field is not None}
-        self._kept.clear()
+        self._shared.clear()
         self.notes.clear()
 
     def get(self, field: str) -> Tensor | None:
@@ -58,29 +58,30 @@ class BatchView:
 
         Args:
             field: its name.
-            reader: who reads it, for the message: "the model's parent-scaled heads".
+            reader: the part of the model that reads it, for the message: "parent-scaled heads".
 
         Raises:
             DataError: the batch lacks it.
         """
         return require_field(self._fields.get(field), field, reader)
 
-    def keep(self, name: str, make: Callable[[], Tensor]) -> Tensor:
+    def share(self, name: str, make: Callable[[], Tensor]) -> Tensor:
         """Return what several layers share; the first to ask makes it, without gradient."""
-        if name not in self._kept:
+        if name not in self._shared:
             with torch.no_grad():
-                self._kept[name] = make()
-        return self._kept[name]
+                self._shared[name] = make()
+        return self._shared[name]
 
 
-def require_field(found: Tensor | None, field: str, reader: str) -> Tensor:
+def require_field(tensor: Tensor | None, field: str, reader: str) -> Tensor:
     """Return a field of ``net_input`` unless it is missing; see :meth:`BatchView.require`.
 
     Raises:
         DataError: it is None.
     """
-    if found is None:
+    if tensor is None:
         raise DataError(
-            f"{reader} read net_input.{field}; --task translation_with_syntax supplies it"
+            f"the batch lacks net_input.{field}, which the model needs for its {reader}; "
+            "--task translation_with_syntax supplies it"
         )
-    return found
+    return tensor

@@ -34,30 +34,30 @@ def fast_dropout(x: Tensor, p: float) -> Tensor:
 
     PyTorch draws a float for each number, this function 16 bits, so that p is a multiple of 2^-16.
     The bits are from PyTorch's generator, so a seed gives the same masks again; on a GPU, or if
-    nothing is kept, this is PyTorch's dropout.
+    everything is dropped, this is PyTorch's dropout.
     """
     lowest, dropped = -(2 ** (BITS - 1)), round(p * 2**BITS)
     if x.device.type != "cpu" or dropped >= 2**BITS:
         return F.dropout(x, p)
     words = torch.empty(-(-x.numel() * BITS // 64), dtype=torch.int64)
     bits = words.random_(-(2**63), None).view(torch.int16)[: x.numel()].view(x.shape)
-    kept = torch.ge(bits, lowest + dropped, out=torch.empty_like(x))
-    return x * kept.mul_(2**BITS / (2**BITS - dropped))
+    mask = torch.ge(bits, lowest + dropped, out=torch.empty_like(x))
+    return x * mask.mul_(2**BITS / (2**BITS - dropped))
 
 
-def _draw(kept: Tensor, p: float, generator: Generator | None = None) -> Tensor:
+def _draw(mask: Tensor, p: float, generator: Generator | None = None) -> Tensor:
     """Fill a contiguous tensor as ``bernoulli_`` does: with 1 with probability p, or else 0."""
-    bits = torch.empty(min(BLOCK, kept.numel()), dtype=torch.int64)
-    for part in kept.view(-1).split(BLOCK):
+    bits = torch.empty(min(BLOCK, mask.numel()), dtype=torch.int64)
+    for part in mask.view(-1).split(BLOCK):
         drawn = bits[: len(part)].random_(-(2**63), None, generator=generator)
         torch.lt(drawn.bitwise_and_(_FRACTION - 1), math.ceil(p * _FRACTION), out=part)
-    return kept
+    return mask
 
 
 @functools.cache
 def _draws_one_by_one() -> bool:
-    """Whether PyTorch draws as `_draw` does, found by trying."""
+    """Whether PyTorch draws as `_draw` does; tries it."""
     theirs, ours = (Generator().manual_seed(1) for _ in range(2))
     expected = torch.empty(999).bernoulli_(0.3, generator=theirs)
-    found = _draw(torch.empty(999), 0.3, ours)
-    return torch.equal(expected, found) and torch.equal(theirs.get_state(), ours.get_state())
+    mask = _draw(torch.empty(999), 0.3, ours)
+    return torch.equal(expected, mask) and torch.equal(theirs.get_state(), ours.get_state())

@@ -26,11 +26,11 @@ def gru_step(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
         ``(B, d)``.
     """
     if inputs.is_cuda:
-        moved: Tensor = torch.ops.aten._thnn_fused_gru_cell(inputs, recurrent, state)[0]
-        return moved
+        new_state: Tensor = torch.ops.aten._thnn_fused_gru_cell(inputs, recurrent, state)[0]
+        return new_state
     width = state.size(-1)
     input_gates, input_proposal = inputs.split([2 * width, width], dim=-1)
     recurrent_gates, recurrent_proposal = recurrent.split([2 * width, width], dim=-1)
-    reset, keep = torch.sigmoid(input_gates + recurrent_gates).chunk(2, dim=-1)
+    reset, update = torch.sigmoid(input_gates + recurrent_gates).chunk(2, dim=-1)
     proposed = torch.tanh(torch.addcmul(input_proposal, reset, recurrent_proposal))
-    return torch.lerp(proposed, state, keep)
+    return torch.lerp(proposed, state, update)

@@ -63,5 +63,5 @@ class LabelEmbedding(Part, nn.Embedding):
         Raises:
             DataError: the batch has no labels.
         """
-        labels = view.require("src_labels", "the model's source embedding has to")
+        labels = view.require("src_labels", reader="source embedding")
         return torch.cat([embedded[..., : -self.embedding_dim], self(labels)], dim=-1)

@@ -21,7 +21,7 @@ TREE_POSITIONS = ("predicted", "expected")
 
 #: Weights ``(B, T, S)`` in float32 or wider, and p as :class:`PositionPredictor` returns it, or
 #: None where no position is predicted.
-Looking = tuple[Tensor, Tensor | None]
+WeightsAndPosition = tuple[Tensor, Tensor | None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Source:
     @cached_property
     def tree_rows(self) -> Tensor:
         """:attr:`tree_distances` as :func:`.distances_between` wants them."""
-        assert self.tree_distances is not None, "the encoder sees to it"
+        assert self.tree_distances is not None  # the encoder requires them
         return rows_beside_the_next(self.tree_distances)
 
     @cached_property
@@ -76,7 +76,7 @@ class SourceAttention(nn.Module):
         """The layers that read the decoder's state; the decoder may compute them with its own."""
         return []
 
-    def forward(self, scores: Tensor, state: Tensor, source: Source) -> Looking:
+    def forward(self, scores: Tensor, state: Tensor, source: Source) -> WeightsAndPosition:
         """Turn scores into weights.
 
         Args:
@@ -85,19 +85,19 @@ class SourceAttention(nn.Module):
             source: what is attended to.
 
         Returns:
-            See :data:`Looking`.
+            See :data:`WeightsAndPosition`.
         """
-        return self.look(scores, [reader(state) for reader in self.readers], source)
+        return self.weigh(scores, [reader(state) for reader in self.readers], source)
 
-    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
-        """Turn scores into weights, given what the :attr:`readers` have read, ``(B, T, ...)``."""
+    def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
+        """Turn scores into weights, given what the :attr:`readers` return, ``(B, T, ...)``."""
         raise NotImplementedError
 
 
 class GlobalAttention(SourceAttention):
     """Attention to the whole source (SDAtt Eq. 3)."""
 
-    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+    def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
         """Normalise the scores."""
         wide = torch.promote_types(scores.dtype, torch.float32)
         return scores.softmax(dim=-1, dtype=wide), None
@@ -155,9 +155,9 @@ class LocalAttention(SourceAttention):
         """The position's layer."""
         return [self.position.hidden]
 
-    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+    def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
         """Fade the weights out around p."""
-        position = self.position.predict(read[0], source)
+        position = self.position.predict(readings[0], source)
         columns = source.columns(position)
         return local_attention(scores, columns, self.half_window, self.renormalise), position
 
@@ -181,10 +181,10 @@ class FlexibleAttention(SourceAttention):
         """The layers of the position and of the window's width."""
         return [self.position.hidden, self.sharpness]
 
-    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+    def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
         """Normalise the scores, lowered the farther the words are from p."""
-        position = self.position.predict(read[0], source)
-        sharpness = read[1].squeeze(-1).sigmoid()
+        position = self.position.predict(readings[0], source)
+        sharpness = readings[1].squeeze(-1).sigmoid()
         columns = source.columns(position)
         return flexible_attention(scores, columns, sharpness, self.half_window), position
 
@@ -212,12 +212,12 @@ class SyntaxDirectedAttention(SourceAttention):
         """The position's layer, if it is predicted."""
         return [] if self.position is None else [self.position.hidden]
 
-    def look(self, scores: Tensor, read: list[Tensor], source: Source) -> Looking:
+    def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
         """Normalise the scores of the words nearby in the tree."""
-        assert source.tree_distances is not None, "the encoder sees to it"
+        assert source.tree_distances is not None  # the encoder requires them
         if self.position is None:
             position, distances = None, expected_distances(scores, source.tree_distances)
         else:
-            position = self.position.predict(read[0], source)
+            position = self.position.predict(readings[0], source)
             distances = distances_between(source.columns(position), source.tree_rows)
         return syntax_directed_attention(scores, distances, self.tree_window), position

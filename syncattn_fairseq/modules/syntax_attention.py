@@ -21,8 +21,8 @@ class HeadGroups(nn.Module):
     :meth:`compose`.
 
     Attributes:
-        shown: what heads have shown of the last batch, by name, ``(B, h, ...)``; only what the
-            batch's view says is wanted (:attr:`.BatchView.wanted`).
+        exposed: what heads exposed of the last batch, by name, ``(B, h, ...)``: what the batch's
+            view says is observed (:attr:`.BatchView.observed`).
     """
 
     num_heads: int
@@ -34,7 +34,7 @@ class HeadGroups(nn.Module):
     dropout_module: Any
     heads: nn.ModuleDict
     positions: Any
-    shown: dict[str, Tensor]
+    exposed: dict[str, Tensor]
 
     def compose(self, heads: dict[str, Heads], positions: Positions | None) -> None:
         """Divide the layer among groups of heads.
@@ -46,7 +46,7 @@ class HeadGroups(nn.Module):
         """
         self.heads = nn.ModuleDict(heads)
         self.positions = positions
-        self.shown = {}
+        self.exposed = {}
         assert sum(group.count for group in heads.values()) == self.num_heads
         if any(type(group).rewrite_query is not Heads.rewrite_query for group in heads.values()):
             self.q_proj = FoldedLinear(self.q_proj, self._rewrite_queries)
@@ -66,8 +66,8 @@ class HeadGroups(nn.Module):
         constants = bias.view(-1, 1, self.head_dim)
         weights, biases = [], []
         for group, heads in self.groups:
-            moved = group.rewrite_query(torch.zeros_like(constants[heads]))
-            weights.append(group.rewrite_query(inputs[heads]) - moved)
+            offset = group.rewrite_query(torch.zeros_like(constants[heads]))
+            weights.append(group.rewrite_query(inputs[heads]) - offset)
             biases.append(group.rewrite_query(constants[heads]))
         folded = torch.cat(weights).transpose(1, 2).flatten(0, 1)
         return folded.to(weight.dtype), torch.cat(biases).flatten().to(bias.dtype)
@@ -91,7 +91,7 @@ class HeadGroups(nn.Module):
         x: Tensor,
         padding_mask: Tensor | None,
         attn_mask: Tensor | None,
-        kept: dict[str, Tensor] | None = None,
+        state: dict[str, Tensor] | None = None,
     ) -> Tensor:
         """Attend with each kind of heads in its own way.
 
@@ -100,14 +100,14 @@ class HeadGroups(nn.Module):
             padding_mask: ``(B, T)``, True = padding.
             attn_mask: ``(T, T)``, added to the scores, which hides what is to the right; None if
                 nothing does.
-            kept: in incremental decoding, what earlier steps have kept, with the sentence as first
-                dimension, so that it can be reordered with the beam; it is brought up to date.
+            state: in incremental decoding, what earlier steps left for this one, with the sentence
+                as first dimension, so that it can be reordered with the beam; it is updated.
 
         Returns:
             Like x.
         """
         counts = [group.count for group, _ in self.groups]
-        if kept is None:
+        if state is None:
             # One product and one split: fewer kernels, in the gradient too.
             weights, biases = zip(*self._projections(), strict=True)
             joined = F.linear(x.contiguous(), torch.cat(weights), torch.cat(biases))
@@ -117,10 +117,10 @@ class HeadGroups(nn.Module):
                 split_heads(F.linear(x, *projection), self.head_dim)
                 for projection in self._projections()
             )
-            if "prev_key" in kept:
-                key = torch.cat([kept["prev_key"], key], dim=2)
-                value = torch.cat([kept["prev_value"], value], dim=2)
-            kept.update({"prev_key": key, "prev_value": value})
+            if "prev_key" in state:
+                key = torch.cat([state["prev_key"], key], dim=2)
+                value = torch.cat([state["prev_value"], value], dim=2)
+            state.update({"prev_key": key, "prev_value": value})
             padding_mask = None  # the last token's; decoded tokens have none
             parts = tuple(part for s in (query, key, value) for part in s.split(counts, dim=1))
         n = len(counts)
@@ -129,22 +129,22 @@ class HeadGroups(nn.Module):
 
         orders = self._order(queries[0].size(2), keys[0].size(2), x.device)
         causal, contexts = attn_mask is not None, []
-        shown: dict[str, list[Tensor]] = {}
-        of_groups = zip(self.heads, self.groups, queries, keys, values, strict=True)
-        for name, (group, heads), query, key, value in of_groups:
+        exposed: dict[str, list[Tensor]] = {}
+        by_group = zip(self.heads, self.groups, queries, keys, values, strict=True)
+        for name, (group, heads), query, key, value in by_group:
             scope = Scope(mask, padding_mask, causal, self.dropout_module)
-            scope.order, scope.x, scope.looked_at = orders(heads), x, group.looked_at
-            if kept is not None:
-                own = [field for field in kept if field.startswith(f"{name}.")]
-                scope.kept = {field.removeprefix(f"{name}."): kept[field] for field in own}
+            scope.order, scope.x, scope.observed = orders(heads), x, group.observed
+            if state is not None:
+                own = [field for field in state if field.startswith(f"{name}.")]
+                scope.state = {field.removeprefix(f"{name}."): state[field] for field in own}
             contexts.append(group.attend(group.rewrite_query(query), key, value, scope))
-            if scope.shown is not None:
-                shown.setdefault(group.shown, []).append(scope.shown)
-            if kept is not None and scope.kept is not None:
-                kept.update({f"{name}.{field}": state for field, state in scope.kept.items()})
-        self.shown = {
+            if scope.exposed is not None:
+                exposed.setdefault(group.exposes, []).append(scope.exposed)
+            if state is not None and scope.state is not None:
+                state.update({f"{name}.{field}": value for field, value in scope.state.items()})
+        self.exposed = {
             name: heads[0] if len(heads) == 1 else torch.cat(heads, dim=1)
-            for name, heads in shown.items()
+            for name, heads in exposed.items()
         }
         context = contexts[0] if n == 1 else torch.cat(contexts, dim=1)
         return self.out_proj(context.permute(2, 0, 1, 3).flatten(2).contiguous())
@@ -194,7 +194,7 @@ class SyntaxAttention(HeadGroups):
         x: Tensor,
         padding_mask: Tensor | None = None,
         causal: bool = False,
-        kept: dict[str, Tensor] | None = None,
+        state: dict[str, Tensor] | None = None,
     ) -> Tensor:
         """Attend.
 
@@ -202,16 +202,15 @@ class SyntaxAttention(HeadGroups):
             x: ``(B, T, D)``; in step-by-step decoding only the newest token, ``(B, 1, D)``.
             padding_mask: ``(B, T)``, True = padding.
             causal: whether tokens see nothing to their right.
-            kept: for step-by-step decoding, a dictionary, empty at first, that keeps what later
-                steps need.
+            state: for step-by-step decoding, a dictionary, empty at first; it is updated.
 
         Returns:
             Like x.
         """
         mask = None
-        if causal and kept is None:
+        if causal and state is None:
             mask = x.new_full((x.size(1), x.size(1)), -torch.inf).triu(1)
-        return self.attend(x.transpose(0, 1), padding_mask, mask, kept).transpose(0, 1)
+        return self.attend(x.transpose(0, 1), padding_mask, mask, state).transpose(0, 1)
 
 
 def _additive(

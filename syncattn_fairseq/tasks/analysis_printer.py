@@ -1,4 +1,4 @@
-"""Print what a model's heads find in sources and hypotheses, as lines of text."""
+"""Print what a model's heads predict in sources and hypotheses, as lines of text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AnalysisPrinter:
         hypotheses: Sequence[Tensor],
         output: TextIO,
     ) -> None:
-        """Force one hypothesis per sentence through the models, and print what their heads find.
+        """Force one hypothesis per sentence through the models, and print what their heads predict.
 
         Args:
             models: an ensemble, whose heads are averaged.
@@ -80,12 +80,12 @@ class AnalysisPrinter:
             self._distances(forced, lines)
         if self.layer_alignments:
             self._links(forced, lines)
-        for number, found in zip(numbers, lines, strict=True):
-            for topic, values in found:
+        for number, analyses in zip(numbers, lines, strict=True):
+            for topic, values in analyses:
                 print(write_line(number, topic, values), file=output)
 
     def _parses(self, forced: ForcedDecoding, lines: Lines) -> None:
-        found = False
+        has_heads = False
         for side, key, tokens, dictionary, scheme in (
             ("source", "src_dependency", forced.source, self.src_dict, self.src_scheme),
             ("hypothesis", "tgt_dependency", forced.target, self.tgt_dict, self.tgt_scheme),
@@ -93,13 +93,13 @@ class AnalysisPrinter:
             attention = forced.dependencies(key)
             if attention is None:
                 continue
-            found = True
+            has_heads = True
             for row, heads in enumerate(forced.most_attended(attention, tokens, tokens)):
                 words = [dictionary[token] for token in tokens[row][forced.inside(tokens)[row]]]
                 by_word = find_word_heads(heads, count_subwords(words, scheme))
                 lines[row].append((HeadsOf(side, "subword"), heads))
                 lines[row].append((HeadsOf(side, "word"), by_word))
-        if not found:
+        if not has_heads:
             raise DataError("--print-parses: the model has no dependency heads")
 
     def _distances(self, forced: ForcedDecoding, lines: Lines) -> None:

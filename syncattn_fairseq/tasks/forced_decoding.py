@@ -1,6 +1,6 @@
-"""Force given hypotheses through models, to see what the heads find in them.
+"""Force hypotheses through models, to see what the heads predict in them.
 
-What they find is read on the CPU: one wait for a device per matrix, not several per sentence.
+That is read on the CPU: one wait for a device per matrix, not several per sentence.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ForcedDecoding:
     @cached_property
     @torch.no_grad()
     def extras(self) -> list[dict[str, Any]]:
-        """What the heads of each model show."""
+        """What the heads of each model expose."""
         return [model(features_only=True, **self.input)[1] for model in self.models]
 
     def inside(self, tokens: Tensor) -> Tensor:
@@ -58,8 +58,8 @@ class ForcedDecoding:
         Args:
             key: ``src_dependency`` or ``tgt_dependency``.
         """
-        attended = [torch.cat(extra[key], 1) for extra in self.extras if key in extra]
-        return self.mean([heads.mean(1) for heads in attended])
+        heads = [torch.cat(extra[key], 1) for extra in self.extras if key in extra]
+        return self.average([attention.mean(1) for attention in heads])
 
     def distances(self, key: str) -> dict[int, list[list[float]]]:
         """Return distances by layer, from 1, and sentence; empty if none are measured.
@@ -73,21 +73,21 @@ class ForcedDecoding:
         for model, extra in zip(self.models, self.extras, strict=True):
             side = model.encoder if key == "src_distances" else model.decoder
             if key in extra:
-                for layer, heads in zip(side.showing["distances"], extra[key], strict=True):
+                for layer, heads in zip(side.exposing_layers["distances"], extra[key], strict=True):
                     measured.setdefault(layer, []).append(heads.mean(1))
         inside = self.inside(self.source if key == "src_distances" else self.target)
         by_layer = {}
         for layer, distances in sorted(measured.items()):
-            mean = self.mean(distances)
+            mean = self.average(distances)
             assert mean is not None
             mean = mean.cpu()
             if key == "tgt_distances":  # state t + 1 reads what state t predicted
                 mean = mean.roll(-1, 1)
-            by_layer[layer] = [row[there].tolist() for row, there in zip(mean, inside, strict=True)]
+            by_layer[layer] = [row[words].tolist() for row, words in zip(mean, inside, strict=True)]
         return by_layer
 
     @staticmethod
-    def mean(values: Sequence[Tensor]) -> Tensor | None:
+    def average(values: Sequence[Tensor]) -> Tensor | None:
         """Average over models; None without models."""
         return torch.stack(list(values)).mean(0) if values else None
 
@@ -142,7 +142,7 @@ class ForcedDecoding:
                 )[1]["attn"][0]
                 for model, encoder_out in zip(self.models, encoded, strict=True)
             ]
-            mean = self.mean(attention)
+            mean = self.average(attention)
             assert mean is not None
             means.append(mean)
         return means

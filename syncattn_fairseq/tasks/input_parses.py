@@ -94,17 +94,17 @@ class InputParses:
         if lines is None:
             return default
         try:
-            found = next(lines)
+            entry = next(lines)
         except StopIteration:
             raise DataError(
                 f"{path}: ends after {self.line - 1} lines, before the input; it needs one line "
                 "for each line of input, empty if there is no parse"
             ) from None
-        if found is not None and len(found) != sum(starts):
+        if entry is not None and len(entry) != sum(starts):
             raise DataError(
-                f"{path}:{self.line}: {len(found)} entries for the {sum(starts)} words of the input"
+                f"{path}:{self.line}: {len(entry)} entries for the {sum(starts)} words of the input"
             )
-        return found
+        return entry
 
 
 def _mark_words(words: Sequence[int] | None, starts: Sequence[bool]) -> Tensor:

@@ -278,10 +278,10 @@ class TranslationWithSyntaxTask(TranslationTask):
             # keeping, since it also copies batches.
             kwargs["data_buffer_size"] = 0
         # Options or data in several folders can ask for other batches in each epoch.
-        kept = not any(
+        fixed = not any(
             kwargs.get(reason) for reason in ("disable_iterator_cache", "update_epoch_batch_itr")
         )
-        iterator = super().get_batch_iterator(*args, epoch=1 if kept else epoch, **kwargs)
+        iterator = super().get_batch_iterator(*args, epoch=1 if fixed else epoch, **kwargs)
         if iterator.iterations_in_epoch == 0:  # not in use yet
             iterator.epoch = epoch
         return iterator
@@ -365,9 +365,9 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "follow them; leave the option out"
             )
         for model in models if self.cfg.alignment_head else []:
-            if not hasattr(model.decoder, "show_head"):
+            if not hasattr(model.decoder, "choose_head"):
                 raise DataError("--alignment-head: the model can only show the mean of its heads")
-            model.decoder.show_head(self.cfg.alignment_head)
+            model.decoder.choose_head(self.cfg.alignment_head)
         for split, dataset in self.datasets.items():
             if split == self.cfg.gen_subset or split != self.cfg.train_subset:
                 self._require_parses(

@@ -237,7 +237,7 @@ def test_several_heads_are_averaged() -> None:
     ]
     log = criterion(src_dep_weight=1.0)(model, sample)[2]
     assert log["src_dep_loss"].item() == pytest.approx(sum(each) / 2, rel=1e-4)
-    assert log["src_dep_labels"] == 6
+    assert log["src_dep_parents"] == 6
 
 
 def test_a_batch_without_a_usable_label_adds_nothing() -> None:
@@ -379,7 +379,7 @@ def test_logged_means_run_over_all_workers() -> None:
     values = aggregated.get_smoothed_values()
     nll = sum(log["src_dep_loss"].item() for log in logs)
     correct = sum(log["src_dep_correct"].item() for log in logs)
-    assert [log["src_dep_labels"].item() for log in logs] == [6, 2]
+    assert [log["src_dep_parents"].item() for log in logs] == [6, 2]
     assert values["src_dep_loss"] == pytest.approx(nll / 8, abs=1e-3)
     assert values["src_uas"] == pytest.approx(100 * correct / 8, abs=1e-3)
     assert values["loss"] == pytest.approx(logs[0]["loss"].item() / 9 / math.log(2), abs=2e-3)

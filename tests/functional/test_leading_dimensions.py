@@ -44,7 +44,7 @@ from syncattn_fairseq.functional.controls.supervised_gate import (
     supervised_log_gates,
 )
 from syncattn_fairseq.functional.controls.tree_planted import count_words
-from syncattn_fairseq.functional.dbsa import label_surprisals, labels_in_view
+from syncattn_fairseq.functional.dbsa import gold_parent_surprisals, visible_gold_parents
 from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 
 LEADING = (2, 3)
@@ -93,12 +93,12 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[[], list[Tensor]]]] =
     ),
     "parser": (parser_scores, lambda: [numbers(T, d), numbers(S, d), numbers(d, d), numbers(d)]),
     "surprisals": (
-        lambda attention, parents: label_surprisals(
-            attention, parents, labels_in_view(parents, True)
+        lambda attention, parents: gold_parent_surprisals(
+            attention, parents, visible_gold_parents(parents, True)
         ),
         lambda: [numbers(T, T), labels()],
     ),
-    "labels": (lambda parents: labels_in_view(parents, causal=True), lambda: [labels()]),
+    "labels": (lambda parents: visible_gold_parents(parents, causal=True), lambda: [labels()]),
     "projected": (project_attention, lambda: [numbers(S, S), numbers(T, S)]),
     "backward": (project_attention, lambda: [numbers(S, S), numbers(T, S), numbers(S, T)]),
     "attention loss": (sync_attention_loss, lambda: [numbers(T, T), numbers(T, T), padding()]),

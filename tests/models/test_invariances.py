@@ -103,8 +103,8 @@ def test_what_is_kept_for_another_hypothesis_is_noticed(monkeypatch: pytest.Monk
     right = ForgetGateHeads.bias
 
     def forgetful(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
-        if scope.kept:
-            scope.kept["total"] = scope.kept["total"].flip(0)
+        if scope.state:
+            scope.state["total"] = scope.state["total"].flip(0)
         return right(self, query, key, scope)
 
     monkeypatch.setattr(ForgetGateHeads, "bias", forgetful)
@@ -228,4 +228,4 @@ def test_dropout_can_be_retained_in_decoding(kind: str) -> None:
 @pytest.mark.parametrize("layers", ["", "none"])
 def test_distances_that_no_loss_reads_are_not_shown_in_training(layers: str) -> None:
     model = testing.build_model("transformer_lpsi_tiny", distance_sync_layers=layers)
-    assert "distances" not in model.shown
+    assert "distances" not in model.exposed

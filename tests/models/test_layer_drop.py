@@ -8,7 +8,7 @@ from syncattn_fairseq.models.layer_drop import NumberedLayerDrop, bypass_encoder
 
 def test_numbers_stay_and_kept_layers_are_never_dropped() -> None:
     layers = [nn.Linear(2, 2) for _ in range(6)]
-    dropping = NumberedLayerDrop(0.5, layers, bypass_encoder_layer, keep=[2, 5])
+    dropping = NumberedLayerDrop(0.5, layers, bypass_encoder_layer, required=[2, 5])
     torch.manual_seed(0)
     dropped = [0] * 6
     for _ in range(200):
@@ -23,6 +23,6 @@ def test_numbers_stay_and_kept_layers_are_never_dropped() -> None:
 
 def test_evaluation_drops_nothing() -> None:
     layers = [nn.Linear(2, 2) for _ in range(3)]
-    dropping = NumberedLayerDrop(1.0, layers, bypass_encoder_layer, keep=[]).eval()
+    dropping = NumberedLayerDrop(1.0, layers, bypass_encoder_layer, required=[]).eval()
     assert list(dropping) == layers
     assert len(list(dropping.parameters())) == 6

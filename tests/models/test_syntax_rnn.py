@@ -199,7 +199,7 @@ def test_only_syntax_directed_attention_reads_trees() -> None:
     batch = build.net_input(build.sentences([3]), build.sentences([4]))
     del batch["src_tree_distances"]
     build.model("rnn_local", **SIZES)(**batch)
-    with pytest.raises(ValueError, match="read net_input.src_tree_distances"):
+    with pytest.raises(ValueError, match="net_input.src_tree_distances"):
         build.model("rnn_syntax_directed", **SIZES)(**batch)
 
 

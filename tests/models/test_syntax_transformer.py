@@ -362,14 +362,14 @@ def test_one_head_can_be_shown_in_the_place_of_the_mean() -> None:
         [mean] = model(**batch, alignment_layer=layer)[1]["attn"]
         heads = []
         for head in (1, 2):
-            model.decoder.show_head(head)
+            model.decoder.choose_head(head)
             heads += model(**batch, alignment_layer=layer)[1]["attn"]
         assert not torch.allclose(heads[0], heads[1])
         torch.testing.assert_close(torch.stack(heads).mean(0), mean)
-        model.decoder.show_head(None)
+        model.decoder.choose_head(None)
         torch.testing.assert_close(model(**batch, alignment_layer=layer)[1]["attn"][0], mean)
     with pytest.raises(DataError, match="^head 3: a decoder layer has heads 1 to 2"):
-        model.decoder.show_head(3)
+        model.decoder.choose_head(3)
 
 
 class PlainTask:
@@ -519,7 +519,11 @@ def count(layer: Any, kind: str) -> int:
 
 def test_architectures_have_the_layers_of_the_papers() -> None:
     base = build.model("transformer_syncattn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    assert base.encoder.showing["dependency"] == base.decoder.showing["dependency"] == [1]
+    assert (
+        base.encoder.exposing_layers["dependency"]
+        == base.decoder.exposing_layers["dependency"]
+        == [1]
+    )
     assert base.decoder.alignment_layer == 5
     assert [aligning_layer(layers) for layers in (1, 2, 3, 6)] == [1, 2, 2, 5]
     iwslt = build.model("transformer_dbsa_iwslt_de_en", encoder_layers=1, decoder_layers=2)
@@ -534,7 +538,11 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     pascal = build.model("transformer_pascal", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
     assert [count(layer, "parent_scaled") for layer in pascal.encoder.layers] == [7, 0, 0, 0, 0, 0]
     lpsi = build.model("transformer_lpsi", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    assert lpsi.encoder.showing["distances"] == lpsi.decoder.showing["distances"] == [1, 2]
+    assert (
+        lpsi.encoder.exposing_layers["distances"]
+        == lpsi.decoder.exposing_layers["distances"]
+        == [1, 2]
+    )
     assert lpsi.decoder.distance_sync_layers == [5, 6]
     assert lpsi.encoder.layers[0].self_attn.heads["gated"].weight.shape == (8, 6, 2)
     local = build.model("transformer_local_attn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
@@ -542,7 +550,10 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     assert local.encoder.layers[1].self_attn.heads["window"].window == 2
     lisa = build.model("transformer_lisa", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
     assert lisa.encoder.layers[0].self_attn.heads["dependency"].parser == "lisa"
-    assert (lisa.encoder.showing["dependency"], lisa.decoder.showing["dependency"]) == ([1], [])
+    assert (
+        lisa.encoder.exposing_layers["dependency"],
+        lisa.decoder.exposing_layers["dependency"],
+    ) == ([1], [])
     sh = build.model("transformer_sh", encoder_layers=1, decoder_layers=1)
     assert sh.encoder.label_embedding.embedding_dim == 10
 
@@ -742,10 +753,10 @@ def test_what_a_model_reads_must_be_there() -> None:
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     for arch, field in (("pascal", "src_parent_positions"), ("sh", "src_labels")):
         without = {name: value for name, value in batch.items() if name != field}
-        with pytest.raises(ValueError, match=rf"read net_input\.{field}"):
+        with pytest.raises(ValueError, match=rf"net_input\.{field}"):
             build.model(f"transformer_{arch}_tiny")(**without)
     del batch["src_tree_distances"]
-    with pytest.raises(ValueError, match=r"read net_input\.src_tree_distances"):
+    with pytest.raises(ValueError, match=r"net_input\.src_tree_distances"):
         build.model("syntax_transformer_tiny", cross_attention_tree_window=4)(**batch)
 
 

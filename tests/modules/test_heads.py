@@ -16,10 +16,10 @@ from syncattn_fairseq.modules.heads import (
     GatedHeads,
     Heads,
     ParentScaledHeads,
-    Place,
     RelativeDepthHeads,
     Scope,
     ShuffledGateHeads,
+    Slot,
     SupervisedGateHeads,
     WindowHeads,
 )
@@ -55,8 +55,8 @@ def test_heads_made_by_hand_are_those_of_the_default_options(kind: type[Heads]) 
     view = BatchView()
     owners = (GatedHeads, kind)  # whose options shuffled gates share
     options = Namespace(**{o.name: o.default for owner in owners for o in fields(owner.Options)})
-    place = Place("encoder", 1, range(2), 2, 4, view)
-    by_options, by_hand = kind.build(options, place), kind(2, 4, view)
+    slot = Slot("encoder", 1, range(2), 2, 4, view)
+    by_options, by_hand = kind.build(options, slot), kind(2, 4, view)
     for name, value in vars(by_options).items():
         if not name.startswith("_"):
             assert getattr(by_hand, name) == value, name

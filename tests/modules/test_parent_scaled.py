@@ -29,7 +29,7 @@ def test_parents_of_the_data_are_weighed_by_the_density(parents: str) -> None:
     torch.testing.assert_close(
         weigh(weights, TOKENS, PARENTS), parent_gaussian(PARENTS, 4, 2.0).float(), atol=1e-6, rtol=0
     )
-    with pytest.raises(ValueError, match=r"read net_input\.src_parent_positions"):
+    with pytest.raises(ValueError, match=r"net_input\.src_parent_positions"):
         weigh(weights, TOKENS, None)
 
 

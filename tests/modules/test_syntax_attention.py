@@ -53,15 +53,15 @@ def make(
     return attention.double().eval()
 
 
-def show(
+def observe(
     attention: HeadGroups, name: str, x: Tensor, padding: Tensor | None = None, causal: bool = False
 ) -> Tensor:
     """Return what heads show by a name."""
     group, _ = next(attention.groups)
-    group.view.wanted = [name]
+    group.view.observed = [name]
     attention.attend(x, padding, causal_mask(len(x)).to(x) if causal else None)
-    group.view.wanted = ()
-    return attention.shown[name]
+    group.view.observed = ()
+    return attention.exposed[name]
 
 
 def show_batch(attention: FairseqSyntaxAttention, tokens: Tensor, **fields: Tensor) -> None:
@@ -137,7 +137,7 @@ def test_layer_and_probabilities_equal_the_loop(heads: int, key_bias: bool, caus
     x = torch.randn(5, 1, D).double()
     mask = causal_mask(5) if causal else None
     output, _ = attention(x, x, x, need_weights=False, attn_mask=mask)
-    probabilities = show(attention, "dependency", x, causal=causal)
+    probabilities = observe(attention, "dependency", x, causal=causal)
     expected, head = slow(attention, x[:, 0], causal)
     torch.testing.assert_close(output[:, 0], expected)
     torch.testing.assert_close(probabilities[0, 0], head)
@@ -151,7 +151,7 @@ def test_padding_changes_nothing(causal: bool, left: bool) -> None:
     attention = make(heads=2, key_bias=True)
     x = torch.randn(4, 1, D).double()
     alone, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(4) if causal else None)
-    alone_heads = show(attention, "dependency", x, causal=causal)
+    alone_heads = observe(attention, "dependency", x, causal=causal)
 
     filler = torch.randn(3, 1, D).double()
     wide = torch.cat([filler, x] if left else [x, filler])
@@ -161,7 +161,7 @@ def test_padding_changes_nothing(causal: bool, left: bool) -> None:
     output, _ = attention(
         wide, wide, wide, padding, need_weights=False, attn_mask=causal_mask(7) if causal else None
     )
-    heads = show(attention, "dependency", wide, padding, causal)
+    heads = observe(attention, "dependency", wide, padding, causal)
     torch.testing.assert_close(output[inside], alone)
     torch.testing.assert_close(heads[..., inside, inside], alone_heads)
     assert heads[..., inside, :].masked_select(padding).abs().max() == 0
@@ -205,7 +205,7 @@ def test_a_head_with_unit_matrix_is_fairseqs_own() -> None:
 
 def test_probabilities_are_float32_whatever_the_type_of_the_model() -> None:
     attention = make().to(torch.bfloat16)
-    heads = show(attention, "dependency", torch.randn(4, 2, D).bfloat16())
+    heads = observe(attention, "dependency", torch.randn(4, 2, D).bfloat16())
     assert heads.dtype == torch.float32
 
 
@@ -219,7 +219,7 @@ def test_gold_parents_take_the_place_of_the_prediction() -> None:
     show_batch(attention, torch.zeros_like(parents), forced_parents=parents)
     gold, _ = attention(x, x, x, padding, need_weights=False)
 
-    d, predicted = D // H, show(attention, "dependency", x, padding)
+    d, predicted = D // H, observe(attention, "dependency", x, padding)
     show_batch(attention, torch.zeros_like(parents))
     for b in range(2):
         for t in range(4):
@@ -262,7 +262,7 @@ def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, Any]) -> None:
     expected, first = slow(attention, x[:, 0], False, PARENTS)
     torch.testing.assert_close(output[:, 0], expected)
     if "dependency" in attention.heads:
-        torch.testing.assert_close(show(attention, "dependency", x)[0, 0], first)
+        torch.testing.assert_close(observe(attention, "dependency", x)[0, 0], first)
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=str)
@@ -319,7 +319,7 @@ def test_distances_are_those_that_gate() -> None:
     attention = make(heads=1, look_back=2)
     x = torch.randn(5, 2, D).double()
     padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
-    distances = show(attention, "distances", x, padding)
+    distances = observe(attention, "distances", x, padding)
     assert distances.shape == (2, 2, 5)
     gates = attention.heads["gated"]
     keys = x @ attention.k_proj.weight[4:8].T + attention.k_proj.bias[4:8]
@@ -399,7 +399,7 @@ def test_without_fairseq_it_attends_and_shows_the_same(causal: bool) -> None:
     turned = x.transpose(0, 1)
     wanted, _ = theirs(turned, turned, turned, padding, attn_mask=mask)
     torch.testing.assert_close(ours(x, padding, causal), wanted.transpose(0, 1))
-    shown = [show(layer, "dependency", turned, padding, causal) for layer in (ours, theirs)]
+    shown = [observe(layer, "dependency", turned, padding, causal) for layer in (ours, theirs)]
     torch.testing.assert_close(*shown)
 
 
@@ -411,8 +411,8 @@ def test_without_fairseq_it_decodes_step_by_step() -> None:
     for parameter in attention.parameters():
         nn.init.normal_(parameter, std=0.5)
     x = torch.randn(2, 5, D).double()
-    whole, kept = attention(x, causal=True), {}
-    steps = [attention(x[:, t : t + 1], causal=True, kept=kept) for t in range(5)]
+    whole, state = attention(x, causal=True), {}
+    steps = [attention(x[:, t : t + 1], causal=True, state=state) for t in range(5)]
     torch.testing.assert_close(torch.cat(steps, dim=1), whole)
 
 

@@ -9,15 +9,15 @@ from torch import Tensor
 
 from ...base.errors import DataError
 from ...base.option_fields import option
-from ...functional.dbsa import label_surprisals, labels_in_view
+from ...functional.dbsa import gold_parent_surprisals, visible_gold_parents
 from .term import (
     SIDES,
     Log,
     Term,
+    average_heads,
     join_heads,
     log_ratio,
     log_sums,
-    mean_of_heads,
     register_term,
 )
 
@@ -28,7 +28,7 @@ class DependencyLossOptions:
 
     dep_normalization: str = option(
         "tokens",
-        "dependency loss of a sentence: its mean over labels, times the number of "
+        "dependency loss of a sentence: its mean over gold parents, times the number of "
         "target tokens; or the plain sum",
         choices=("tokens", "sum"),
     )
@@ -51,11 +51,11 @@ class TargetDependencyOptions(DependencyLossOptions):
 class DependencyTerm(Term):
     """Cross-entropy of one side's dependency heads with the parse.
 
-    Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. With
-    ``--dep-normalization tokens``, each sentence's mean over its labels is multiplied by its number
-    of target tokens, over which the cross-entropy sums: λ then means the same for sentences with
-    few labels (a decoder sees only those to the left) and with many. ``sum`` is the equation
-    itself. Several heads are averaged.
+    Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. With ``--dep-normalization tokens``,
+    each sentence's mean over its gold parents is multiplied by its number of target tokens, over
+    which the cross-entropy sums: λ then means the same for sentences with few gold parents (a
+    decoder sees only those to the left) and with many. ``sum`` is the equation itself. Several
+    heads are averaged.
     """
 
     side: ClassVar[str]
@@ -84,40 +84,40 @@ class DependencyTerm(Term):
             )
         return False
 
-    def list_parses(self, shown: Container[str]) -> set[str]:
+    def list_parses(self, exposed: Container[str]) -> set[str]:
         """Return this side, if the model has heads there and the loss has a weight."""
-        reads = self.weight > 0 and f"{self.side}_dependency" in shown
+        reads = self.weight > 0 and f"{self.side}_dependency" in exposed
         return {SIDES[self.side]} if reads else set()
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum the loss over the sentences; one without labels gives 0."""
+        """Sum the loss over the sentences; one without gold parents gives 0."""
         attention = join_heads(extra[f"{self.side}_dependency"])
-        parents = sample[f"{self.side}_parents"]
-        in_view = labels_in_view(parents, self.causal)
-        by_head = parents.unsqueeze(1).expand(attention.shape[:3])
-        surprisals = mean_of_heads(label_surprisals(attention, by_head, in_view.unsqueeze(1)))
-        losses, labels = surprisals.sum(1), in_view.sum(1)
+        gold_parents = sample[f"{self.side}_parents"]
+        visible = visible_gold_parents(gold_parents, self.causal)
+        by_head = gold_parents.unsqueeze(1).expand(attention.shape[:3])
+        surprisals = average_heads(gold_parent_surprisals(attention, by_head, visible.unsqueeze(1)))
+        losses, counts = surprisals.sum(1), visible.sum(1)
         with torch.no_grad():
-            # A label out of view has a probability of 0, and is never the most probable.
-            correct = mean_of_heads(attention).argmax(-1) == parents
+            # A parent out of view has a probability of 0, and is never the most probable.
+            correct = average_heads(attention).argmax(-1) == gold_parents
         log = {
             self.name: losses.detach().sum(),
-            f"{self.side}_dep_labels": labels.sum(),
+            f"{self.side}_dep_parents": counts.sum(),
             f"{self.side}_dep_correct": correct.sum(),
         }
         if self.by_tokens:
             tokens = sample["target"].ne(self.pad).sum(1)
-            losses = losses * (tokens / labels.clamp_min(1))
+            losses = losses * (tokens / counts.clamp_min(1))
         return losses.sum(), log
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Log the mean loss per label in nats, and the percentage of parents attended to most."""
-        labels, correct = f"{cls.side}_dep_labels", f"{cls.side}_dep_correct"
-        if any(labels in log for log in logs):
-            log_sums(logs, cls.name, correct, labels)
-            log_ratio(cls.name, cls.name, labels)
-            log_ratio(f"{cls.side}_uas", correct, labels, scale=100)
+        """Log the mean loss per gold parent in nats, and the percentage attended to most."""
+        count, correct = f"{cls.side}_dep_parents", f"{cls.side}_dep_correct"
+        if any(count in log for log in logs):
+            log_sums(logs, cls.name, correct, count)
+            log_ratio(cls.name, cls.name, count)
+            log_ratio(f"{cls.side}_uas", correct, count, scale=100)
 
 
 @register_term("src_dep_loss")

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ...base.option_fields import option
 from ...functional import project_attention, sync_attention_loss
-from .term import Log, Term, join_heads, mean_of_heads, register_term
+from .term import Log, Term, average_heads, join_heads, register_term
 
 
 @dataclass
@@ -44,7 +44,7 @@ class SyncAttentionTerm(Term):
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the cells of all sentences."""
         source, target = (
-            mean_of_heads(join_heads(extra[f"{side}_dependency"])) for side in ("src", "tgt")
+            average_heads(join_heads(extra[f"{side}_dependency"])) for side in ("src", "tgt")
         )
         projected = project_attention(source, extra["sync_attn"], extra.get("backward_attn"))
         masked = sample["target"].eq(self.pad) | target.detach().sum(-1).eq(0)

@@ -65,11 +65,11 @@ class Term(ABC):
         """Return what it reads in the batch besides parents; by default, nothing."""
         return frozenset()
 
-    def list_parses(self, shown: Container[str]) -> set[str]:
+    def list_parses(self, exposed: Container[str]) -> set[str]:
         """Return the sides, ``source`` and ``target``, whose heads it reads in the batches.
 
         Args:
-            shown: what the model returns besides its scores.
+            exposed: the names of what the model returns besides its scores.
         """
         return {field.side for field in self.list_fields() if field.control != "words"}
 
@@ -112,13 +112,13 @@ def register_term(name: str) -> Callable[[T], T]:
 
 
 def join_heads(layers: Sequence[Tensor]) -> Tensor:
-    """Join what the heads of several layers show, ``(B, h, ...)`` each, to one ``(B, h, ...)``."""
+    """Join what the heads of each layer expose, ``(B, h, ...)``, to one ``(B, h, ...)``."""
     return layers[0] if len(layers) == 1 else torch.cat(list(layers), dim=1)
 
 
-def mean_of_heads(shown: Tensor) -> Tensor:
+def average_heads(exposed: Tensor) -> Tensor:
     """Average ``(B, h, ...)`` over heads; one head's needs no kernel."""
-    return shown.squeeze(1) if shown.size(1) == 1 else shown.mean(1)
+    return exposed.squeeze(1) if exposed.size(1) == 1 else exposed.mean(1)
 
 
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:

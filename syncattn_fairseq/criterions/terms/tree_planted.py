@@ -11,7 +11,7 @@ from ...base.option_fields import flag, option
 from ...data.fields import WORD_DISTANCES, LossField, ask_for_word_distances
 from ...functional.controls.tree_planted import count_words, planted_losses
 from .dependency_loss import DependencyLossOptions
-from .term import SIDES, Log, Term, join_heads, log_ratio, log_sums, mean_of_heads, register_term
+from .term import SIDES, Log, Term, average_heads, join_heads, log_ratio, log_sums, register_term
 
 
 @dataclass
@@ -47,7 +47,7 @@ class PlantedTerm(Term):
     The heads are averaged. Only words count: the end of the sentence has no target, and attention
     to it is lost. A decoder's row stands for the word that its state predicts, and sees that word
     and those before it. ``--dep-normalization`` says how sentences count, as for the dependency
-    loss, with words in place of labels; so the weight means the same.
+    loss, with words in place of gold parents; so the weight means the same.
     """
 
     side: ClassVar[str]
@@ -70,26 +70,26 @@ class PlantedTerm(Term):
         """
         if self.weight <= 0:
             return False
-        given = f"{flag(self.weight_option)} {self.weight}"
-        shown = f"{self.side}_dependency" in extra
-        if torch.is_grad_enabled() and not shown:
+        setting = f"{flag(self.weight_option)} {self.weight}"
+        has_heads = f"{self.side}_dependency" in extra
+        if torch.is_grad_enabled() and not has_heads:
             stack = {"src": "encoder", "tgt": "decoder"}[self.side]
             raise DataError(
-                f"{given}: the model's {stack} has no dependency heads to train: add "
+                f"{setting}: the model's {stack} has no dependency heads to train: add "
                 f"--{stack}-dependency-layer 1"
             )
         if torch.is_grad_enabled() and self.field.name not in sample:
             raise DataError(
-                f"{given}: the batches hold no {self.distance} distances of the "
+                f"{setting}: the batches hold no {self.distance} distances of the "
                 f"{SIDES[self.side]} side: train with --task translation_with_syntax on data that "
                 "syncattn-preprocess binarised with heads, or choose --planted-distance linear, "
                 "which needs no heads"
             )
-        return shown and self.field.name in sample
+        return has_heads and self.field.name in sample
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the sentences; one without words, or without a parse, gives 0."""
-        attention = mean_of_heads(join_heads(extra[f"{self.side}_dependency"]))
+        attention = average_heads(join_heads(extra[f"{self.side}_dependency"]))
         distances = sample[self.field.name]
         losses = planted_losses(attention, distances, causal=self.side == "tgt").sum(1)
         words = count_words(distances)

@@ -74,10 +74,10 @@ def planted_losses(attention: Tensor, distances: Tensor, causal: bool = False) -
         word. Attention below 1e-30 counts as that number, so that loss and gradient stay finite.
     """
     target, sizes = planted_target(distances, causal), _sizes(distances)
-    found = attention_between_words(attention, distances).clamp_min(LEAST)
+    between = attention_between_words(attention, distances).clamp_min(LEAST)
     # The target of a word is spread over its subwords, so that they must be put together again.
     whole = (target * sizes.unsqueeze(-2)).masked_fill(target == 0, 1.0)
-    divergence = (target * (whole.log() - found.log())).sum(-1)
+    divergence = (target * (whole.log() - between.log())).sum(-1)
     return divergence / sizes
 
 

@@ -266,7 +266,7 @@ class Cell:
             "print_layer_alignments": bool(corpus.generated or corpus.gold_alignments),
             "print_alignment": bool(corpus.generated),
             "print_distances": bool(corpus.generated)
-            and {"src_distances", "tgt_distances"} <= self.model.shown.keys(),
+            and {"src_distances", "tgt_distances"} <= self.model.exposed.keys(),
             "print_parses": bool(self._parsed),
         }
         return printed if any(printed.values()) else {}
@@ -355,7 +355,7 @@ class Cell:
         """Induce trees of the target side from the distances of each gated layer."""
         target, output = self.experiment.corpus.target, self.output
         steps, systems = [], []
-        for layer in self.model.shown["tgt_distances"]:
+        for layer in self.model.exposed["tgt_distances"]:
             made = output / f"trees-{layer}.{target}"
             steps.append(
                 new_step(

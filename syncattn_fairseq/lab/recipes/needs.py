@@ -42,7 +42,7 @@ def needs_of(config: dict[str, Any]) -> set[str]:
     languages = {side: task[f"{side}_lang"] for side in ("source", "target")}
     model = describe_model(config)
     needs = {f"{k}.{languages['source']}" for k in ("heads", "labels") if model.fields.reads(k)}
-    read = {side for term in _losses(config) for side in term.list_parses(model.shown)}
+    read = {side for term in _losses(config) for side in term.list_parses(model.exposed)}
     return needs | {f"heads.{languages[side]}" for side in read}
 
 

@@ -4,6 +4,7 @@ A new kind is a subclass of :class:`Heads` under :func:`register_part`: either a
 line here, or a file in a user's own ``--user-dir``.
 """
 
+from ..slot import Slot
 from .controls.constant_gate import ConstantGateHeads
 from .controls.distance_bias import DistanceBiasHeads
 from .controls.forget_gate import ForgetGateHeads
@@ -13,7 +14,7 @@ from .controls.supervised_gate import SupervisedGateHeads
 from .controls.window import WindowHeads
 from .dependency import DependencyHeads
 from .gated import GatedHeads
-from .heads import Heads, Place, Scope
+from .heads import Heads, Scope
 from .parent_scaled import ParentScaledHeads
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
     "GatedHeads",
     "Heads",
     "ParentScaledHeads",
-    "Place",
+    "Slot",
     "RelativeDepthHeads",
     "Scope",
     "ShuffledGateHeads",

@@ -16,7 +16,8 @@ from ...functional.lisa import rectify
 from ..batch_view import BatchView
 from ..layer_numbers import read_layer
 from ..part_registry import register_part
-from .heads import Heads, Place, Scope
+from ..slot import Slot
+from .heads import Heads, Scope
 
 
 @dataclass
@@ -76,9 +77,9 @@ class DependencyHeads(Heads):
 
     Options = DependencyOptions
     title = "dependency"
-    place = "first"
+    rank = "first"
     option = "dependency_heads"
-    shown = "dependency"
+    exposes = "dependency"
     supervised = True
 
     def __init__(
@@ -109,18 +110,18 @@ class DependencyHeads(Heads):
         return [layer] if layer else []
 
     @classmethod
-    def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
+    def count_heads(cls, cfg: Any, side: str, free: int) -> int:
         """Return ``--dependency-heads``."""
         count: int = cfg.dependency_heads
         return count
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "DependencyHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "DependencyHeads":
         """Build the heads of one layer."""
-        parser = getattr(cfg, f"{place.side}_parser")
-        rows_predict = place.side == "encoder" or cfg.tgt_dependency_rows == "predicted"
+        parser = getattr(cfg, f"{slot.side}_parser")
+        rows_predict = slot.side == "encoder" or cfg.tgt_dependency_rows == "predicted"
         options = (parser, cfg.dependency_key_bias, rows_predict)
-        return cls(place.count, place.head_dim, place.view, *options)
+        return cls(slot.count, slot.head_dim, slot.view, *options)
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
@@ -152,21 +153,21 @@ class DependencyHeads(Heads):
         return biaffine_query(query, self.weight, self.key_bias)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
-        """Attend to what the heads predict, or to the parents in the batch; show what they predict.
+        """Attend to what the heads predict, or to the parents in the batch.
 
-        What is shown is A, ``(B, h, T, T)`` in float32 or wider, row = dependent, column = parent.
-        A decoder's rows and columns are numbered by the tokens that its states predict. Where they
+        What they predict is exposed: A, ``(B, h, T, T)`` in float32 or wider, row = dependent,
+        column = parent. A decoder's are numbered by the tokens that its states predict. Where they
         stand for the tokens that the states read, all move up by one, and the end of the sentence,
         which no state reads, gets a row of zeros.
         """
         gold = self.view.get("forced_parents")
-        if self.folds and gold is None and not scope.looked_at:
+        if self.folds and gold is None and not scope.observed:
             return super().attend(query, key, value, scope)
         if self.parser == "lisa":
             query, key = self._multiply(rectify(query)), rectify(key)
         attention = scope.softmax(dot_products(*scope.order.turn(query, key)))
-        if scope.looked_at:
-            scope.shown = attention if self.rows_predict else _move_up(attention, scope)
+        if scope.observed:
+            scope.exposed = attention if self.rows_predict else _move_up(attention, scope)
         if gold is not None:
             at_parent = F.one_hot(gold.clamp_min(0), key.size(2)).unsqueeze(1).to(attention)
             attention = torch.where((gold >= 0)[:, None, :, None], at_parent, attention)

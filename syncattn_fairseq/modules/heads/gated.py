@@ -13,7 +13,8 @@ from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_
 from ..batch_view import BatchView
 from ..layer_numbers import SIDES, check_positive, check_range, read_layers
 from ..part_registry import register_part
-from .heads import Heads, Place, Scope
+from ..slot import Slot
+from .heads import Heads, Scope
 
 
 @dataclass
@@ -58,7 +59,7 @@ class GatedHeads(Heads):
     title = "gated"
     encoder_layers = "distance_layers"
     decoder_layers = "distance_decoder_layers"
-    shown: ClassVar[str | None] = "distances"
+    exposes: ClassVar[str | None] = "distances"
 
     def __init__(
         self,
@@ -76,10 +77,10 @@ class GatedHeads(Heads):
         nn.init.uniform_(self.weight, -bound, bound)
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "GatedHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "GatedHeads":
         """Build the heads of one layer."""
         options = (cfg.distance_look_back, cfg.gate_temperature)
-        return cls(place.count, place.head_dim, place.view, *options)
+        return cls(slot.count, slot.head_dim, slot.view, *options)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -97,7 +98,7 @@ class GatedHeads(Heads):
         check_positive(cfg, "gate_temperature")
 
     @classmethod
-    def is_shown_in_training(cls, cfg: Any) -> bool:
+    def is_exposed_in_training(cls, cfg: Any) -> bool:
         """Tell whether distances are tied."""
         return bool(read_layers(cfg, "distance_sync_layers", "decoder"))
 
@@ -116,16 +117,16 @@ class GatedHeads(Heads):
         return syntactic_distances(keys, self.weight, self.distance_bias)
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return the logarithm of the gates; show the distances, in float32 or wider."""
-        if scope.kept is None:
+        """Return the logarithm of the gates; expose the distances, in float32 or wider."""
+        if scope.state is None:
             distances = self.measure(key, scope.padding_mask)
-            if scope.looked_at:
-                scope.shown = distances
+            if scope.observed:
+                scope.exposed = distances
             return self.log_gates(distances, scope)
         last = last_syntactic_distance(key, self.weight, self.distance_bias).unsqueeze(-1)
-        before = scope.kept.get("distances")
+        before = scope.state.get("distances")
         distances = last if before is None else torch.cat([before, last], dim=-1)
-        scope.kept["distances"] = distances
+        scope.state["distances"] = distances
         return self.log_gates_of_last(distances)
 
     def log_gates(self, distances: Tensor, scope: Scope) -> Tensor:

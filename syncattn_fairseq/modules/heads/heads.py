@@ -10,37 +10,7 @@ from ..batch_view import BatchView
 from ..layer_numbers import read_layers
 from ..part import Part
 from ..positions.positions import Order
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where some heads of one kind stand.
-
-    Attributes:
-        side: ``encoder`` or ``decoder``.
-        layer: counted from 1 at the bottom.
-        numbers: which heads of the layer they are, counted from 0.
-        total: H, how many heads the layer has.
-        head_dim: d.
-        view: the batch.
-    """
-
-    side: str
-    layer: int
-    numbers: range
-    total: int
-    head_dim: int
-    view: BatchView
-
-    @property
-    def count(self) -> int:
-        """How many heads these are."""
-        return len(self.numbers)
-
-    @property
-    def embed_dim(self) -> int:
-        """D, the width of the layer's input."""
-        return self.total * self.head_dim
+from ..slot import Slot
 
 
 @dataclass
@@ -56,23 +26,23 @@ class Scope:
         padding_mask: ``(B, T)``, True = padding; None for none.
         causal: whether queries see nothing to their right.
         dropout: the module that drops attention probabilities.
-        kept: in incremental decoding, the tensors that these heads carry from step to step, with
+        state: in incremental decoding, the tensors that these heads carry from step to step, with
             the sentence as first dimension; None otherwise.
         order: how positions enter the scores.
         x: the layer's input, ``(rows, B, D)``; in incremental decoding only the newest token's.
-        looked_at: whether somebody looks at what these heads show.
-        shown: where they put it then (:attr:`.Heads.shown`), ``(B, h, ...)``.
+        observed: whether somebody reads what these heads expose.
+        exposed: where they put it then (:attr:`.Heads.exposes`), ``(B, h, ...)``.
     """
 
     mask: Tensor | None
     padding_mask: Tensor | None
     causal: bool
     dropout: Any
-    kept: dict[str, Tensor] | None = None
+    state: dict[str, Tensor] | None = None
     order: Order = field(default_factory=Order)
     x: Tensor | None = None
-    looked_at: bool = False
-    shown: Tensor | None = None
+    observed: bool = False
+    exposed: Tensor | None = None
 
     def softmax(self, scores: Tensor) -> Tensor:
         """Normalise ``(B, h, rows, T)`` scores, of turned queries and keys, over what is visible.
@@ -109,10 +79,10 @@ class Heads(Part, nn.Module):
 
     A kind of head is one class. It defines its options (:class:`Options`) and which values are
     impossible (:meth:`check`), which layers have such heads and how many (:meth:`list_layers`,
-    :meth:`count_wanted`), what it reads from the batch (:meth:`list_fields`,
-    and :attr:`view` when it attends), how it attends (:meth:`attend`, or one of the smaller
-    :meth:`bias` and :meth:`rewrite_query`), what it shows to losses and printers (:attr:`shown`)
-    and whether it could be an ordinary head with other projections (:attr:`folds`).
+    :meth:`count_heads`), what it reads from the batch (:meth:`list_fields`, and :attr:`view` when
+    it attends), how it attends (:meth:`attend`, or one of the smaller :meth:`bias` and
+    :meth:`rewrite_query`), what it exposes to losses and printers (:attr:`exposes`) and whether it
+    could be an ordinary head with other projections (:attr:`folds`).
 
     Args:
         count: h, how many heads these are.
@@ -123,16 +93,16 @@ class Heads(Part, nn.Module):
     #: Their name in messages: "of which 1 are ... heads".
     title: ClassVar[str] = "ordinary"
     #: Which heads of the layer they are: the ``first``, the ``last`` or those in between.
-    place: ClassVar[str] = "between"
+    rank: ClassVar[str] = "between"
     #: The option that sets how many there are, for messages; by default, where they are.
     option: ClassVar[str] = ""
     #: The option that lists the encoder layers with such heads; empty if there are none there.
     encoder_layers: ClassVar[str] = ""
     #: The same for the decoder. Its value may be ``same``: those of the encoder.
     decoder_layers: ClassVar[str] = ""
-    #: The name of what they show to losses and printers, by :attr:`.Scope.shown`; None for nothing.
-    #: The model returns it as ``src_NAME`` and ``tgt_NAME``.
-    shown: ClassVar[str | None] = None
+    #: The name of what they expose to losses and printers by :attr:`.Scope.exposed`; the model
+    #: returns it as ``src_NAME`` and ``tgt_NAME``. None for nothing.
+    exposes: ClassVar[str | None] = None
     #: Whether they need a syntactic loss to learn syntax.
     supervised: ClassVar[bool] = False
     #: Whether they are ordinary heads except for :meth:`rewrite_query` and can be exported as such;
@@ -170,7 +140,7 @@ class Heads(Part, nn.Module):
         return cls.encoder_layers if side == "encoder" else cls.decoder_layers
 
     @classmethod
-    def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
+    def count_heads(cls, cfg: Any, side: str, free: int) -> int:
         """Count the heads of this kind in each of its layers.
 
         Args:
@@ -181,29 +151,29 @@ class Heads(Part, nn.Module):
         return free
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "Heads":
+    def build(cls, cfg: Any, slot: Slot) -> "Heads":
         """Build the heads of one layer from the options.
 
         Args:
             cfg: the model's options.
-            place: where the heads stand.
+            slot: where the heads stand.
         """
-        return cls(place.count, place.head_dim, place.view)
+        return cls(slot.count, slot.head_dim, slot.view)
 
     # ---- how they attend
 
     @property
     def fused(self) -> bool:
         """Whether fairseq's own attention gives this batch what :meth:`attend` would."""
-        return self.folds and not self.looked_at
+        return self.folds and not self.observed
 
     @property
-    def looked_at(self) -> bool:
-        """Whether somebody looks at what they show of this batch."""
-        return self.shown is not None and self.shown in self.view.wanted
+    def observed(self) -> bool:
+        """Whether somebody reads what they expose of this batch."""
+        return self.exposes is not None and self.exposes in self.view.observed
 
     def rewrite_query(self, query: Tensor) -> Tensor:
-        """Return the queries that they want in place of the projected ones, ``(B, h, rows, d)``.
+        """Return their own queries in place of the projected ones, ``(B, h, rows, d)``.
 
         This must be affine in each query, `q U + c`: it is also folded into the projection.
         """
@@ -229,12 +199,12 @@ class Heads(Part, nn.Module):
         """Return what is added to the scores, ``(B, h, rows, T)`` or broadcasting to it."""
         return None
 
-    # ---- what they show
+    # ---- what they expose
 
     @classmethod
-    def is_shown_in_training(cls, cfg: Any) -> bool:
-        """Tell whether a loss needs what they show; printers need it in evaluation only."""
-        return cls.shown is not None
+    def is_exposed_in_training(cls, cfg: Any) -> bool:
+        """Tell whether a loss reads what they expose; printers read it in evaluation only."""
+        return cls.exposes is not None
 
 
 def split_heads(projected: Tensor, head_dim: int) -> Tensor:

@@ -13,7 +13,8 @@ from ...functional.pascal import density_peak
 from ..batch_view import BatchView
 from ..layer_numbers import check_range
 from ..part_registry import register_part
-from .heads import Heads, Place, Scope
+from ..slot import Slot
+from .heads import Heads, Scope
 
 #: Whose position the density is centred on.
 PARENTS = ("parse", "shuffled", "random", "self", "constant")
@@ -75,7 +76,7 @@ class ParentScaledHeads(Heads):
 
     Options = ParentScaledOptions
     title = "parent-scaled"
-    place = "last"
+    rank = "last"
     option = "pascal_heads"
     encoder_layers = "pascal_layers"
 
@@ -94,15 +95,15 @@ class ParentScaledHeads(Heads):
         self.ignoring = ignoring
 
     @classmethod
-    def count_wanted(cls, cfg: Any, side: str, free: int) -> int:
+    def count_heads(cls, cfg: Any, side: str, free: int) -> int:
         """Return ``--pascal-heads``; by default all free heads but one."""
         return cfg.pascal_heads or max(1, free - 1)
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "ParentScaledHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "ParentScaledHeads":
         """Build the heads of one layer."""
         options = (cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
-        return cls(place.count, place.head_dim, place.view, *options)
+        return cls(slot.count, slot.head_dim, slot.view, *options)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -130,7 +131,7 @@ class ParentScaledHeads(Heads):
         Raises:
             DataError: D needs parents and the batch has none.
         """
-        weights = self.view.keep(
+        weights = self.view.share(
             f"parent_weights_{self.parents}_{self.std}", lambda: self._density(dtype)
         )
         if self.training and self.ignoring > 0:
@@ -149,6 +150,5 @@ class ParentScaledHeads(Heads):
         if self.parents == "self":
             positions = torch.arange(length, device=device).expand(batch, length)
         else:
-            reader = "the model's parent-scaled heads"
-            positions = self.view.require("src_parent_positions", reader)
+            positions = self.view.require("src_parent_positions", reader="parent-scaled heads")
         return parent_gaussian(positions.to(dtype), length, self.std)

@@ -14,15 +14,15 @@ from .heads import Heads
 def list_kinds() -> list[type[Heads]]:
     """List the registered kinds of heads, in the order in which they choose their heads."""
     kinds = [part for part in PARTS.values() if issubclass(part, Heads)]
-    return sorted(kinds, key=lambda kind: kind.place == "between")
+    return sorted(kinds, key=lambda kind: kind.rank == "between")
 
 
-def name_of(kind: type[Heads]) -> str:
+def find_name(kind: type[Heads]) -> str:
     """Return the name under which a kind is registered; ordinary heads are not registered."""
     return next((name for name, part in PARTS.items() if part is kind), "ordinary")
 
 
-def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
+def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
     """Divide the heads of a self-attention layer among the kinds.
 
     Args:
@@ -43,36 +43,36 @@ def place_heads(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
     for kind in list_kinds():
         if layer not in kind.list_layers(cfg, side):
             continue
-        wanted = kind.count_wanted(cfg, side, free)
-        if not 1 <= wanted <= free:
+        count = kind.count_heads(cfg, side, free)
+        if not 1 <= count <= free:
             others = " and ".join(f"{n} are {other.title} heads" for other, n in counts.items())
             option = kind.option or kind.layer_option(cfg, side)
             raise DataError(
                 f"{flag(option)} {getattr(cfg, option)}: "
                 f"{side} layer {layer} has {total} heads" + (others and f", of which {others}")
             )
-        counts[kind] = wanted
-        free -= wanted
+        counts[kind] = count
+        free -= count
     if free:
         counts[Heads] = free
-    places = ("first", "between", "last")
-    return {kind: counts[kind] for kind in sorted(counts, key=lambda k: places.index(k.place))}
+    ranks = ("first", "between", "last")
+    return {kind: counts[kind] for kind in sorted(counts, key=lambda k: ranks.index(k.rank))}
 
 
-def names_shown() -> list[str]:
-    """List what heads can show, by name."""
-    return sorted({kind.shown for kind in list_kinds() if kind.shown})
+def list_exposed() -> list[str]:
+    """List what heads can expose, by name."""
+    return sorted({kind.exposes for kind in list_kinds() if kind.exposes})
 
 
-def layers_that_show(cfg: Any, side: str, name: str) -> list[int]:
-    """List the layers, from 1, whose heads show something by this name."""
-    kinds = [kind for kind in list_kinds() if kind.shown == name]
+def list_exposing_layers(cfg: Any, side: str, name: str) -> list[int]:
+    """List the layers, from 1, whose heads expose something by this name."""
+    kinds = [kind for kind in list_kinds() if kind.exposes == name]
     return sorted({layer for kind in kinds for layer in kind.list_layers(cfg, side)})
 
 
-def is_shown_in_training(cfg: Any, name: str) -> bool:
-    """Tell whether a loss needs what heads show by this name."""
-    return any(kind.is_shown_in_training(cfg) for kind in list_kinds() if kind.shown == name)
+def is_exposed_in_training(cfg: Any, name: str) -> bool:
+    """Tell whether a loss reads what heads expose by this name."""
+    return any(kind.is_exposed_in_training(cfg) for kind in list_kinds() if kind.exposes == name)
 
 
 def list_supervised(cfg: Any) -> list[type[Heads]]:

@@ -10,6 +10,7 @@ from ...base.option_fields import option
 from ...functional import alibi_slopes, linear_biases
 from ..batch_view import BatchView
 from ..layer_numbers import check_positive
+from ..slot import Slot
 from .positions import Positions, offsets, register_positions
 
 
@@ -42,11 +43,10 @@ class AlibiPositions(Positions):
         self.register_buffer("slopes", scale * alibi_slopes(heads), persistent=False)
 
     @classmethod
-    def build(
-        cls, cfg: Any, heads: int, head_dim: int, view: BatchView, causal: bool
-    ) -> "AlibiPositions":
+    def build(cls, cfg: Any, layer: Slot) -> "AlibiPositions":
         """Build the positions of one layer."""
-        return cls(heads, head_dim, view, causal, cfg.alibi_scale)
+        causal = layer.side == "decoder"
+        return cls(layer.total, layer.head_dim, layer.view, causal, cfg.alibi_scale)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -55,7 +55,7 @@ class AlibiPositions(Positions):
 
     def bias(self, rows: int, columns: int, device: torch.device) -> Tensor:
         """Return the same for all layers."""
-        return self.view.keep(
+        return self.view.share(
             f"alibi_{self.heads}_{self.scale}_{rows}_{columns}",
             lambda: linear_biases(offsets(rows, columns, device).abs(), self.slopes),
         )

@@ -29,7 +29,7 @@ class BiasPositions(Positions):
 
     def bias(self, rows: int, columns: int, device: torch.device) -> Tensor:
         """Look up the biases."""
-        buckets = self.view.keep(
+        buckets = self.view.share(
             f"buckets_{rows}_{columns}",
             lambda: relative_buckets(offsets(rows, columns, device), self.causal, BUCKETS),
         )

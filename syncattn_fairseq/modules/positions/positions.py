@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..batch_view import BatchView
 from ..part import Part
+from ..slot import Slot
 
 
 class Positions(Part, nn.Module):
@@ -38,9 +39,14 @@ class Positions(Part, nn.Module):
         self.causal = causal
 
     @classmethod
-    def build(cls, cfg: Any, heads: int, head_dim: int, view: BatchView, causal: bool) -> Positions:
-        """Build the positions of one layer from the options."""
-        return cls(heads, head_dim, view, causal)
+    def build(cls, cfg: Any, layer: Slot) -> Positions:
+        """Build the positions of one layer from the options; layers may differ.
+
+        Args:
+            cfg: the model's options.
+            layer: its side, its number and all of its heads.
+        """
+        return cls(layer.total, layer.head_dim, layer.view, layer.side == "decoder")
 
     @classmethod
     def is_plain(cls) -> bool:

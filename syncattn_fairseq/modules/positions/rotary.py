@@ -38,4 +38,4 @@ class RotaryPositions(Positions):
             positions = torch.arange(first, last, device=states.device, dtype=wide)
             return unit_complex(rotary_angles(positions, width))
 
-        return rotate_by(states, self.view.keep(f"rotary_{width}_{first}_{last}_{wide}", measure))
+        return rotate_by(states, self.view.share(f"rotary_{width}_{first}_{last}_{wide}", measure))

@@ -82,7 +82,7 @@ def test_changes_change_what_is_needed(row: str, needs: list[str]) -> None:
 def test_layers_whose_trees_are_induced() -> None:
     cell = make_cell("lpsi:model.distance_layers=2:model.distance_sync_layers=2")
     assert sum("induce" in str(step) for step in cell._score()) == 1
-    assert cell.model.shown["tgt_distances"] == [2]
+    assert cell.model.exposed["tgt_distances"] == [2]
 
 
 def test_options_that_do_not_fit_the_model_are_refused_before_training() -> None:
@@ -114,7 +114,7 @@ class StrangersHeads(Heads):
     Options = StrangersOptions
     title = "strangers"
     encoder_layers = "strangers_layers"
-    shown = "strangers"
+    exposes = "strangers"
 
     @classmethod
     def list_fields(cls, cfg):
@@ -133,8 +133,8 @@ class StrangersTerm(Term):
     Options = LossOptions
     weight_option = "strangers_weight"
 
-    def list_parses(self, shown):
-        return {"target"} if self.weight and "src_strangers" in shown else set()
+    def list_parses(self, exposed):
+        return {"target"} if self.weight and "src_strangers" in exposed else set()
 
     def applies(self, extra, sample):
         return False

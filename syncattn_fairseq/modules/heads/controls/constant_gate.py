@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from ....base.option_fields import option
@@ -40,7 +41,8 @@ class ConstantGateHeads(Heads):
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return the logarithm of the gates, ``(rows, T)``, the same for all heads and layers."""
         rows, columns = query.size(2), key.size(2)
-        return self.view.keep(
-            f"constant_gates_{rows}_{columns}",
-            lambda: constant_log_gates(offsets(rows, columns, query.device)),
+        wide = torch.promote_types(query.dtype, torch.float32)
+        return self.view.share(
+            f"constant_gates_{rows}_{columns}_{wide}",
+            lambda: constant_log_gates(offsets(rows, columns, query.device), wide),
         )

@@ -19,7 +19,8 @@ from ...batch_view import BatchView
 from ...layer_numbers import check_range
 from ...part_registry import register_part
 from ...positions.positions import offsets
-from ..heads import Heads, Place, Scope
+from ...slot import Slot
+from ..heads import Heads, Scope
 
 #: Whose tree the data supplies for each kind of distance; None where it needs no tree.
 DISTANCES = {
@@ -101,13 +102,13 @@ class DistanceBiasHeads(Heads):
             self.weight = nn.Parameter(torch.zeros(limit + 1, count))
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "DistanceBiasHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "DistanceBiasHeads":
         """Build the heads of one layer."""
         slopes = None
         if cfg.distance_bias_form == "slopes":
-            slopes = alibi_slopes(place.total)[list(place.numbers)]
+            slopes = alibi_slopes(slot.total)[list(slot.numbers)]
         options = (cfg.distance_bias_distance, cfg.distance_bias_limit, slopes)
-        return cls(place.count, place.head_dim, place.view, *options)
+        return cls(slot.count, slot.head_dim, slot.view, *options)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -143,9 +144,9 @@ class DistanceBiasHeads(Heads):
             return self._measure(rows, columns, query.device)
 
         if self.slopes is not None:
-            return linear_biases(self.view.keep(name, measure), self.slopes)
+            return linear_biases(self.view.share(name, measure), self.slopes)
         assert self.weight is not None
-        buckets = self.view.keep(f"{name}_to_{limit}", lambda: measure().clamp_max(limit))
+        buckets = self.view.share(f"{name}_to_{limit}", lambda: measure().clamp_max(limit))
         return F.embedding(buckets, self.weight).movedim(-1, -3)
 
     def _measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
@@ -154,4 +155,4 @@ class DistanceBiasHeads(Heads):
         if control is None:
             return offsets(rows, columns, device).abs()
         field = ask_for_tree_distances(control).name
-        return self.view.require(field, "the model's distance heads").int()
+        return self.view.require(field, reader="distance heads").int()

@@ -13,7 +13,8 @@ from ....functional._numerics import widen
 from ....functional.controls.forget_gate import last_forget_log_gates
 from ...batch_view import BatchView
 from ...part_registry import register_part
-from ..heads import Heads, Place, Scope
+from ...slot import Slot
+from ..heads import Heads, Scope
 
 
 @dataclass
@@ -53,21 +54,21 @@ class ForgetGateHeads(Heads):
         self.forget_bias = nn.Parameter(torch.zeros(count))
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "ForgetGateHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "ForgetGateHeads":
         """Build the heads of one layer."""
-        return cls(place.count, place.head_dim, place.view, place.embed_dim)
+        return cls(slot.count, slot.head_dim, slot.view, slot.embed_dim)
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return the logarithm of the gates between query and key, ``(B, h, rows, T)``."""
-        assert scope.x is not None, "the attention sees to it"
+        assert scope.x is not None  # the attention sets it
         logits = F.linear(scope.x, self.weight, self.forget_bias).permute(1, 2, 0)
         log_forget = F.logsigmoid(widen(logits))
-        if scope.kept is None:
+        if scope.state is None:
             return forget_log_gates(log_forget)
-        total = scope.kept.get("total")
+        total = scope.state.get("total")
         if total is None:
             total = log_forget
         else:
             total = torch.cat([total, total[..., -1:] + log_forget], dim=-1)
-        scope.kept["total"] = total
+        scope.state["total"] = total
         return last_forget_log_gates(total, total[..., -1:].unsqueeze(-1))

@@ -17,7 +17,8 @@ from ....functional.controls.relative_depth import (
 from ...batch_view import BatchView
 from ...layer_numbers import check_range
 from ...part_registry import register_part
-from ..heads import Heads, Place, Scope
+from ...slot import Slot
+from ..heads import Heads, Scope
 
 
 def collate_depths(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
@@ -70,9 +71,9 @@ class RelativeDepthHeads(Heads):
         nn.init.xavier_uniform_(self.embedding)
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "RelativeDepthHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "RelativeDepthHeads":
         """Build the heads of one layer."""
-        return cls(place.count, place.head_dim, place.view, cfg.relative_depth_limit)
+        return cls(slot.count, slot.head_dim, slot.view, cfg.relative_depth_limit)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -87,5 +88,5 @@ class RelativeDepthHeads(Heads):
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return the scores of the relative depths."""
-        depths = self.view.require(DEPTHS.name, "the model's relative-depth heads")
+        depths = self.view.require(DEPTHS.name, reader="relative-depth heads")
         return relative_depth_scores(query, depths, self.embedding)

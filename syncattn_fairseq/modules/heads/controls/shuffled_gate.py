@@ -31,7 +31,7 @@ class ShuffledGateOptions:
 class ShuffledGateHeads(GatedHeads):
     """LPSI's heads, which learn distances, but put those of each sentence in random order.
 
-    The gates then have the strength of LPSI's, but open and shut at random places: what LPSI gains
+    The gates then have the strength of LPSI's, but open and shut at random: what LPSI gains
     over these heads is due to where its distances are large. The order depends only on the
     sentence, so that it is the same in every epoch and in every batch. In a decoder, it depends on
     the tokens read so far: each query shuffles the distances up to its own in an order of its own.
@@ -41,34 +41,34 @@ class ShuffledGateHeads(GatedHeads):
     title = "gated (shuffled)"
     encoder_layers = "shuffled_gate_layers"
     decoder_layers = "shuffled_gate_decoder_layers"
-    shown = None
+    exposes = None
 
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Leave M and τ to :class:`.GatedHeads`, whose options they are."""
 
     @classmethod
-    def is_shown_in_training(cls, cfg: Any) -> bool:
+    def is_exposed_in_training(cls, cfg: Any) -> bool:
         """Tell that no loss reads these distances."""
         return False
 
     def log_gates(self, distances: Tensor, scope: Scope) -> Tensor:
         """Compute the gates of shuffled distances, ``(B, h, T)`` to ``(B, h, T, T)``."""
         if not scope.causal:
-            order = self.view.keep("shuffle", self._shuffle_sentences)
+            order = self.view.share("shuffle", self._shuffle_sentences)
             return super().log_gates(_reorder(distances, order).squeeze(-2), scope)
-        order = self.view.keep("shuffle", lambda: self._shuffle_prefixes(distances.size(-1)))
+        order = self.view.share("shuffle", lambda: self._shuffle_prefixes(distances.size(-1)))
         pivots, between = gate_pivots(_reorder(distances, order), self.temperature)
         own = pivots.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
         return sum_between(gate_log_factors(own, between), causal=True)
 
     def log_gates_of_last(self, distances: Tensor) -> Tensor:
         """Compute the last row of the same, in one step of decoding."""
-        order = self.view.keep("shuffle", lambda: self._shuffle_prefixes(1))
+        order = self.view.share("shuffle", lambda: self._shuffle_prefixes(1))
         return super().log_gates_of_last(_reorder(distances, order).squeeze(-2))
 
     def _shuffle_sentences(self) -> Tensor:
-        """Draw which distance of its sentence stands at each place, ``(B, 1, T)`` columns."""
+        """Draw the column of the distance that each token gets, ``(B, 1, T)``."""
         padding = self.view.padding_mask.unsqueeze(1)
         draws = self._draw()
         seeds = draws.masked_fill(padding, 0).sum(-1, keepdim=True)
@@ -100,11 +100,11 @@ def _draw_orders(draws: Tensor, hidden: Tensor) -> Tensor:
         hidden: broadcasts to the same.
 
     Returns:
-        For each visible place, the column that comes there.
+        For each visible column, the column that comes there.
     """
-    drawn = draws.masked_fill(hidden, torch.iinfo(draws.dtype).max).argsort(stable=True)
-    places = hidden.to(torch.uint8).argsort(stable=True).expand_as(drawn)
-    return torch.empty_like(drawn).scatter(-1, places, drawn)
+    order = draws.masked_fill(hidden, torch.iinfo(draws.dtype).max).argsort(stable=True)
+    columns = hidden.to(torch.uint8).argsort(stable=True).expand_as(order)
+    return torch.empty_like(order).scatter(-1, columns, order)
 
 
 def _reorder(distances: Tensor, order: Tensor) -> Tensor:

@@ -17,7 +17,8 @@ from ....functional.controls.supervised_gate import (
 from ...batch_view import BatchView
 from ...layer_numbers import check_positive
 from ...part_registry import register_part
-from ..heads import Heads, Place, Scope
+from ...slot import Slot
+from ..heads import Heads, Scope
 
 
 def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
@@ -77,9 +78,9 @@ class SupervisedGateHeads(Heads):
         self.temperature = temperature
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "SupervisedGateHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "SupervisedGateHeads":
         """Build the heads of one layer."""
-        return cls(place.count, place.head_dim, place.view, cfg.supervised_gate_temperature)
+        return cls(slot.count, slot.head_dim, slot.view, cfg.supervised_gate_temperature)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -94,9 +95,9 @@ class SupervisedGateHeads(Heads):
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return the logarithm of the gates, ``(B, 1, T, T)``, the same for all heads."""
-        heights = self.view.require(GAP_HEIGHTS.name, "the model's gated heads")
+        heights = self.view.require(GAP_HEIGHTS.name, reader="gated heads")
         wide = torch.promote_types(query.dtype, torch.float32)
-        gates = self.view.keep(
+        gates = self.view.share(
             f"log_gates_{self.temperature}",
             lambda: supervised_log_gates(heights.to(wide), self.temperature),
         )

@@ -11,7 +11,8 @@ from ...batch_view import BatchView
 from ...layer_numbers import check_range
 from ...part_registry import register_part
 from ...positions.positions import offsets
-from ..heads import Heads, Place, Scope
+from ...slot import Slot
+from ..heads import Heads, Scope
 
 
 @dataclass
@@ -46,9 +47,9 @@ class WindowHeads(Heads):
         self.window = window
 
     @classmethod
-    def build(cls, cfg: Any, place: Place) -> "WindowHeads":
+    def build(cls, cfg: Any, slot: Slot) -> "WindowHeads":
         """Build the heads of one layer."""
-        return cls(place.count, place.head_dim, place.view, cfg.local_window)
+        return cls(slot.count, slot.head_dim, slot.view, cfg.local_window)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
