@@ -2,7 +2,7 @@
 
 A server imports them once. Programs with the names of the commands, for the front of PATH, send it
 their arguments, environment, folder and open files, and it forks a process that is the command.
-Our own package is not imported before: that is the command's to do, or fairseq's with --user-dir.
+A second server has our own package too, for our commands; fairseq's import it with --user-dir.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import logging
 import os
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,10 +47,11 @@ sys.exit(int(status or 137))
 @contextmanager
 def forked_commands(folder: Path) -> Iterator[Path]:
     """Give a folder of programs that are the commands, for the time of a block."""
-    address = str(folder / "socket")
+    fairseq, ours = addresses = [str(folder / name) for name in ("fairseq", "ours")]
     programs = folder / "bin"
     programs.mkdir()
     for name in _commands():
+        address = ours if name.startswith("syncattn-") else fairseq
         path = programs / name
         path.write_text(_PROGRAM.format(python=sys.executable, address=address, name=name))
         path.chmod(0o755)
@@ -57,13 +59,14 @@ def forked_commands(folder: Path) -> Iterator[Path]:
     path = os.pathsep.join(map(str, (here / "unused", here.parents[1])))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     server = subprocess.Popen(
-        [sys.executable, __file__, address], env=environment, stdout=subprocess.PIPE
+        [sys.executable, __file__, *addresses], env=environment, stdout=subprocess.PIPE
     )
     try:
-        assert server.stdout is not None and server.stdout.readline() == b"ready\n"
+        assert server.stdout is not None
+        assert [server.stdout.readline() for _ in addresses] == [b"ready\n"] * 2
         yield programs
     finally:
-        server.kill()
+        server.terminate()
         server.wait()
 
 
@@ -72,35 +75,42 @@ def _commands() -> list[str]:
     return [name for name in names if name.startswith(("fairseq-", "syncattn-"))]
 
 
-def _serve(address: str) -> None:
+class _Server(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
+    """Forks every command and waits for it, so that its seconds are in an account."""
+
+    block_on_close = False
+    max_children = request_queue_size = 100
+
+
+class _Handler(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _, descriptors, _, _ = socket.recv_fds(self.request, 1, 3)
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        logging.getLogger().handlers.clear()  # of what was imported; the command has its own
+        status = _become(*json.loads(self.request.makefile().readline()))
+        self.request.sendall(str(status).encode())
+
+
+def _serve(fairseq: str, ours: str) -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    second = os.fork()
+    if second == 0:
+        importlib.import_module("syncattn_fairseq.plugin")
     gc.collect()
     gc.freeze()  # else each command copies what is shared when it looks for garbage
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(address)
-        listener.listen()
-        print("ready", flush=True)
-        while True:
-            client, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                status = _run(client)
-                client.sendall(str(status).encode())
-                client.close()
-                os._exit(0)
-            client.close()
-
-
-def _run(client: socket.socket) -> int:
-    _, descriptors, _, _ = socket.recv_fds(client, 1, 3)
-    for number, descriptor in enumerate(descriptors):
-        os.dup2(descriptor, number)
-        os.close(descriptor)
-    logging.getLogger().handlers.clear()  # of what was imported; the command has its own
-    return _become(*json.loads(client.makefile().readline()))
+    try:
+        with _Server(fairseq if second else ours, _Handler) as server:
+            print("ready", flush=True)
+            server.serve_forever()
+    finally:
+        if second:
+            os.kill(second, signal.SIGTERM)
+            os.waitpid(second, 0)
 
 
 def _become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> int:
@@ -129,4 +139,4 @@ def _become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> 
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(*sys.argv[1:])
