@@ -13,7 +13,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 
 from syncattn_fairseq.data.fields import SourceFields
 from syncattn_fairseq.lab.recipes.config_file import read_config
-from syncattn_fairseq.lab.recipes.corpus_facts import Corpus, load_corpus
+from syncattn_fairseq.lab.recipes.corpus_facts import Corpus
 from syncattn_fairseq.lab.recipes.needs import MULTI_TASK, needs_of
 from syncattn_fairseq.lab.recipes.systems import (
     FAMILIES,
@@ -22,13 +22,12 @@ from syncattn_fairseq.lab.recipes.systems import (
     read_overrides,
     training_options,
 )
+from tests.configs import CORPORA, PAIRS, SYSTEMS
 from tests.importing import import_file
 from tests.models import build
 
 ROOT = Path(__file__).parents[1]
 CONFIG_OPTIONS = ROOT / "scripts" / "config_options.py"
-CORPORA = [load_corpus(path.parent) for path in sorted(SHARED.glob("*/_data.yaml"))]
-CONFIGS = [(corpus, system) for corpus in CORPORA for system in corpus.systems]
 
 #: Layers of corpora, and of those like them; others have 6.
 LAYERS = {"enja": 3, "enja_10000": 3, "multi30k_en_de": 3, "multi30k_tiny_en_de_7250": 3}
@@ -45,7 +44,7 @@ SMALL_RNN = [
 ]
 
 
-@pytest.mark.parametrize(("corpus", "name"), CONFIGS, ids=lambda of: getattr(of, "name", of))
+@pytest.mark.parametrize(("corpus", "name"), PAIRS, ids=lambda of: getattr(of, "name", of))
 def test_fairseq_reads_what_the_config_says_and_builds_the_model(corpus: Corpus, name: str) -> None:
     rnn = name.startswith("rnn")
     system = corpus.system(name)
@@ -97,7 +96,7 @@ def needs_of_model(name: str, fields: SourceFields, args: Namespace) -> set[str]
 def test_nothing_is_written_twice() -> None:
     """A file has no value that those before it have already; each is used."""
     used = set()
-    for corpus, name in CONFIGS:
+    for corpus, name in SYSTEMS:
         before: dict[tuple[str, str], Any] = {}
         system = corpus.system(name)
         for file in system.files:

@@ -1,0 +1,32 @@
+"""The corpora and systems of ``configs/``, and as few pairs of them as there is something to see.
+
+A pair is merged file by file: what one system of a corpus shows of the corpus's files, and one
+corpus of a system's, all others show too. Pairs with a file of their own are all there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from syncattn_fairseq.lab.recipes.corpus_facts import Corpus, load_corpus
+from syncattn_fairseq.lab.recipes.systems import SHARED
+
+CORPORA = [load_corpus(path.parent) for path in sorted(SHARED.glob("*/_data.yaml"))]
+#: Every system of every corpus.
+SYSTEMS = [(corpus, name) for corpus in CORPORA for name in corpus.systems]
+
+
+def _choose_pairs() -> list[tuple[Corpus, str]]:
+    seen: set[Path | tuple[str, str]] = set()
+    pairs = []
+    for corpus, name in SYSTEMS:
+        system = corpus.system(name)
+        parts = {*system.files[-system.own :], (corpus.name, system.family)}
+        if not parts <= seen:
+            pairs.append((corpus, name))
+            seen |= parts
+    return pairs
+
+
+#: One system of each family of every corpus, one corpus of every system, and the pairs with files.
+PAIRS = _choose_pairs()
