@@ -82,11 +82,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary file next to ``path``, renamed to ``path`` when the block succeeds.
 
     A link is followed: the file that it points to is replaced. Anything else, such as ``/dev/null``
-    or a pipe, is yielded itself. Leftovers of killed runs are removed.
+    or a pipe, is yielded itself. Leftovers of killed runs are removed. What was written is on the
+    disk before the file has its name.
 
     Raises:
-        DataError: the folder does not exist.
-        OSError: the disk is full; the error names ``path``.
+        DataError: the folder does not exist, or another process is writing the file.
+        OSError: of the system; the error names ``path``, not the temporary file.
     """
     with naming_full_disk(path):
         if _is_stream(path):
@@ -107,7 +108,12 @@ def replacing(path: Path) -> Iterator[Path]:
             yield temporary
             if target.exists():
                 shutil.copymode(target, temporary)
+            _flush(temporary)
             os.replace(temporary, target)
+        except OSError as error:
+            if error.filename == str(temporary):
+                error.filename = str(path)
+            raise
         finally:
             temporary.unlink(missing_ok=True)
             os.close(descriptor)
@@ -124,13 +130,29 @@ def _is_stream(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of ``target`` whose writers were killed."""
+    """Remove temporary files of ``target`` whose writers were killed.
+
+    Raises:
+        DataError: a writer lives.
+    """
     for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
-        with suppress(OSError):  # locked, gone, or on a file system without locks
+        with suppress(OSError):  # gone, or on a file system without locks
             descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()
+            except BlockingIOError:
+                raise DataError(
+                    f"{target}: another process is writing it; wait for it, or write elsewhere"
+                ) from None
             finally:
                 os.close(descriptor)

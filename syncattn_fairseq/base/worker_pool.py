@@ -77,6 +77,7 @@ def _begin(work: Callable[[Any], Any]) -> None:
     global _work
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent()
 
 

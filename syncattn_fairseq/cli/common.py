@@ -11,11 +11,13 @@ import errno
 import functools
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any, TextIO
 
 from .. import __version__
@@ -46,7 +48,7 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
         try:
             _open_closed_streams()
             _check_words(sys.argv[1:] if argv is None else argv)
-            with warnings.catch_warnings(), keeping_pipes():
+            with warnings.catch_warnings(), keeping_pipes(), _ending_in_order():
                 if not sys.warnoptions:
                     warnings.filterwarnings("ignore", module=OTHERS)
                 run(argv)
@@ -56,6 +58,7 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # the second one ends us at once
             print("error: interrupted", file=sys.stderr)
             return 130
         except (DataError, OSError) as error:
@@ -64,6 +67,23 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
         return 0
 
     return main
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Within the block, SIGTERM leaves nothing half-written behind, as an error does not."""
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL or current_thread() != main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _open_closed_streams() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ import torch
 
 from ..base.errors import DataError
 from ..base.files import replacing
+from ..base.locks import lock
 from ..checkpoints.checkpoint_file import LAST, load_checkpoint, save_checkpoint
 
 _NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
@@ -76,10 +78,11 @@ def keep_checkpoints_whole() -> None:
 
     @functools.wraps(resume)
     def resume_whole(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        if trainer.data_parallel_rank == 0 and not cfg.no_save:
+            _claim(Path(cfg.save_dir))
+            _remove_leftovers(Path(cfg.save_dir))
         if cfg.restore_file != LAST or trainer.checkpoint_suffix:
             return resume(cfg, trainer, **kwargs)
-        if trainer.data_parallel_rank == 0:
-            _remove_leftovers(Path(cfg.save_dir))
         checkpoint_utils.load_checkpoint_to_cpu = load_newest
         try:
             return resume(cfg, trainer, **kwargs)
@@ -107,6 +110,24 @@ def newest_intact(folder: Path) -> Iterator[Path]:
             except Exception:  # damaged
                 continue
     return (path for _, path in sorted(found, reverse=True))
+
+
+#: Folders into which this process trains. They stay locked until it ends, however it does.
+_claimed: dict[Path, int] = {}
+
+
+def _claim(folder: Path) -> None:
+    """Keep other trainings out of a folder.
+
+    Raises:
+        DataError: another process trains into it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.resolve()
+    if path not in _claimed:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        lock(descriptor, f"{folder}: another training saves there; wait for it, or use another")
+        _claimed[path] = descriptor
 
 
 def _remove_leftovers(folder: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.base import text as door
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.base.files import read_json, replacing
 from syncattn_fairseq.base.text import count_lines, read_lines, split_lines
 
 
@@ -169,6 +170,48 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_two_writers_of_a_file_do_not_meet(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with replacing(path) as temporary:
+        temporary.write_text("first")
+        with pytest.raises(DataError, match="out: another process is writing it"), replacing(path):
+            pass
+    assert path.read_text() == "first"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_errors_name_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with pytest.raises(FileNotFoundError) as error, replacing(path) as temporary:
+        temporary.unlink()
+        temporary.read_text()
+    assert error.value.filename == str(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: os.mkfifo(path), "not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
+        (lambda path: path.write_bytes(b"x" * 11), "more than 10 bytes"),
+        (lambda path: path.write_bytes(b'"\xff"'), "not UTF-8"),
+        (lambda path: path.write_text("[" * 9), "not JSON"),
+    ],
+)
+def test_a_file_from_others_is_bounded(tmp_path: Path, make: Any, message: str) -> None:
+    path = tmp_path / "file"
+    make(path)
+    with pytest.raises(DataError, match=f"^{path}: {message}"):
+        read_json(path, largest=10)
+
+
+def test_json_is_not_nested_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("[" * 100_000)
+    with pytest.raises(DataError, match="not JSON"):
+        read_json(path)
+
+
 def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "out"
     killed = "import sys, os, signal, pathlib; from syncattn_fairseq.base.files import replacing\n"
@@ -181,14 +224,6 @@ def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     write(path)
     assert sorted(p.name for p in tmp_path.iterdir()) == [*others, "out"]
-
-
-def test_the_temporary_file_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    with replacing(path) as slow:
-        slow.write_text("slow")
-        write(path, "fast")
-    assert path.read_text() == "slow"
 
 
 def test_a_full_disk_names_the_file(tmp_path: Path) -> None:

@@ -38,6 +38,20 @@ def test_an_interruption_is_one_line() -> None:
     assert process.returncode == 130
 
 
+def test_being_terminated_leaves_nothing_half_written(tmp_path: Path) -> None:
+    process = run(
+        "from pathlib import Path\nfrom syncattn_fairseq.base.files import replacing\n"
+        f"@command\ndef main(argv=None):\n    with replacing(Path({str(tmp_path / 'out')!r})):\n"
+        "        print('ready', flush=True)\n        time.sleep(60)\n"
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    process.terminate()
+    assert process.communicate(timeout=60)[1] == ""
+    assert process.returncode == 143
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(("options", "shown"), [([], ["ours"]), (["-Wdefault"], ["ours", "other"])])
 def test_warnings_of_other_libraries_are_not_shown(options: list[str], shown: list[str]) -> None:
     warn = "warnings.warn_explicit"

@@ -62,6 +62,7 @@ def resume(folder: Path, **options: Any) -> float:
         reset_dataloader=False,
         optimizer_overrides="{}",
         finetune_from_model=None,
+        no_save=False,
         patience=-1,
     )
     vars(cfg).update(options)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ SPAWNED = (
     [
         ("fairseq-train", "DataError('no heads')", "error: no heads\n"),
         ("fairseq_cli/train.py", "DataError('no heads')", "error: no heads\n"),
+        ("fairseq-train", "KeyboardInterrupt", "error: interrupted\n"),
         ("fairseq-train", SPAWNED, "error: no heads\n"),
         ("fairseq-train", "ProcessRaisedException('other')", None),
         ("fairseq-train", "ValueError('other')", None),
@@ -42,5 +44,5 @@ def test_one_line_in_fairseqs_commands(
     program.parent.mkdir(exist_ok=True)
     program.write_text(PROGRAM.format(error=error))
     done = subprocess.run([sys.executable, program], capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == (-signal.SIGINT if error == "KeyboardInterrupt" else 1)
     assert done.stderr == line if line else done.stderr.startswith("Traceback")

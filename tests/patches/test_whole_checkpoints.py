@@ -136,6 +136,27 @@ def test_what_killed_trainings_left_is_removed(tmp_path: Path) -> None:
     assert left == [".checkpoint_notes.tmp", "checkpoint_last.pt"]
 
 
+def test_two_trainings_do_not_share_a_folder(tmp_path: Path) -> None:
+    save(tmp_path / "checkpoint_last.pt", 1)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        resume(tmp_path)
+        os.write(writing, b"!")
+        signal.pause()
+    try:
+        os.read(reading, 1)
+        with pytest.raises(DataError, match=f"^{tmp_path}: another training saves there"):
+            resume(tmp_path)
+        with pytest.raises(DataError, match="another training"):
+            resume(tmp_path, restore_file=str(tmp_path / "checkpoint_last.pt"))
+        assert resume(tmp_path, no_save=True) == 1  # it only reads
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert resume(tmp_path) == resume(tmp_path) == 1  # again, in the same process
+
+
 def test_a_copy_that_is_killed_leaves_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
