@@ -14,7 +14,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from syncattn_fairseq.data.fields import SourceFields
 from syncattn_fairseq.lab.recipes.config_file import read_config
 from syncattn_fairseq.lab.recipes.corpus_facts import Corpus
-from syncattn_fairseq.lab.recipes.needs import MULTI_TASK, needs_of
+from syncattn_fairseq.lab.recipes.needs import MULTI_TASK, describe_model, list_needs
 from syncattn_fairseq.lab.recipes.systems import (
     FAMILIES,
     NAMED,
@@ -67,7 +67,9 @@ def test_fairseq_reads_what_the_config_says_and_builds_the_model(corpus: Corpus,
     )
     built = Namespace(**vars(args))
     model = ARCH_MODEL_REGISTRY[args.arch].build_model(built, task)
-    assert needs_of(config) == needs_of_model(name, model.source_fields, built)
+    assert list_needs(config, describe_model(config)) == needs_of_model(
+        name, model.source_fields, built
+    )
     layers = [LAYERS[name] for name in (*corpus.like, corpus.name) if name in LAYERS]
     assert rnn or len(model.decoder.layers) == [6, *layers][-1]
 

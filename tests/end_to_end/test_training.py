@@ -299,7 +299,8 @@ def test_torchrun_trains_with_two_processes(
     changed = overrides(data, tmp_path, "common.bf16=false")
     machines = launch.Machines(2, cpu=True)
     system = load_corpus(SHARED / SYSTEM[0]).system(SYSTEM[1])
-    step = launch.training(system, Path(commands.PLUGIN), machines, read_overrides(changed))
+    changes = {**read_overrides(changed), "common.user_dir": str(commands.PLUGIN)}
+    step = launch.make_training(system, system.load(changes), machines, changes)
     [command] = step.commands
     output = commands.run(*command, cwd=tmp_path)
     assert "distributed init (rank 1): env://" in output

@@ -23,7 +23,7 @@ from .corpus_facts import Corpus
 from .experiment import Cell
 from .launch import Machines
 from .prepare import PIECES, WORDS, folder
-from .run import Runner
+from .run import Runner, check_executables
 from .stages import Stage
 
 if TYPE_CHECKING:
@@ -51,6 +51,31 @@ class Grid:
     results: Path
     overrides: Mapping[str, Any]
 
+    def run_after(self, preparation: Sequence[Stage], corpus: Corpus) -> DataError | None:
+        """Prepare a corpus, then run all cells; return why some of them failed.
+
+        Raises:
+            DataError: a program is missing, or the preparation failed.
+        """
+        runner = self.runner
+        stages = [*preparation, *(stage for each in self.cells.values() for stage in each)]
+        check_executables([stage for stage in stages if not runner.is_done(stage)])
+        path = runner.work / "logs" / corpus.name / "lock"
+
+        def announce() -> None:
+            runner.display.say(f"== {corpus.name}: waiting for another recipe")
+
+        if not all(map(runner.is_done, preparation)):
+            with locked(path, announce) as lock:
+                runner.run(preparation, [lock])
+        if any(self.cells.values()):
+            with locked(path, announce, shared=True) as lock:
+                try:
+                    self.run([lock])
+                except DataError as error:
+                    return error
+        return None
+
     def run(self, locks: Sequence[int]) -> None:
         """Run all cells; a cell that fails does not stop the others.
 
@@ -62,7 +87,7 @@ class Grid:
         """
         machines = next(iter(self.cells)).experiment.machines
         free: queue.Queue[Mapping[str, str]] = queue.Queue()
-        for environment in environments(machines, self.jobs):
+        for environment in list_environments(machines, self.jobs):
             free.put(environment)
 
         def one(cell: Cell, stages: Sequence[Stage]) -> None:
@@ -74,19 +99,19 @@ class Grid:
 
         pool = ThreadPoolExecutor(self.jobs)
         running = {pool.submit(one, *item): item[0] for item in self.cells.items()}
-        failed: list[str] = []
+        failures: list[str] = []
         try:
             for future in as_completed(running):
                 try:
                     future.result()
                 except (DataError, OSError) as error:
-                    failed.append(str(error))
+                    failures.append(str(error))
                     self.runner.display.say(f"== {running[future].name}: failed")
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        if failed:
-            count = f"{len(failed)} of {len(running)} cells failed: " if len(running) > 1 else ""
-            raise DataError(count + "\n".join(failed))
+        if failures:
+            count = f"{len(failures)} of {len(running)} cells failed: " if len(running) > 1 else ""
+            raise DataError(count + "\n".join(failures))
 
     def _cell(
         self,
@@ -108,7 +133,7 @@ class Grid:
         return {
             "system": cell.row.label,
             "config": cell.row.system,
-            "changes": cell.own_changes,
+            "changes": cell.settings.own_changes,
             "seed": cell.seed,
             "overrides": dict(self.overrides),
             **read_scores(work / cell.output),
@@ -144,11 +169,11 @@ def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
         return words_by(score["words_by"], texts) if "words_by" in score else texts
 
     output = (work / cell.output / "translations.txt").read_text("utf-8").split("\n")[:-1]
-    references = read_text(str(work / cell.references))
+    references = read_text(str(work / cell.settings.references))
     return count_ngrams(words(output), words(references), score.get("tokenize", "13a"))
 
 
-def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
+def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
     """Return environment variables for each cell that runs at the same time on this machine."""
     cores = len(os.sched_getaffinity(0))
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
@@ -162,30 +187,30 @@ def environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
     if not names:
         return [common] * jobs
     each = machines.processes
-    taken = [[names[(n * each + k) % len(names)] for k in range(each)] for n in range(jobs)]
-    return [common | {"CUDA_VISIBLE_DEVICES": ",".join(some)} for some in taken]
+    shares = [[names[(n * each + k) % len(names)] for k in range(each)] for n in range(jobs)]
+    return [common | {"CUDA_VISIBLE_DEVICES": ",".join(share)} for share in shares]
 
 
-def facts(machines: Machines, jobs: int) -> dict[str, Any]:
-    """Return the version of the code and the hardware."""
-    return {"commit": commit(), "hardware": hardware(machines, jobs)}
+def describe_run(machines: Machines, jobs: int) -> dict[str, str]:
+    """Return the version of the code and the hardware, to be stored with what they make."""
+    return {"commit": find_commit(), "hardware": describe_hardware(machines, jobs)}
 
 
-def commit() -> str:
+def find_commit() -> str:
     """Return the checkout's commit, with a + if it has changes; without git, the version."""
     root = Path(syncattn_fairseq.__file__).resolve().parents[1]
     if not (root / ".git").exists():
         return syncattn_fairseq.__version__
 
     def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True)
-        return done.stdout.strip()
+        process = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True)
+        return process.stdout.strip()
 
     changed = "+" if git("status", "--porcelain", "--untracked-files=no") else ""
     return (git("rev-parse", "--short", "HEAD") or syncattn_fairseq.__version__) + changed
 
 
-def hardware(machines: Machines, jobs: int) -> str:
+def describe_hardware(machines: Machines, jobs: int) -> str:
     """Describe the hardware of a training."""
     count = machines.processes * machines.nodes
     if machines.slurm is not None:
@@ -200,6 +225,6 @@ def hardware(machines: Machines, jobs: int) -> str:
         names = [text.partition(": ")[2] for text in lines if text.startswith("model name")]
         model = names[0] if names else model
     threads = (
-        os.environ.get("OMP_NUM_THREADS") or environments(machines, jobs)[0]["OMP_NUM_THREADS"]
+        os.environ.get("OMP_NUM_THREADS") or list_environments(machines, jobs)[0]["OMP_NUM_THREADS"]
     )
     return f"{model}, {count} × {threads} threads, {jobs} at a time"

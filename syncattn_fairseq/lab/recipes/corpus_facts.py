@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 from omegaconf import OmegaConf
 
 from ...base.errors import DataError, naming
+from ...data.parses import SPLITS
 from .config_file import read_config
 from .programs import check_programs
-from .stages import commands_of
+from .stages import split_commands
 from .systems import (
     SHARED,
     System,
@@ -32,7 +33,6 @@ from .text_formats import PAIRS, TEXTS
 
 #: Prefix of the environment variables that choose another parser for a language.
 PARSER = "PARSER_"
-SPLITS = ("train", "valid", "test")
 #: Attributes of a corpus that ``_data.yaml`` does not give, or not under these names.
 _NO_KEYS = ("folder", "source", "target", "every", "last")
 #: The format of texts that have heads and labels.
@@ -352,7 +352,7 @@ def _check(corpus: Corpus, path: Path) -> None:
     if not corpus.generated:
         for language, tokeniser in corpus.words.items():
             with naming(f"{path}: words: {language}"):
-                commands_of(tokeniser)
+                split_commands(tokeniser)
         if corpus.given("heads", "train") and (corpus.clean is not None or not corpus.valid):
             raise DataError(
                 f"{path}: heads come with the text, so all pairs are used as they are: give "

@@ -18,16 +18,16 @@ from omegaconf.errors import OmegaConfBaseException
 from ...base.errors import DataError, naming, suggest
 from ...base.user_dir import import_user_dir
 from .stages import options
-from .systems import IGNORED, WRITTEN
+from .systems import GENERATION, IGNORED, WRITTEN
 
 _SEE = "; see docs/options.md"
 _OWN = f"{_SEE}, or name the plugin of your own that has it: common.user_dir=FOLDER"
 #: Sections to which a plugin adds options.
 _EXTENDED = ("task", "model", "criterion")
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
-DECODING = ("generation", "common_eval", "dataset", "common", "distributed_training")
-#: What ``generation`` may not hold: a config may be a stranger's, and these name code and files.
-_NOT_DECODING = frozenset(
+_GENERATING = (GENERATION, "common_eval", "dataset", "common", "distributed_training")
+#: What it may not hold: a config may be a stranger's, and these name code and files.
+_NOT_GENERATION = frozenset(
     ("user_dir", "data", "path", "model_overrides", "source_parser", "input_heads", "input_labels")
     + ("lm_path", "eval_bleu_args", "quantization_config_path", "optimizer_overrides")
 ) | {name.partition(".")[2] for name in WRITTEN}
@@ -42,12 +42,12 @@ class _Origin(NamedTuple):
     path: Path
     changed: Collection[str]
 
-    def of(self, option: str) -> str:
-        """Begin a message about ``SECTION.OPTION``."""
+    def locate(self, option: str) -> str:
+        """Return the beginning of a message about ``SECTION.OPTION``."""
         return f"{'command line' if option in self.changed else self.path}: {option}"
 
 
-def check_options(
+def check_known_options(
     config: Mapping[str, Any], path: Path, plugin: Path, changed: Collection[str] = ()
 ) -> None:
     """Check that all options that a system sets exist, and have values of their types.
@@ -66,22 +66,22 @@ def check_options(
     _import_plugin(plugin, path, "common.user_dir" in changed)
     origin = _Origin(path, changed)
     for section, values in config.items():
-        if section in (*IGNORED, "generation"):
+        if section in IGNORED:
             continue
         name = str(values.get("_name") or "")
         known = _choices(section)
         if name and known and name not in known:
-            said = f"{origin.of(f'{section}._name')}={name}: there is no such {section}"
-            raise DataError(said + _advise(section, name, known))
+            fault = f"{origin.locate(f'{section}._name')}={name}: there is no such {section}"
+            raise DataError(fault + _advise(section, name, known))
         _check(section, values.keys() - {"_name"}, _options(section, name), origin)
         _check_types(section, name, values, origin)
     task = _options("task", config["task"]["_name"])
-    decoding = frozenset().union(task, *(_options(section, "") for section in DECODING))
-    given = config.get("generation", {})
-    for name in sorted(_NOT_DECODING & given.keys()):
-        raise DataError(f"{origin.of(f'generation.{name}')}: recipes decide this; leave it out")
-    _check("generation", given, decoding | _aliases(), origin)
-    _parse("generation", _decoding_parser(), given, origin)
+    known_names = task.union(*(_options(section, "") for section in _GENERATING))
+    values = config.get(GENERATION, {})
+    for name in sorted(_NOT_GENERATION & values.keys()):
+        raise DataError(f"{origin.locate(f'generation.{name}')}: recipes decide this; leave it out")
+    _check(GENERATION, values, known_names | _aliases(), origin)
+    _parse(GENERATION, _generation_parser(), values, origin)
 
 
 def _import_plugin(folder: Path, path: Path, allowed: bool) -> None:
@@ -100,8 +100,8 @@ def _import_plugin(folder: Path, path: Path, allowed: bool) -> None:
 
 def _check(section: str, names: Iterable[Any], known: Iterable[str], origin: _Origin) -> None:
     for name in sorted(set(map(str, names)) - set(known)):
-        said = f"{origin.of(f'{section}.{name}')}: there is no such option"
-        raise DataError(said + _advise(section, name, known))
+        fault = f"{origin.locate(f'{section}.{name}')}: there is no such option"
+        raise DataError(fault + _advise(section, name, known))
 
 
 def _advise(section: str, name: str, known: Iterable[str]) -> str:
@@ -112,8 +112,8 @@ def _advise(section: str, name: str, known: Iterable[str]) -> str:
 def _check_types(section: str, name: str, values: Mapping[str, Any], origin: _Origin) -> None:
     schema = _schema(section, name)
     if schema is None:
-        given = {option: value for option, value in values.items() if option != "_name"}
-        _parse(section, _parser(section, name), given, origin)
+        options_only = {option: value for option, value in values.items() if option != "_name"}
+        _parse(section, _parser(section, name), options_only, origin)
         return
     try:
         _typed(schema).merge_with(
@@ -121,14 +121,14 @@ def _check_types(section: str, name: str, values: Mapping[str, Any], origin: _Or
         )
     except OmegaConfBaseException as error:
         reason = str(error).partition("\n")[0]
-        raise DataError(f"{origin.of(f'{section}.{error.full_key}')}: {reason}") from None
+        raise DataError(f"{origin.locate(f'{section}.{error.full_key}')}: {reason}") from None
 
 
 @cache
 def _typed(schema: Any) -> DictConfig:
     """Return a config that accepts values of these types; what is in it does not matter."""
-    found: DictConfig = OmegaConf.structured(schema)
-    return found
+    types: DictConfig = OmegaConf.structured(schema)
+    return types
 
 
 def _parse(
@@ -139,7 +139,7 @@ def _parse(
         parser.parse_known_args([*options(values)])
     except argparse.ArgumentError as error:
         option = str(error.argument_name).lstrip("-").replace("-", "_")
-        raise DataError(f"{origin.of(f'{section}.{option}')}: {error.message}") from None
+        raise DataError(f"{origin.locate(f'{section}.{option}')}: {error.message}") from None
 
 
 def _registry(section: str) -> Mapping[str, Any]:
@@ -152,8 +152,8 @@ def _registry(section: str) -> Mapping[str, Any]:
         return {**MODEL_REGISTRY, **ARCH_MODEL_REGISTRY}
     if section == "task":
         return TASK_REGISTRY
-    found: Mapping[str, Any] = REGISTRIES.get(section, {}).get("registry", {})
-    return found
+    registry: Mapping[str, Any] = REGISTRIES.get(section, {}).get("registry", {})
+    return registry
 
 
 @cache
@@ -163,18 +163,18 @@ def _choices(section: str) -> frozenset[str]:
 
 def _options(section: str, name: str) -> frozenset[str]:
     """Return the options of a section with this ``_name``, or of one without a choice."""
-    found = frozenset(action.dest for action in _parser(section, name)._actions)
-    return found | _fields(_schema(section, name))
+    untyped = frozenset(action.dest for action in _parser(section, name)._actions)
+    return untyped | _fields(_schema(section, name))
 
 
 @cache
 def _parser(section: str, name: str) -> argparse.ArgumentParser:
     """Return a parser of the options that have no dataclass, those of models among them."""
     kind: Any = _registry(section).get(name)
-    made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     if hasattr(kind, "add_args"):
-        kind.add_args(made)
-    return made
+        kind.add_args(parser)
+    return parser
 
 
 def _schema(section: str, name: str) -> Any:
@@ -195,14 +195,14 @@ def _fields(kind: Any) -> frozenset[str]:
 @cache
 def _aliases() -> frozenset[str]:
     """Return the options of ``fairseq-generate`` as its command line calls them."""
-    names = (name for action in _decoding_parser()._actions for name in action.option_strings)
+    names = (name for action in _generation_parser()._actions for name in action.option_strings)
     return frozenset(name.lstrip("-").replace("-", "_") for name in names) - {"h", "help"}
 
 
 @cache
-def _decoding_parser() -> argparse.ArgumentParser:
+def _generation_parser() -> argparse.ArgumentParser:
     from fairseq.options import get_generation_parser
 
-    made: argparse.ArgumentParser = get_generation_parser()
-    made.exit_on_error = made.allow_abbrev = False
-    return made
+    parser: argparse.ArgumentParser = get_generation_parser()
+    parser.exit_on_error = parser.allow_abbrev = False
+    return parser

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ...base.errors import DataError
@@ -16,8 +15,6 @@ from .systems import System
 SMALLEST_BATCH = 256
 #: Updates between two checkpoints: a preempted training loses only minutes.
 SAVED_EVERY = 1000
-#: The task that can save without validating.
-TASK = "translation_with_syntax"
 #: Hydra would leave its own log in the folder.
 WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.handlers=[console]")
 
@@ -43,8 +40,9 @@ class Machines:
         if self.slurm is None:
             return None
         gpus = {} if self.cpu else {"gpus-per-node": processes}
-        given = dict(_option(text) for text in self.slurm)
-        return {"nodes": nodes, "ntasks_per_node": processes, **gpus, **given}
+        named = (text.partition("=") for text in self.slurm)
+        options = {name: value or True for name, _, value in named}
+        return {"nodes": nodes, "ntasks_per_node": processes, **gpus, **options}
 
     def parsing(self, processes: int) -> list[str]:
         """Return the options of ``syncattn-parse`` that say where: here, or a job for each shard.
@@ -55,16 +53,11 @@ class Machines:
         if self.slurm is None:
             return ["--workers", str(processes)]
         gpus = [] if self.cpu else ["gpus-per-node=1"]
-        wanted = [*gpus, *self.slurm]
-        return ["--executor", "slurm", *(["--slurm", *wanted] if wanted else [])]
+        options = [*gpus, *self.slurm]
+        return ["--executor", "slurm", *(["--slurm", *options] if options else [])]
 
 
-def _option(text: str) -> tuple[str, Any]:
-    name, _, value = text.partition("=")
-    return name, value or True
-
-
-def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
+def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
     """Return settings that divide the batch of one process among several.
 
     A config is written for one process: an update has ``max_tokens × update_freq`` tokens. Each of
@@ -91,42 +84,37 @@ def batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
     return settings
 
 
-def training(
-    system: System, plugin: Path, machines: Machines, overrides: Mapping[str, Any]
+def make_training(
+    system: System, config: dict[str, Any], machines: Machines, changes: Mapping[str, Any]
 ) -> Step:
     """Return the step that trains a system.
 
     Args:
         system: the system.
-        plugin: the folder ``syncattn_fairseq``.
+        config: its settings, with the changes.
         machines: where.
-        overrides: the user's values by ``SECTION.OPTION``.
+        changes: values by ``SECTION.OPTION`` that differ from its files.
     """
-    config = system.load(overrides)
-    settings = dict(overrides)
-    if config["task"]["_name"] == TASK:
+    from ...cli.plugin_options import TASK  # imports fairseq
+
+    settings = dict(changes)
+    if config["task"]["_name"] == TASK:  # which can save without validating
         every = config["task"].get("safety_save_updates", SAVED_EVERY)
         settings["task.safety_save_updates"] = every
-    settings |= {"common.user_dir": str(plugin)}
-    settings |= batch(config, machines.processes * machines.nodes)
+    settings |= divide_batch(config, machines.processes * machines.nodes)
     if machines.cpu:
         settings |= {"common.cpu": True, "common.fp16": False}
     words = system.hydra_words()
     # ++ sets an option whether or not the config has it.
     words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]
     words += WITHOUT_FILE
-    one = machines.processes == machines.nodes == 1
     job = machines.job(machines.processes, machines.nodes)
-    if one:
+    worker = ("-m", "syncattn_fairseq.lab.recipes.worker", *words)
+    if machines.processes == machines.nodes == 1:
         step = new_step("fairseq-hydra-train", *words)
     elif job is None:
-        step = new_step(
-            "torchrun", "--standalone", f"--nproc-per-node={machines.processes}", *_worker(words)
-        )
+        count = f"--nproc-per-node={machines.processes}"
+        step = new_step("torchrun", "--standalone", count, *worker)
     else:
-        step = new_step("python", *_worker(words))
+        step = new_step("python", *worker)
     return replace(step, job=job)
-
-
-def _worker(words: Sequence[str]) -> Iterator[str]:
-    yield from ("-m", "syncattn_fairseq.lab.recipes.worker", *words)

@@ -30,23 +30,23 @@ def describe_model(config: dict[str, Any]) -> Description:
     return describe(config["model"]["_name"], [*options(values)])
 
 
-def needs_of(config: dict[str, Any]) -> set[str]:
-    """Return what a system needs: ``heads.LANG``, ``labels.LANG``, or `MULTI_TASK`.
+def list_needs(config: dict[str, Any], model: Description) -> set[str]:
+    """List what a system needs: ``heads.LANG``, ``labels.LANG``, or `MULTI_TASK`.
 
     Args:
         config: as for `describe_model`.
+        model: what that has returned.
     """
     task = config["task"]
     if task["data"].endswith(MULTI_TASK):
         return {MULTI_TASK}
     languages = {side: task[f"{side}_lang"] for side in ("source", "target")}
-    model = describe_model(config)
     needs = {f"{k}.{languages['source']}" for k in ("heads", "labels") if model.fields.reads(k)}
-    read = {side for term in _losses(config) for side in term.list_parses(model.exposed)}
-    return needs | {f"heads.{languages[side]}" for side in read}
+    sides = {side for term in _build_losses(config) for side in term.list_parses(model.exposed)}
+    return needs | {f"heads.{languages[side]}" for side in sides}
 
 
-def _losses(config: dict[str, Any]) -> list[Any]:
+def _build_losses(config: dict[str, Any]) -> list[Any]:
     """Build the syntactic losses of a system's criterion, as if for training."""
     from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
     from fairseq.data import Dictionary

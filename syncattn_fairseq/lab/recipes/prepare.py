@@ -9,10 +9,11 @@ from itertools import pairwise, product
 from pathlib import Path
 
 from ...base.errors import DataError
+from ...data.parses import SPLITS
 from .aligner import PROGRAM
-from .corpus_facts import SPLITS, Corpus
+from .corpus_facts import Corpus
 from .needs import MULTI_TASK
-from .stages import Stage, Step, new_step, options, read_pipeline, words_of
+from .stages import Stage, Step, new_step, options, read_pipeline, split_words
 
 #: Parts of a corpus's folder.
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
@@ -39,7 +40,9 @@ def gold_alignments(corpus: Corpus) -> Path:
     return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
 
 
-def preparation(corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]) -> list[Stage]:
+def list_preparation(
+    corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]
+) -> list[Stage]:
     """Return the stages up to the binarised corpus.
 
     The stages of the texts are the same for all systems. Parses have a stage for each language and
@@ -49,7 +52,7 @@ def preparation(corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[s
         corpus: what to prepare.
         cores: number of parallel processes.
         parsing: options of ``syncattn-parse`` that say where, see `Machines.parsing`.
-        needs: what the systems need (`needs_of`).
+        needs: what the systems need (`list_needs`).
     """
     steps, compared = _steps(corpus, cores, parsing, needs), _steps(corpus, 1, (), needs)
     after = _after(corpus, steps)
@@ -67,11 +70,11 @@ def preparation(corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[s
     ]
 
 
-def read_by(corpus: Corpus, needs: set[str]) -> tuple[Path, ...]:
-    """Return the ``log`` of each stage whose result is read when a system is trained.
+def list_logs(corpus: Corpus, needs: set[str]) -> tuple[Path, ...]:
+    """List the ``log`` of each stage whose result is read when a system is trained.
 
     Args:
-        needs: what the system needs (`needs_of`).
+        needs: what the system needs (`list_needs`).
     """
     names = [f"binarise-{kind.replace('.', '-', 1)}" for kind in sorted(needs)]
     return tuple(_log(corpus, name) for name in ("binarise", *names))
@@ -151,7 +154,7 @@ def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
 
 def _parser(parsing: str) -> str:
     """Return the parser among the options of ``syncattn-parse``."""
-    return next((word for flag, word in pairwise(words_of(parsing)) if flag == "--parser"), "")
+    return next((word for flag, word in pairwise(split_words(parsing)) if flag == "--parser"), "")
 
 
 def _models(corpus: Corpus, language: str) -> list[Step]:
@@ -302,7 +305,7 @@ def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
     models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
     return [
         new_step(
-            *("syncattn-parse", *words_of(parser), *models),
+            *("syncattn-parse", *split_words(parser), *models),
             *("--input", words / f"{split}.{language}"),
             *("--output", words / f"{split}.{heads}.{language}"),
             *(
@@ -310,7 +313,7 @@ def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
                 if language == corpus.source
                 else ()
             ),
-            *(*parsing, *words_of(os.environ.get("PARSE_OPTIONS", ""))),
+            *(*parsing, *split_words(os.environ.get("PARSE_OPTIONS", ""))),
         )
         for split in SPLITS
     ]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.errors import DataError, naming
-from .stages import commands_of, words_of
+from .stages import split_commands, split_words
 
 #: Programs that write to standard output only.
 _HARMLESS = ("cat", "tr", "kytea")
@@ -48,11 +48,11 @@ def check_programs(facts: Mapping[str, Any], path: Path, programs: Collection[st
         pipelines["score: words_by"] = parts["score"]["words_by"]
     for place, text in pipelines.items():
         with naming(f"{path}: {place}"):
-            for command in commands_of(str(text)):
+            for command in split_commands(str(text)):
                 _check_command(command, programs)
     for language, text in parts.get("parses", {}).items():
         with naming(f"{path}: parses: {language}"):
-            words = words_of(str(text))
+            words = split_words(str(text))
             _check_options("parses", _flags(words))
             if any(word.removeprefix("--parser=").startswith("command") for word in words):
                 raise DataError(

@@ -7,9 +7,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from ...base.errors import DataError
+from .systems import GENERATION
 
-#: The section of settings that change only the translations, not the training.
-DECODING = "generation"
 _NAMED = re.compile(r"([^=:.]*)=([^=:]*)(:.*)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,99}", re.ASCII)
 
@@ -70,11 +69,11 @@ def read_row(text: str, known: Container[str] = ()) -> Row:
     Raises:
         DataError: its name is taken, or has other characters than letters, digits, _, + and -.
     """
-    named = _NAMED.fullmatch(text)
-    if named is None:
+    match = _NAMED.fullmatch(text)
+    if match is None:
         system, *changes = text.split(":")
         return Row(text, system, tuple(changes))
-    name, system, changes_text = named.groups()
+    name, system, changes_text = match.groups()
     if not _NAME.fullmatch(name):
         raise DataError(f"{text}: name a row with letters, digits, _, + and - only, a letter first")
     if name in known:
@@ -83,7 +82,7 @@ def read_row(text: str, known: Container[str] = ()) -> Row:
 
 
 def _is_decoding(change: str) -> bool:
-    return change.startswith(DECODING)
+    return change.startswith(GENERATION)
 
 
 def _slug(*texts: str) -> str:

@@ -19,10 +19,10 @@ from ...parsing.eda_parser import EDA, KYTEA
 from . import jobs
 from .display import Display
 from .processes import Failed, Processes, search_path
-from .stages import Stage, Step, programs_of, unset_variables
+from .stages import Stage, Step, list_programs, list_unset_variables
 
-#: Where to get external programs.
-PLACES = {
+#: How to get external programs.
+INSTALLATION = {
     "kytea": f"install {KYTEA}",
     "eda": f"install {EDA}",
     "fast_align": "install fast_align, https://github.com/clab/fast_align",
@@ -40,7 +40,7 @@ class Runner:
         processes: what starts commands.
         display: shows their progress.
         again: whether to repeat stages that were done by an earlier run.
-        facts: facts about this run, stored with finished stages.
+        provenance: the code and the hardware, stored with finished stages.
         finished: the ``log`` of each stage that this run has finished.
     """
 
@@ -48,7 +48,7 @@ class Runner:
     processes: Processes
     display: Display
     again: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     finished: set[Path] = field(default_factory=set)
 
     def run(
@@ -81,8 +81,8 @@ class Runner:
                 for number, step in enumerate(stage.steps, 1):
                     self._step(stage, number, step, log, bar.show, environment or {}, locks)
             commands = [str(step) for step in stage.steps]
-            made = datetime.now(timezone.utc).isoformat()
-            self._mark(done, stage, {"made": made, **self.facts, "commands": commands})
+            time = datetime.now(timezone.utc).isoformat()
+            self._mark(done, stage, {"made": time, **self.provenance, "commands": commands})
             self.finished.add(stage.log)
 
     def is_done(self, stage: Stage) -> bool:
@@ -108,10 +108,9 @@ class Runner:
 
         Marks of earlier versions do not have all of that: it counts as the same.
         """
-        kept = _read_mark(mark)
-        before = kept.get("settings")
-        after = kept.get("after", {})
-        same = all(after.get(name) == made for name, made in self._after(stage).items())
+        content = _read_mark(mark)
+        before, times = content.get("settings"), content.get("after", {})
+        same = all(times.get(name) == time for name, time in self._after(stage).items())
         return (stage.settings or {}) if before is None else before, same
 
     def _after(self, stage: Stage) -> dict[str, str | None]:
@@ -122,10 +121,10 @@ class Runner:
             for name, mark in marks.items()
         }
 
-    def _mark(self, mark: Path, stage: Stage, facts: Mapping[str, Any]) -> None:
-        kept = {"settings": stage.settings, "after": self._after(stage), **facts}
+    def _mark(self, mark: Path, stage: Stage, values: Mapping[str, Any]) -> None:
+        content = {"settings": stage.settings, "after": self._after(stage), **values}
         with replacing(mark) as temporary:
-            temporary.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def _begin(self, stage: Stage, base: Path, done: Path) -> None:
         """Remove what is no longer true when a stage begins."""
@@ -169,15 +168,15 @@ class Runner:
             else:
                 base = self.work / f"{stage.log}-{number}"
                 jobs.run(step, self.work, base, log, on_line, self.processes.ended)
-        except Failed as failed:
-            said = fault or last or "it said nothing"
+        except Failed as failure:
+            reason = fault or last or "it said nothing"
             raise DataError(
-                f"{stage.title}: a command failed ({failed}): {said} (full output: {log.name}); "
+                f"{stage.title}: a command failed ({failure}): {reason} (full output: {log.name}); "
                 "fix the cause, then run the same command again to continue"
             ) from None
 
 
-def select(stages: Sequence[Stage], first: str | None, last: str | None) -> list[Stage]:
+def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) -> list[Stage]:
     """Return the stages from one to another, both included.
 
     Raises:
@@ -194,7 +193,7 @@ def select(stages: Sequence[Stage], first: str | None, last: str | None) -> list
     return [stage for stage in stages if start <= names.index(stage.name) <= end]
 
 
-def check(stages: Sequence[Stage]) -> None:
+def check_executables(stages: Sequence[Stage]) -> None:
     """Check that everything that stages need exists, before the first one runs.
 
     Raises:
@@ -202,25 +201,27 @@ def check(stages: Sequence[Stage]) -> None:
     """
     path = search_path(os.environ.get("PATH", ""))
     steps = [step for stage in stages for step in stage.steps]
-    for name in (name for step in steps for name in unset_variables(step)):
+    for name in (name for step in steps for name in list_unset_variables(step)):
         raise DataError(f"{name}: set this variable; a command of the recipe needs it")
-    for program in programs_of(stages):
+    for program in list_programs(stages):
         if not shutil.which(program, path=path):
-            raise DataError(f"{program}: no such program; {PLACES.get(program, 'install it')}")
+            raise DataError(
+                f"{program}: no such program; {INSTALLATION.get(program, 'install it')}"
+            )
 
 
 def _read_mark(mark: Path) -> dict[str, Any]:
     try:
-        kept = json.loads(mark.read_text(encoding="utf-8"))
+        content = json.loads(mark.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):  # such as an empty file, from an earlier version
-        kept = None
+        content = None
     if (
-        not isinstance(kept, dict)
-        or not isinstance(kept.get("settings"), dict | None)
-        or not isinstance(kept.get("after", {}), dict)
+        not isinstance(content, dict)
+        or not isinstance(content.get("settings"), dict | None)
+        or not isinstance(content.get("after", {}), dict)
     ):
         raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
-    return kept
+    return content
 
 
 def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:
@@ -266,5 +267,5 @@ def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Say which settings differ, the first few of them."""
     names = _changed(before, now)
-    shown = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in names[:3]]
-    return ", ".join([*shown, *(["..."] if len(names) > 3 else [])])
+    changes = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in names[:3]]
+    return ", ".join([*changes, *(["..."] if len(names) > 3 else [])])

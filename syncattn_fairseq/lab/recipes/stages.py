@@ -92,19 +92,19 @@ def read_pipeline(text: str, source: Path, output: Path) -> Step:
     Raises:
         DataError: a quote is not closed, or there is nothing before or after a ``|``.
     """
-    return Step(tuple(commands_of(text)), source, output)
+    return Step(tuple(split_commands(text)), source, output)
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split text into words as a shell does, and expand variables such as ``$NAME``.
 
     Raises:
         DataError: a quote is not closed.
     """
-    return [word for command in commands_of(text, pipes=False) for word in command]
+    return [word for command in split_commands(text, pipes=False) for word in command]
 
 
-def commands_of(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
+def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
     """Split text into commands and words; see `read_pipeline`."""
     reader = shlex.shlex(text, posix=True, punctuation_chars="|" if pipes else "")
     reader.whitespace_split, reader.commenters = True, ""
@@ -122,11 +122,10 @@ def commands_of(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
     return [tuple(command) for command in commands]
 
 
-def unset_variables(step: Step) -> list[str]:
+def list_unset_variables(step: Step) -> list[str]:
     """Return the variables in a step's words that have no value."""
     words = (word for command in step.commands for word in command)
-    found = (re.findall(r"\$\{?([A-Z_][A-Z0-9_]*)\}?", word) for word in words)
-    return [name for names in found for name in names]
+    return [name for word in words for name in re.findall(r"\$\{?([A-Z_][A-Z0-9_]*)\}?", word)]
 
 
 def options(values: Mapping[str, Any]) -> Iterator[str]:
@@ -159,7 +158,7 @@ def hydra_value(value: Any) -> str:
     return "'" + re.sub(r"(\\+)$", r"\1\1", quoted) + "'"
 
 
-def programs_of(stages: Sequence[Stage]) -> list[str]:
+def list_programs(stages: Sequence[Stage]) -> list[str]:
     """Return the programs that stages start."""
     commands = [c for stage in stages for step in stage.steps for c in step.commands]
     own = [program for stage in stages for program in stage.programs]

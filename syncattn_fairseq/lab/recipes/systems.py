@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,10 @@ FAIRSEQ = "fairseq"
 FAMILIES = ("transformer", "rnn")
 #: The option for the ``_name`` of a section if it is not called like the section.
 NAMED = {"model": "arch"}
-#: Sections that are not for training; ``generation`` has options of fairseq-generate.
-IGNORED = ("generation", "hydra")
+#: The section of settings that change only the translations, not the training.
+GENERATION = "generation"
+#: Sections that are not for training.
+IGNORED = (GENERATION, "hydra")
 #: Sections that fairseq has.
 SECTIONS = (
     *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
@@ -71,7 +73,7 @@ def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
     Raises:
         DataError: a text is not of this form, or there is no such section.
     """
-    found: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     for text in texts:
         if not _OVERRIDE.fullmatch(text):
             raise DataError(
@@ -80,10 +82,10 @@ def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
             )
         name = text.partition("=")[0]
         section = name.partition(".")[0]
-        if section not in (*SECTIONS, "generation"):
+        if section not in (*SECTIONS, GENERATION):
             raise DataError(f"{text}: no section {section!r}; choose from {', '.join(SECTIONS)}")
-        found[name] = read_value(text)
-    return found
+        overrides[name] = read_value(text)
+    return overrides
 
 
 @dataclass(frozen=True)
@@ -203,8 +205,8 @@ def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) ->
     """
     corpus = corpora[-1]
     for family in FAMILIES if _NAME.fullmatch(name) else ():
-        places = [Path(family, name), *(Path(corpus, family, name) for corpus in corpora)]
-        if own := [place for place in places if find_file(folders, place)]:
+        names = [Path(family, name), *(Path(corpus, family, name) for corpus in corpora)]
+        if own := [path for path in names if find_file(folders, path)]:
             files = (*_shared(folders, corpora, family), *own)
             return System(name, corpus, folders, files, len(own))
     known = list_systems(folders, corpora)
@@ -213,8 +215,9 @@ def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) ->
 
 def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:
     """Return the names of all systems that a corpus has, its own and shared ones."""
-    places = [place for of in FAMILIES for place in (of, *(f"{corpus}/{of}" for corpus in corpora))]
-    return sorted({p.stem for f in folders for at in places for p in f.glob(f"{at}/[!_]*.yaml")})
+    parents = [Path(*names) for names in product(("", *corpora), FAMILIES)]
+    paths = (p for f in folders for at in parents for p in (f / at).glob("[!_]*.yaml"))
+    return sorted({path.stem for path in paths})
 
 
 def settings_of_all(folders: tuple[Path, ...], corpora: Sequence[str]) -> System:
@@ -224,8 +227,9 @@ def settings_of_all(folders: tuple[Path, ...], corpora: Sequence[str]) -> System
 
 def _shared(folders: Sequence[Path], corpora: Sequence[str], family: str = "") -> Iterator[Path]:
     yield TRAINING
-    places = (Path(corpus, f"_{of}") for corpus in corpora for of in ("corpus", family) if of)
-    yield from (place for place in places if find_file(folders, place))
+    kinds = ("corpus", family) if family else ("corpus",)
+    names = (Path(corpus, f"_{kind}") for corpus, kind in product(corpora, kinds))
+    yield from (name for name in names if find_file(folders, name))
 
 
 def _read(path: Path) -> Any:
@@ -283,7 +287,7 @@ def check_system(config: Mapping[str, Any], path: Path) -> None:
         )
 
 
-def check_places(config: Mapping[str, Any], path: Path, trusted: Container[str]) -> None:
+def check_written_paths(config: Mapping[str, Any], path: Path, trusted: Container[str]) -> None:
     """Check that a training writes only below the working folder: a config may be a stranger's.
 
     Args:
@@ -299,10 +303,10 @@ def check_places(config: Mapping[str, Any], path: Path, trusted: Container[str])
         value = config.get(section, {}).get(option)
         if value is None or name in trusted:
             continue
-        place = Path(str(value).removeprefix("file:"))
-        if place.is_absolute() or ".." in place.parts:
+        written = Path(str(value).removeprefix("file:"))
+        if written.is_absolute() or ".." in written.parts:
             raise DataError(
-                f"{path}: {name}={value}: a file may only name a place below the working folder; "
+                f"{path}: {name}={value}: a file may only name a path below the working folder; "
                 "leave it out, and give it on the command line, for all systems"
             )
 
@@ -332,11 +336,11 @@ def training_options(config: dict[str, Any]) -> Iterator[str]:
     yield config["task"]["data"]
     for section, values in config.items():
         if section not in IGNORED:
-            named = {NAMED.get(section, section): values["_name"]} if "_name" in values else {}
-            rest = {name: v for name, v in values.items() if name not in ("_name", "data")}
-            yield from options(named | rest)
+            kind = NAMED.get(section, section)
+            names = {name: kind if name == "_name" else name for name in values if name != "data"}
+            yield from options({option: values[name] for name, option in names.items()})
 
 
 def generation_options(config: dict[str, Any]) -> Iterator[str]:
     """Yield the options of ``fairseq-generate``."""
-    yield from options(config.get("generation", {}))
+    yield from options(config.get(GENERATION, {}))

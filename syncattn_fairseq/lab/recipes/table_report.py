@@ -64,7 +64,7 @@ class TableReport:
         for cell in self.decoded:
             words += ["--log", cell.row.label, self.work / cell.folder / "train.log"]
         corpus = self.experiment.corpus
-        references = self.work / next(iter(self.shown.values())).references
+        references = self.work / next(iter(self.shown.values())).settings.references
         scoring = options({k: v for k, v in corpus.score.items() if k in _SCORING})
         return new_step(
             *("syncattn-report", "--output", output.absolute(), *words, *self._attention()),
@@ -95,8 +95,13 @@ class TableReport:
         for name, cell in self.shown.items():
             path = self.work / cell.checkpoint()
             # A model that reads a parse would need a parser here.
-            reads = any(map(cell.model.fields.reads, ("heads", "labels")))
-            if cell.model.parses and not reads and not cell.own_plugin and path.exists():
+            reads = any(map(cell.settings.model.fields.reads, ("heads", "labels")))
+            if (
+                cell.settings.model.parses
+                and not reads
+                and not cell.settings.own_plugin
+                and path.exists()
+            ):
                 found += ["--attention", name, path]
         if not found or not all(model.exists() for model in models):
             return []

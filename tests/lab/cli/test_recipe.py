@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.lab.cli.recipe import main
 from syncattn_fairseq.lab.recipes.corpus_facts import Corpus, load_corpus
 from syncattn_fairseq.lab.recipes.launch import Machines
-from syncattn_fairseq.lab.recipes.needs import needs_of
+from syncattn_fairseq.lab.recipes.needs import describe_model, list_needs
 from syncattn_fairseq.lab.recipes.programs import check_programs
 from tests.cli.errors import read_error
 from tests.configs import CORPORA, PAIRS
@@ -56,7 +56,8 @@ def test_a_dry_run_of_every_system_says_all_its_commands(
     preparing = [s.partition(": ")[2].split()[0] for s in stages if s.startswith(corpus.name)]
     expected = ["generate", "subwords", "binarise"] if corpus.generated else PREPARATION
     left_out = {"clean"} if corpus.clean is None else set()
-    if corpus.generated or not needs_of(corpus.system(name).load()):
+    config = corpus.system(name).load()
+    if corpus.generated or not list_needs(config, describe_model(config)):
         left_out.add("parse")
     wanted = [stage for stage in expected if stage not in left_out]
     assert list(dict.fromkeys(preparing)) == wanted
@@ -256,12 +257,6 @@ def test_parses_are_compared_with_those_of_the_corpus(capsys: pytest.CaptureFixt
     assert f"forced.txt --source-heads {heads}.en --target-heads {heads}.de" in both
     assert f"forced.txt --source-heads {heads}.en --json" in source
     assert not any("forced.txt" in c or "heads" in c for c in others)
-
-
-def test_validation_bleu(capsys: pytest.CaptureFixture[str]) -> None:
-    _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--from=train", "--to=train", "--valid-bleu")
-    words = shlex.split(commands[1])
-    assert {"++task.eval_bleu=true", "++task.eval_bleu_remove_bpe=sentencepiece"} <= {*words}
 
 
 def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
@@ -613,7 +608,7 @@ def test_a_config_may_not_write_elsewhere(
     copy_corpus("builtin_en_de", tmp_path)
     words = ["x", "--configs", str(tmp_path), "--dry-run"]
     text = f"{section}.{option}={place}"
-    fault = f"{text}: a file may only name a place below the working folder; leave it out"
+    fault = f"{text}: a file may only name a path below the working folder; leave it out"
     if ":" not in place:
         assert fault in fails(capsys, *words, f"transformer:{text}")  # as a group may have it
     dry(capsys, *words[:-1], "transformer", text)

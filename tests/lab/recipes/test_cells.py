@@ -11,7 +11,7 @@ from sacrebleu.metrics.bleu import BLEU
 from syncattn_fairseq.lab.recipes.cells import (
     MOST_THREADS,
     _count_ngrams,
-    environments,
+    list_environments,
 )
 from syncattn_fairseq.lab.recipes.launch import Machines
 
@@ -26,16 +26,16 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("jobs, threads", [(1, 8), (2, 4), (3, 2), (8, 1), (20, 1)])
 def test_jobs_share_the_cores(jobs: int, threads: int) -> None:
     shared = [{"OMP_NUM_THREADS": str(threads)}] * jobs
-    assert environments(Machines(cpu=True), jobs) == shared
+    assert list_environments(Machines(cpu=True), jobs) == shared
 
 
 def test_threads_are_as_many_as_help_or_as_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(64))
-    assert environments(Machines(cpu=True), 1) == [{"OMP_NUM_THREADS": str(MOST_THREADS)}]
+    assert list_environments(Machines(cpu=True), 1) == [{"OMP_NUM_THREADS": str(MOST_THREADS)}]
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    assert environments(Machines(cpu=True), 2) == [{}, {}]
+    assert list_environments(Machines(cpu=True), 2) == [{}, {}]
     monkeypatch.setenv("OMP_NUM_THREADS", "")
-    assert environments(Machines(cpu=True), 4) == [{"OMP_NUM_THREADS": str(MOST_THREADS)}] * 4
+    assert list_environments(Machines(cpu=True), 4) == [{"OMP_NUM_THREADS": str(MOST_THREADS)}] * 4
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_jobs_share_the_gpus_that_there_are(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     if visible:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    made = environments(Machines(processes), jobs)
+    made = list_environments(Machines(processes), jobs)
     assert [environment["CUDA_VISIBLE_DEVICES"] for environment in made] == expected
 
 
@@ -74,7 +74,9 @@ def test_the_kept_counts_give_the_scores_bleu(tmp_path: Path, score: dict[str, s
     (tmp_path / "reference").write_text("\n".join([*references, ""]))
     corpus = SimpleNamespace(score=score)
     cell: Any = SimpleNamespace(
-        experiment=SimpleNamespace(corpus=corpus), output="", references="reference"
+        experiment=SimpleNamespace(corpus=corpus),
+        output="",
+        settings=SimpleNamespace(references="reference"),
     )
     counts = _count_ngrams(cell, tmp_path)
     if "words_by" in score:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +13,13 @@ from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.launch import (
     SMALLEST_BATCH,
     Machines,
-    batch,
-    training,
+    divide_batch,
+    make_training,
 )
-from syncattn_fairseq.lab.recipes.stages import hydra_value
+from syncattn_fairseq.lab.recipes.stages import Step, hydra_value
 from syncattn_fairseq.lab.recipes.systems import SHARED
 
 SYSTEM = load_corpus(SHARED / "wmt14_en_de").system("syncattn")
-PLUGIN = Path("plugin")
 
 
 def settings(tokens: int, steps: int) -> dict[str, dict[str, object]]:
@@ -36,9 +34,9 @@ def test_any_number_of_processes_takes_the_batch_of_one(
     together = most * steps
     if math.ceil(together / processes) < SMALLEST_BATCH:
         with pytest.raises(DataError, match=f"take at most {together // SMALLEST_BATCH}"):
-            batch(settings(most, steps), processes)
+            divide_batch(settings(most, steps), processes)
         return
-    found = batch(settings(most, steps), processes)
+    found = divide_batch(settings(most, steps), processes)
     each = found.get("dataset.max_tokens", most)
     [updates] = found["optimization.update_freq"]
     assert each <= most
@@ -47,11 +45,11 @@ def test_any_number_of_processes_takes_the_batch_of_one(
 
 
 def test_one_process_takes_the_config_as_it_is() -> None:
-    assert batch(settings(4096, 6), 1) == {"optimization.update_freq": [6]}
+    assert divide_batch(settings(4096, 6), 1) == {"optimization.update_freq": [6]}
 
 
 def test_pairs_are_as_long_as_a_batch_at_most() -> None:
-    assert batch(settings(4096, 6), 64) == {
+    assert divide_batch(settings(4096, 6), 64) == {
         "optimization.update_freq": [1],
         "dataset.max_tokens": 384,
         "dataset.max_tokens_valid": 4096,
@@ -63,8 +61,12 @@ def test_pairs_are_as_long_as_a_batch_at_most() -> None:
 
 def words(machines: Machines, **overrides: Any) -> tuple[str, ...]:
     changed = {name.replace("__", "."): value for name, value in overrides.items()}
-    [command] = training(SYSTEM, PLUGIN, machines, changed).commands
+    [command] = train(machines, changed).commands
     return command
+
+
+def train(machines: Machines, changes: dict[str, Any]) -> Step:
+    return make_training(SYSTEM, SYSTEM.load(changes), machines, changes)
 
 
 def test_one_process_is_fairseqs_own_command() -> None:
@@ -72,9 +74,7 @@ def test_one_process_is_fairseqs_own_command() -> None:
     assert found[0] == "fairseq-hydra-train"
     assert found[found.index("--config-name") + 1] == "fairseq"
     assert {"+training@_global_=all", "+transformer@_global_=syncattn"} <= {*found}
-    assert {"++common.user_dir=plugin", "++optimization.update_freq=[6]", "++common.seed=3"} <= {
-        *found
-    }
+    assert {"++optimization.update_freq=[6]", "++common.seed=3"} <= {*found}
     assert "++common.cpu=true" not in found
 
 
@@ -98,7 +98,7 @@ def test_several_are_torchruns() -> None:
 
 def test_a_job_of_slurm_has_a_process_for_each_gpu_of_each_machine() -> None:
     machines = Machines(8, nodes=2, slurm=["partition=gpu", "exclusive"])
-    step = training(SYSTEM, PLUGIN, machines, {})
+    step = train(machines, {})
     assert step.job == {
         **{"nodes": 2, "ntasks_per_node": 8, "gpus-per-node": 8},
         **{"partition": "gpu", "exclusive": True},

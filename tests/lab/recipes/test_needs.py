@@ -47,8 +47,8 @@ def make_cell(row: str) -> Cell:
 @pytest.mark.parametrize("name", BUILTIN.known_systems())
 def test_what_a_system_needs_and_shows(name: str) -> None:
     cell = make_cell(name)
-    assert sorted(cell.needs) == NEEDS.get(name, [])
-    printed = {option for option, wanted in cell._reference.items() if wanted}
+    assert sorted(cell.settings.needs) == NEEDS.get(name, [])
+    printed = {option for option, wanted in cell.settings.scored_reference.items() if wanted}
     if name.startswith("rnn_") or name == "multi_task":
         assert printed == set()
         return
@@ -76,21 +76,21 @@ def test_what_a_system_needs_and_shows(name: str) -> None:
     ],
 )
 def test_changes_change_what_is_needed(row: str, needs: list[str]) -> None:
-    assert sorted(make_cell(row).needs) == needs
+    assert sorted(make_cell(row).settings.needs) == needs
 
 
 def test_layers_whose_trees_are_induced() -> None:
     cell = make_cell("lpsi:model.distance_layers=2:model.distance_sync_layers=2")
     assert sum("induce" in str(step) for step in cell._score()) == 1
-    assert cell.model.exposed["tgt_distances"] == [2]
+    assert cell.settings.model.exposed["tgt_distances"] == [2]
 
 
 def test_options_that_do_not_fit_the_model_are_refused_before_training() -> None:
     named = re.escape("lpsi.yaml, with model.distance_layers=9: --distance-layers 9: ")
     with pytest.raises(DataError, match=rf"^\S*{named}"):
-        _ = make_cell("lpsi:model.distance_layers=9").needs
+        _ = make_cell("lpsi:model.distance_layers=9").settings.needs
     with pytest.raises(DataError, match="^command line: model.x: there is no such option"):
-        _ = make_cell("lpsi:model.x=9").needs
+        _ = make_cell("lpsi:model.x=9").settings.needs
 
 
 HEAD = """
@@ -153,12 +153,12 @@ def test_a_strangers_head_and_loss_say_what_they_need(tmp_path: Path) -> None:
     (plugin / "__init__.py").write_text(HEAD)
     try:
         own = f"transformer:common.user_dir={plugin}"
-        assert make_cell(own).needs == set()
-        assert make_cell(f"{own}:criterion.strangers_weight=1").needs == set()
+        assert make_cell(own).settings.needs == set()
+        assert make_cell(f"{own}:criterion.strangers_weight=1").settings.needs == set()
         heads = f"{own}:model.strangers_layers=1"
-        assert make_cell(heads).needs == {"heads.en", "labels.en"}
+        assert make_cell(heads).settings.needs == {"heads.en", "labels.en"}
         cell = make_cell(f"{heads}:criterion.strangers_weight=1")
-        assert cell.needs == {"heads.en", "heads.de", "labels.en"}
+        assert cell.settings.needs == {"heads.en", "heads.de", "labels.en"}
         stages = {log.name for log in cell.stages()[0].after}
         assert stages == {
             "binarise",

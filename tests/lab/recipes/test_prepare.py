@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.needs import needs_of
-from syncattn_fairseq.lab.recipes.prepare import preparation, read_by
+from syncattn_fairseq.lab.recipes.needs import describe_model, list_needs
+from syncattn_fairseq.lab.recipes.prepare import list_logs, list_preparation
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 
@@ -19,11 +19,11 @@ def stages_of(
 ) -> dict[str, tuple[set[str], dict[str, object]]]:
     """Return what each stage reads, and its settings, by name."""
     loaded = load_corpus(CONFIGS / corpus)
-    systems = map(loaded.system, loaded.members("@all"))
-    every = set().union(*(needs_of(system.load()) for system in systems))
+    configs = [loaded.system(name).load() for name in loaded.members("@all")]
+    every = set().union(*(list_needs(config, describe_model(config)) for config in configs))
     return {
         stage.log.name: ({log.name for log in stage.after}, dict(stage.settings or {}))
-        for stage in preparation(
+        for stage in list_preparation(
             loaded, cores, ["--workers", str(cores)], every if needs is None else needs
         )
     }
@@ -57,16 +57,16 @@ def test_language_codes_may_have_hyphens() -> None:
     spoken = {"pt-br": english.words["en"], "de": english.words["de"]}
     parsed = {"pt-br": english.parses["en"]}
     corpus = replace(english, source="pt-br", words=spoken, parses=parsed)
-    stages = preparation(corpus, 2, [], {"heads.pt-br", "multitask"})
+    stages = list_preparation(corpus, 2, [], {"heads.pt-br", "multitask"})
     after = {stage.log.name: {log.name for log in stage.after} for stage in stages}
     assert after["binarise-heads-pt-br"] == {"binarise", "parse-pt-br"}
     assert after["binarise-multitask"] == {"subwords", "parse-pt-br"}
-    assert Path("logs/wmt16_en_de/binarise-heads-pt-br") in read_by(corpus, {"heads.pt-br"})
+    assert Path("logs/wmt16_en_de/binarise-heads-pt-br") in list_logs(corpus, {"heads.pt-br"})
 
 
 @pytest.mark.parametrize("needs", [set(), {"heads.en", "labels.en"}, {"multitask"}])
 def test_what_a_training_reads_is_prepared(needs: set[str]) -> None:
-    read = [log.name for log in read_by(load_corpus(CONFIGS / "builtin_en_de"), needs)]
+    read = [log.name for log in list_logs(load_corpus(CONFIGS / "builtin_en_de"), needs)]
     assert {"binarise", *read} <= stages_of("builtin_en_de", needs).keys()
     assert read == ["binarise", *(f"binarise-{kind.replace('.', '-')}" for kind in sorted(needs))]
 

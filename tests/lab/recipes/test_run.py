@@ -20,7 +20,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.locks import locked
 from syncattn_fairseq.lab.recipes.display import Display
 from syncattn_fairseq.lab.recipes.processes import Processes, _terminal
-from syncattn_fairseq.lab.recipes.run import Runner, check, select
+from syncattn_fairseq.lab.recipes.run import Runner, check_executables, select_stages
 from syncattn_fairseq.lab.recipes.stages import (
     Stage,
     Step,
@@ -42,7 +42,7 @@ def stage(name: str, *steps: Step, **more: Any) -> Stage:
 @pytest.fixture
 def runner(tmp_path: Path) -> Iterator[Runner]:
     with Processes() as processes:
-        yield Runner(tmp_path, processes, Display(), facts={"commit": "1"})
+        yield Runner(tmp_path, processes, Display(), provenance={"commit": "1"})
 
 
 def again(runner: Runner) -> Runner:
@@ -54,15 +54,15 @@ STAGES = [stage("one"), stage("two"), stage("two"), stage("three")]
 
 def test_select() -> None:
     def names(first: str | None, last: str | None) -> list[str]:
-        return [stage.name for stage in select(STAGES, first, last)]
+        return [stage.name for stage in select_stages(STAGES, first, last)]
 
     assert names(None, None) == ["one", "two", "two", "three"]
     assert names("two", None) == ["two", "two", "three"]
     assert names("two", "two") == ["two", "two"]
     with pytest.raises(DataError, match="no stage 'four'; choose from one, two, three"):
-        select(STAGES, None, "four")
+        select_stages(STAGES, None, "four")
     with pytest.raises(DataError, match="--from three comes after --to one"):
-        select(STAGES, "three", "one")
+        select_stages(STAGES, "three", "one")
 
 
 def test_a_stage_is_done_once(runner: Runner) -> None:
@@ -284,12 +284,12 @@ def test_what_is_missing_is_said_before_anything_is_run(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("EDA_MODEL", raising=False)
     with pytest.raises(DataError, match="kytea: no such program; install KyTea, http://"):
-        check([stage("a", new_step("kytea"))])
+        check_executables([stage("a", new_step("kytea"))])
     with pytest.raises(DataError, match="eda: no such program; install EDA, http://"):
-        check([stage("a", new_step("syncattn-parse"), programs=("eda",))])
+        check_executables([stage("a", new_step("syncattn-parse"), programs=("eda",))])
     with pytest.raises(DataError, match="EDA_MODEL: set this variable"):
-        check([stage("a", new_step("syncattn-parse", "$EDA_MODEL"))])
-    check([stage("a", new_step("syncattn-parse"))])  # beside our Python
+        check_executables([stage("a", new_step("syncattn-parse", "$EDA_MODEL"))])
+    check_executables([stage("a", new_step("syncattn-parse"))])  # beside our Python
 
 
 # ---- kills and locks

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.recipes.stages import (
     Step,
-    commands_of,
+    list_unset_variables,
     new_step,
     options,
     read_pipeline,
-    unset_variables,
-    words_of,
+    split_commands,
+    split_words,
 )
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
@@ -43,12 +43,15 @@ def test_a_shell_reads_back_every_word(words: list[str]) -> None:
 def test_words_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODEL", "a b")
     monkeypatch.delenv("OTHER", raising=False)
-    assert words_of("--model \"$MODEL\" '--x=y | z' #") == ["--model", "a b", "--x=y | z", "#"]
-    assert unset_variables(new_step(*words_of("a $OTHER ${THIRD} $MODEL"))) == ["OTHER", "THIRD"]
-    assert words_of("") == []
+    assert split_words("--model \"$MODEL\" '--x=y | z' #") == ["--model", "a b", "--x=y | z", "#"]
+    assert list_unset_variables(new_step(*split_words("a $OTHER ${THIRD} $MODEL"))) == [
+        "OTHER",
+        "THIRD",
+    ]
+    assert split_words("") == []
     for bad in ("a 'b", "a |", "| b", "a | | b"):
         with pytest.raises(DataError, match="quotation|missing next to"):
-            commands_of(bad)
+            split_commands(bad)
 
 
 def test_options() -> None:
