@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 import syncattn_fairseq.plugin  # noqa: F401  (registers the architectures)
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.checkpoints.option_checks import (
-    check_options,
+    check_stored_options,
     list_options,
     require_architecture,
 )
@@ -47,7 +47,7 @@ def config(content: Any) -> Any:
 )
 def test_code_is_found_wherever_it_is(state: dict[str, Any]) -> None:
     with pytest.raises(DataError, match=r"^its option \w+: .* as code; do not use this file$"):
-        check_options(state)
+        check_stored_options(state)
 
 
 def test_what_contains_itself_is_read_once() -> None:
@@ -56,10 +56,10 @@ def test_what_contains_itself_is_read_once() -> None:
     wide: list[Any] = []
     for _ in range(60):
         wide = [wide, wide]
-    check_options({"args": loop, "cfg": {"x": wide}})
+    check_stored_options({"args": loop, "cfg": {"x": wide}})
     loop["wer_args"] = CODE
     with pytest.raises(DataError):
-        check_options({"args": {"before": wide, "last": loop}})
+        check_stored_options({"args": {"before": wide, "last": loop}})
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_contains_itself_is_read_once() -> None:
     ],
 )
 def test_what_training_stores_is_right(options: dict[str, Any]) -> None:
-    check_options(state(**options))
+    check_stored_options(state(**options))
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,15 @@ def test_what_training_stores_is_right(options: dict[str, Any]) -> None:
 )
 def test_types_are_those_of_the_architecture(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=f"^its option {message}"):
-        check_options(state(**options))
+        check_stored_options(state(**options))
     other = {**state(**options)["cfg"]["model"].__dict__, "arch": "of a plugin", "_name": None}
-    check_options({"cfg": {"model": other}})  # what it takes is unknown
+    check_stored_options({"cfg": {"model": other}})  # what it takes is unknown
 
 
 @pytest.mark.parametrize("model", [[1], "x", 7])
 def test_options_are_a_table(model: Any) -> None:
     with pytest.raises(DataError, match="^its options are damaged"):
-        check_options({"cfg": {"model": model}})
+        check_stored_options({"cfg": {"model": model}})
     with pytest.raises(DataError, match="^its options are damaged"):
         list_options(model)
 
@@ -116,10 +116,10 @@ def test_options_are_a_table(model: Any) -> None:
 def test_options_ask_for_no_more_than_the_weights(options: dict[str, Any], message: str) -> None:
     weights = {"a": torch.zeros(16, 2), "b": torch.zeros(()), "c": torch.zeros(3)}
     of_command = {"batch_size": 99, "max_target_positions": 10**6}
-    check_options({**state(**of_command), "model": weights})
+    check_stored_options({**state(**of_command), "model": weights})
     del weights["c"]
     with pytest.raises(DataError, match=f"its option {message}, but its weights are smaller"):
-        check_options({**state(decoder_layers=2, **options), "model": weights})
+        check_stored_options({**state(decoder_layers=2, **options), "model": weights})
 
 
 def test_unknown_architectures_are_refused() -> None:
@@ -143,8 +143,8 @@ def test_unknown_architectures_are_refused() -> None:
 def test_what_only_a_command_may_give_is_refused(option: str, value: str) -> None:
     for part in ({"cfg": {"task": {option: value}}}, {"args": Namespace(**{option: value})}):
         with pytest.raises(DataError, match=f"^its option {option} is .*, but only a command may"):
-            check_options(part)
-    check_options({"cfg": {"task": {option: None}}})
+            check_stored_options(part)
+    check_stored_options({"cfg": {"task": {option: None}}})
 
 
 def test_from_pretrained_runs_no_parser_of_a_checkpoint(
@@ -163,4 +163,4 @@ def test_from_pretrained_runs_no_parser_of_a_checkpoint(
 
 def test_fairseqs_own_name_of_the_results_path_is_allowed() -> None:
     task = OmegaConf.structured(TranslationWithSyntaxConfig)
-    check_options({"cfg": {"task": task, "common_eval": {"results_path": None}}})
+    check_stored_options({"cfg": {"task": task, "common_eval": {"results_path": None}}})

@@ -33,13 +33,15 @@ def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") ->
     Raises:
         DataError: the folder holds fewer.
     """
-    found: list[tuple[int, Path]] = []
+    numbered: list[tuple[int, Path]] = []
     for path in Path(folder).iterdir():
         if match := _NAMES[by].fullmatch(path.name):
-            found.append((int(match[1]), path))
-    if len(found) < number:
-        raise DataError(f"{folder}: {len(found)} checkpoints by {by}, too few to average {number}")
-    return [path for _, path in sorted(found)[-number:]]
+            numbered.append((int(match[1]), path))
+    if len(numbered) < number:
+        raise DataError(
+            f"{folder}: {len(numbered)} checkpoints by {by}, too few to average {number}"
+        )
+    return [path for _, path in sorted(numbered)[-number:]]
 
 
 def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list[int]:
@@ -70,10 +72,10 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     means: OrderedDict[str, Tensor] = OrderedDict()
     shared: dict[Any, Tensor] = {}  # tied parameters stay one tensor, which keeps the file small
     for key, value in tqdm(newest["model"].items(), desc="average", unit=" tensors", leave=False):
-        place = (value.data_ptr(), value.dtype, value.shape, value.stride())
-        if place not in shared:
-            shared[place] = _average([model[key] for model in models], value)
-        means[key] = shared[place]
+        memory = (value.data_ptr(), value.dtype, value.shape, value.stride())
+        if memory not in shared:
+            shared[memory] = _average([model[key] for model in models], value)
+        means[key] = shared[memory]
     newest["model"] = means
     newest.pop("last_optimizer_state", None)
     save_checkpoint(newest, output)

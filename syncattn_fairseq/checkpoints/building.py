@@ -51,17 +51,17 @@ def naming_checkpoint(*paths: object) -> Iterator[None]:
     try:
         yield
     except (DataError, OSError) as error:
-        said = shorten(describe(error) if isinstance(error, OSError) else error)
-        named = any(said.startswith(f"{path}: ") for path in paths)
-        raise DataError(said if named else f"{where}: {said}") from None
+        reason = shorten(describe(error) if isinstance(error, OSError) else error)
+        named = any(reason.startswith(f"{path}: ") for path in paths)
+        raise DataError(reason if named else f"{where}: {reason}") from None
     except Exception as error:  # impossible options can raise anything
         raise DataError(f"{where}: {explain(error)}") from error
 
 
 def explain(error: BaseException) -> str:
     """Say in one line why a model cannot be built from a checkpoint, or take its weights."""
-    if found := _MISMATCH.search(str(error)):
-        name, stored, here = found.groups()
+    if mismatch := _MISMATCH.search(str(error)):
+        name, stored, here = mismatch.groups()
         return _describe(name, _numbers(stored), _numbers(here))
     lines = str(error).strip().splitlines()
     reason = f": {shorten(lines[-1].strip(), 200)}" if lines else ""

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..base.errors import DataError, naming, shorten
 from ..base.files import replacing
 from .classes import list_classes
-from .option_checks import check_options
+from .option_checks import check_stored_options
 
 #: The name of the checkpoint that fairseq resumes from.
 LAST = "checkpoint_last.pt"
@@ -80,7 +80,7 @@ def _check(state: Any) -> None:
             )
         if tensor.is_floating_point() and tensor.isnan().any():
             raise DataError(f"{shorten(name)} holds NaN; use another checkpoint")
-    check_options(state)
+    check_stored_options(state)
 
 
 def _is_plain(tensor: Tensor) -> bool:

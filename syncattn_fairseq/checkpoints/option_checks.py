@@ -50,7 +50,7 @@ def list_options(options: Any) -> dict[str, Any]:
     return options
 
 
-def check_options(state: Mapping[str, Any]) -> None:
+def check_stored_options(state: Mapping[str, Any]) -> None:
     """Check the options of a checkpoint: none is code or a command's, those of the model are typed.
 
     Raises:

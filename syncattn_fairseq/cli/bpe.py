@@ -92,8 +92,8 @@ def _apply(args: argparse.Namespace) -> None:
         yield from tqdm(cuts, unit=" sentences", unit_scale=True, disable=None)
         if marked:
             name = source or "<stdin>"
-            told = f"{name}: {marked} lines held U+2581, which is {REPLACEMENT} in pieces"
-            print(told, file=sys.stderr)
+            note = f"{name}: {marked} lines held U+2581, which is {REPLACEMENT} in pieces"
+            print(note, file=sys.stderr)
 
     rewrite_texts(args, lines)
 

@@ -45,13 +45,13 @@ class CommandLine(argparse.ArgumentParser):
         Raises:
             DataError: a file that they name cannot be read or written.
         """
-        found = super().parse_known_args(*args, **options)
+        parsed = super().parse_known_args(*args, **options)
         paths = {
-            kind: [path for each in names for path in self._list_paths(each, found[0])]
+            kind: [path for each in names for path in self._list_paths(each, parsed[0])]
             for kind, names in self._files.items()
         }
         check_files(**paths)
-        return found
+        return parsed
 
     def error(self, message: str) -> NoReturn:
         """Say in one line what is wrong, without the usage, which may fill the screen."""

@@ -161,10 +161,10 @@ def add_command(commands: Any, name: str, about: str, example: str) -> CommandLi
 
 
 def _texts(description: str, example: str, epilog: str = "") -> dict[str, Any]:
-    shown = "example:\n  " + example.replace("\n", "\n      ")
+    closing = "example:\n  " + example.replace("\n", "\n      ")
     return {
         "description": description,
-        "epilog": f"{epilog}\n\n{shown}" if epilog else shown,
+        "epilog": f"{epilog}\n\n{closing}" if epilog else closing,
         "formatter_class": _HelpFormatter,
     }
 

@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.scores and len(args.scores) > 2:
         raise DataError("--scores: give a file, and perhaps the name of a system in it")
 
-    said = export(
+    verdict = export(
         args.path,
         args.data_bin,
         args.format,
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.shortlist,
         read_scores(*args.scores) if args.scores else None,
     )
-    print(f"{args.output}: {said}; its README.md says how to use it")
+    print(f"{args.output}: {verdict}; its README.md says how to use it")
 
 
 def _parser() -> CommandLine:

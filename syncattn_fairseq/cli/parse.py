@@ -67,10 +67,10 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     needed, taken = (("format",), ()) if args.parsed else named
     chosen = "--parsed" if args.parsed else f"--parser {args.parser}"
     for option in sorted(every):
-        given = getattr(args, option) is not None
-        if option in needed and not given:
+        is_set = getattr(args, option) is not None
+        if option in needed and not is_set:
             parser.error(f"{chosen} needs {flag(option)}")
-        if given and option not in (*needed, *taken):
+        if is_set and option not in (*needed, *taken):
             parser.error(f"{flag(option)} does not go with {chosen}")
     if args.parsed:
         for option in ("shards", "workers", "max_words", "executor", "slurm"):
@@ -146,7 +146,7 @@ def _parser() -> CommandLine:
         metavar="NAME",
         help="; ".join(f"{name}: {source.about}" for name, source in PARSERS.items())
         + " (default: stanza). With its options, or in one word: "
-        + ", ".join(f"{name}:{spec}" for name, made in PARSERS.items() for spec in made.specs),
+        + ", ".join(f"{name}:{spec}" for name, source in PARSERS.items() for spec in source.specs),
     )
     for source in PARSERS.values():
         source.add_options(group)

@@ -11,7 +11,11 @@ from typing import Any
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY
 from fairseq.tasks.translation import TranslationConfig
 
-from .. import plugin  # noqa: F401  (registers everything)
+from .. import (
+    CRITERION,
+    TASK,
+    plugin,  # noqa: F401  (registers everything)
+)
 from ..base.errors import DataError
 from ..base.option_fields import as_fairseq, flag
 from ..criterions.terms import TERMS
@@ -23,8 +27,6 @@ from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig
 #: The recurrent model, whose options are all in this plugin.
 RNN = "syntax_rnn"
 MODELS = ("syntax_transformer", RNN)
-CRITERION = "label_smoothed_cross_entropy_with_syntax"
-TASK = "translation_with_syntax"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,7 @@ def list_groups() -> list[OptionGroup]:
     transformer, _ = MODELS
     inherited = {field.name for field in dataclasses.fields(TranslationConfig)}
     losses = (term.Options for term in TERMS.values())
-    found = [
+    every_group = [
         *(OptionGroup(transformer, _summarise(o), _fields(o)) for o in config.list_options()),
         OptionGroup(RNN, _summarise(SyntaxRNNConfig), _fields(SyntaxRNNConfig)),
         *(OptionGroup(CRITERION, _summarise(o), _fields(o)) for o in map(as_fairseq, losses)),
@@ -59,7 +61,7 @@ def list_groups() -> list[OptionGroup]:
     ]
     known: set[tuple[str, str]] = set()
     groups = []
-    for group in found:
+    for group in every_group:
         new = [field for field in group.fields if (group.owner, field.name) not in known]
         known |= {(group.owner, field.name) for field in new}
         if new:
@@ -116,13 +118,13 @@ def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
     if field.type is bool:
         return {"action": "store_true", "help": about + " (on)" * bool(default)}
     default = default.value if isinstance(default, Enum) else default
-    shown = ""
+    suffix = ""
     if default not in ("", None):
         about = about.removesuffix(" (none)")
-        shown = f" (default: {default})"
+        suffix = f" (default: {default})"
     if isinstance(field.type, type) and issubclass(field.type, Enum):
-        return {"choices": [choice.value for choice in field.type], "help": about + shown}
-    return {"metavar": "N" if field.type is int else "X", "help": about + shown}
+        return {"choices": [choice.value for choice in field.type], "help": about + suffix}
+    return {"metavar": "N" if field.type is int else "X", "help": about + suffix}
 
 
 def list_architectures() -> Iterator[tuple[str, str]]:

@@ -32,12 +32,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.parse_args(words)
     from fairseq import options
 
-    from ..data.preprocess_texts import preprocess_texts
+    from ..data.preprocess_texts import preprocess_texts, read_arguments
 
     fairseqs = options.get_preprocessing_parser()
     parser = CommandLine(prog="syncattn-preprocess", parents=[fairseqs], add_help=False)
     add_options(parser)
-    preprocess_texts(parser.parse_args(words))
+    preprocess_texts(read_arguments(parser.parse_args(words)))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -22,14 +22,13 @@ from torch import Tensor
 
 from ..base.option_fields import as_fairseq
 from ..data.fields import LossField
+from ..registered_names import CRITERION
 from .label_smoothing import sum_smoothed_loss, sum_smoothed_loss_of_scores
 from .position_metrics import position_sums, reduce_positions
 from .terms import TERMS, Term
 from .terms.term import OBSERVERS, log_ratio, log_sums
 
 logger = logging.getLogger(__name__)
-
-NAME = "label_smoothed_cross_entropy_with_syntax"
 
 
 def make_config() -> type[FairseqDataclass]:
@@ -42,7 +41,7 @@ def make_config() -> type[FairseqDataclass]:
     return make_dataclass("SyntaxCriterionConfig", [], bases=bases)
 
 
-@register_criterion(NAME, dataclass=make_config())
+@register_criterion(CRITERION, dataclass=make_config())
 class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     """The objective of every system (SyncAttn Eq. 6).
 
@@ -184,10 +183,10 @@ def _take_up_options() -> None:
     """Tell fairseq and hydra the options of a term that was registered after the criterion."""
     config = make_config()
     setattr(LabelSmoothedCrossEntropyWithSyntax, "__dataclass", config)  # noqa: B010  (fairseq's)
-    CRITERION_DATACLASS_REGISTRY[NAME] = config
+    CRITERION_DATACLASS_REGISTRY[CRITERION] = config
     node = config()
-    node._name = NAME
-    ConfigStore.instance().store(name=NAME, group="criterion", node=node, provider="fairseq")
+    node._name = CRITERION
+    ConfigStore.instance().store(name=CRITERION, group="criterion", node=node, provider="fairseq")
 
 
 OBSERVERS.append(_take_up_options)

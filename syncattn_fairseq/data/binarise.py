@@ -35,17 +35,17 @@ class Annotation:
 
     Args:
         name: of the values, as in file names.
-        of_line: returns the values on a line, one per word; also takes the path and the line
+        read_line: returns the values on a line, one per word; also takes the path and the line
             number, for its errors.
-        of_lines: returns the values on many lines, one after the other, and how many each has.
+        read_block: returns the values on many lines, one after the other, and how many each has.
         check: raises `BadParse` if the values of a sentence do not fit together.
         are_sound: returns, for many sentences at once, where `check` finds nothing wrong; takes the
-            result of ``of_lines``.
+            result of ``read_block``.
     """
 
     name: str
-    of_line: Callable[[str, Path, int], list[Any]]
-    of_lines: Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]
+    read_line: Callable[[str, Path, int], list[Any]]
+    read_block: Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]
     check: Callable[[list[Any]], None]
     are_sound: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -179,7 +179,7 @@ class AnnotatedText:
     def _check_block(self, lines: list[Lines], counts: TextCounts) -> Block:
         texts, annotations, words = zip(*lines, strict=True)
         text = TextBlock(texts, self.scheme)
-        values, sizes = self.annotation.of_lines(annotations)
+        values, sizes = self.annotation.read_block(annotations)
         has_parse = sizes > 0
         counts.without_parse += int((~has_parse & (text.words > 0)).sum())
         # Only sentences that may not fit are checked one by one, which takes much longer.
@@ -206,7 +206,7 @@ class AnnotatedText:
 
     def _check_sentence(self, number: int, text: str, line: str, plain: str) -> None:
         name = self.annotation.name
-        values = self.annotation.of_line(line, self.values, number)
+        values = self.annotation.read_line(line, self.values, number)
         words = join_subwords(text.split(), self.scheme)
         if len(values) != len(words):
             spaces = sorted({f"U+{ord(c):04X}" for c in plain or text if c.isspace() and c != " "})
@@ -239,7 +239,8 @@ class AnnotatedText:
                 )
         if len(joined) != len(words):
             raise BadParse(
-                "words differ", f"{len(joined)} words in {self.text}, {len(words)} in {self.words}"
+                "words differ",
+                f"{len(joined)} words in {self.text}, {len(words)} in {self.words}",
             )
 
 
@@ -260,7 +261,7 @@ def _cut_blocks(lines: Iterable[Lines], characters: int = 2**17) -> Iterator[lis
 def _has_words(text: TextBlock, lines: Sequence[str]) -> np.ndarray:
     """Return for each line whether it certainly has the words of the text."""
     plain = TextBlock(lines, "none")
-    pairs = zip(text.joined(), plain.joined(), strict=True)
+    pairs = zip(text.join_words(), plain.join_words(), strict=True)
     same = [ours == theirs and "▁" not in ours for ours, theirs in pairs]
     return (text.words == plain.words) & same
 

@@ -39,11 +39,11 @@ def check_checksums(text: str, marks: str) -> None:
     path = Path(marks + SUFFIX)
     if not path.exists():  # from an earlier version
         return
-    found = [_LINE.fullmatch(line) for line in read_lines(path)]
+    matches = [_LINE.fullmatch(line) for line in read_lines(path)]
     files = _list_files(text, marks)
-    if len(found) != len(files) or None in found:
+    if len(matches) != len(files) or None in matches:
         raise DataError(f"{path}: not the checksums of {len(files)} files; remove it, or {_MEND}")
-    for match, file in zip(found, files, strict=True):
+    for match, file in zip(matches, files, strict=True):
         if match and hash_file(file) != match[1]:
             raise DataError(f"{file}: not the file that {path} was made for; {_MEND}")
 

@@ -109,7 +109,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
                 seed = zlib.crc32(item[side].numpy().tobytes())
                 marks = CONTROLS[control](marks, np.random.default_rng(seed))
             if marks is not None:
-                item[_marks_of(side, control)] = marks
+                item[_name_marks(side, control)] = marks
         return item
 
     def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
@@ -118,9 +118,9 @@ class SyntaxPairDataset(BaseWrapperDataset):
         starts = find_word_starts(pieces, self.schemes[side])
         return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)
 
-    def unparsed(self) -> list[int]:
+    def list_unparsed(self) -> list[int]:
         """List the sentences without the parse or labels that the encoder reads."""
-        read = {_marks_read_by(field) for field in self.fields}
+        read = {_name_marks_for(field) for field in self.fields}
         if not read:
             return []
         items = (self[index] for index in range(len(self)))
@@ -143,8 +143,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
         if self.lengths_on_cpu:
             net_input["lengths_on_cpu"] = net_input["src_lengths"].tolist()
 
-        def padded(field: str, tokens: Tensor, left: bool) -> Tensor:
-            return pad_marks([samples[i][field] for i in order], tokens.size(1), left)
+        def padded(key: str, tokens: Tensor, left: bool) -> Tensor:
+            return pad_marks([samples[i][key] for i in order], tokens.size(1), left)
 
         tokens, left = net_input["src_tokens"], pairs.left_pad_source
         if self.heads["source"] is not None:
@@ -153,32 +153,33 @@ class SyntaxPairDataset(BaseWrapperDataset):
             if self.gold:
                 net_input["forced_parents"] = batch["src_parents"]
         for field in self.fields:
-            if _marks_read_by(field) in samples[0]:
-                marks = padded(_marks_read_by(field), tokens, left)
+            if _name_marks_for(field) in samples[0]:
+                marks = padded(_name_marks_for(field), tokens, left)
                 net_input[field.name] = field.collate(marks, tokens, pairs.src_dict)
         if self.heads["target"] is not None:
             marks = padded("target_marks", batch["target"], pairs.left_pad_target)
             batch["tgt_parents"] = find_parents(marks, "chain")
-        for wanted in self.loss_fields:
-            key = _marks_of(wanted.side, wanted.control)
+        for loss_field in self.loss_fields:
+            key = _name_marks(loss_field.side, loss_field.control)
             if key in samples[0]:
-                if wanted.side == "target":
+                if loss_field.side == "target":
                     tokens, left = batch["target"], pairs.left_pad_target
                 else:
                     tokens, left = net_input["src_tokens"], pairs.left_pad_source
                 marks = padded(key, tokens, left)
-                batch[wanted.name] = wanted.collate(marks, tokens, self.dictionaries[wanted.side])
+                dictionary = self.dictionaries[loss_field.side]
+                batch[loss_field.name] = loss_field.collate(marks, tokens, dictionary)
         return batch
 
 
-def _marks_of(side: str, control: str) -> str:
+def _name_marks(side: str, control: str) -> str:
     """Return the key, in a sentence pair, of the heads of the parse or of a control."""
     return f"{side}_marks" if control == "parse" else f"{side}_{control}_marks"
 
 
-def _marks_read_by(field: SourceField) -> str:
+def _name_marks_for(field: SourceField) -> str:
     """Return the key of the marks that the encoder's field is made from."""
-    return "source_labels" if field.of == "labels" else _marks_of("source", field.control)
+    return "source_labels" if field.kind == "labels" else _name_marks("source", field.control)
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
@@ -200,11 +201,11 @@ def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
     return padded
 
 
-def _find_positions(wanted: Tensor, ids: Tensor) -> list[int]:
-    """Return the position of each of ``wanted`` in ``ids``, which are unique."""
+def _find_positions(sought: Tensor, ids: Tensor) -> list[int]:
+    """Return the position of each of ``sought`` in ``ids``, which are unique."""
     in_order, positions = ids.sort()
-    found: list[int] = positions[torch.searchsorted(in_order, wanted)].tolist()
-    return found
+    indices: list[int] = positions[torch.searchsorted(in_order, sought)].tolist()
+    return indices
 
 
 class Unparsed:
@@ -249,7 +250,7 @@ def load_marks(
         DataError: they do not belong to the text.
     """
     parts: list[Any] = []
-    found = False
+    any_parse = False
     for prefix, pair in _find_parts(Path(folder), split, source, target, combine):
         text_path, marks_path = (f"{prefix}{k}.{pair}.{language}" for k in ("", f".{kind}"))
         text = data_utils.load_indexed_dataset(text_path)  # sizes are a view of its memory map
@@ -259,14 +260,14 @@ def load_marks(
             continue
         check_dataset(marks_path)
         check_checksums(text_path, marks_path)
-        found = found or has_entry(marks_path, 0)
+        any_parse = any_parse or has_entry(marks_path, 0)
         parts.append(MMapIndexedDataset(marks_path))
         if not np.array_equal(parts[-1].sizes, lengths):
             raise DataError(
                 f"{marks_path}: not the {kind} of {text_path}; "
                 f"binarise the text and its {kind} together, with syncattn-preprocess"
             )
-    if not found:
+    if not any_parse:
         return None
     if len(parts) == 1:
         return parts[0]

@@ -25,13 +25,13 @@ class SourceField:
         name: its name there.
         collate: makes it from marks ``(B, S)`` (:mod:`.subwords`), the batch's tokens ``(B, S)``
             and the source's dictionary.
-        of: what the marks are: ``heads``, or ``labels`` for indices of dependency labels.
+        kind: what the marks are: ``heads``, or ``labels`` for indices of dependency labels.
         control: whose heads: those of the ``parse``, or of a control (:mod:`.controls`).
     """
 
     name: str
     collate: Collate
-    of: str = "heads"
+    kind: str = "heads"
     control: str = "parse"
 
 
@@ -71,7 +71,7 @@ class SourceFields:
 
     def reads(self, kind: str) -> bool:
         """Return whether decoding needs the source's ``heads``, or its ``labels``."""
-        return any(field.of == kind for field in self.fields)
+        return any(field.kind == kind for field in self.fields)
 
     def choose_rule(self) -> str:
         """Return the rule for training dependency heads; of several, the first by name."""
@@ -128,7 +128,7 @@ def _collate_tree_distances(marks: Tensor, tokens: Tensor, dictionary: Any) -> T
 
 
 #: ``src_labels``: ``(B, S)`` indices of dependency labels, or of tokens that are not words.
-LABELS = SourceField("src_labels", _collate_labels, of="labels")
+LABELS = SourceField("src_labels", _collate_labels, kind="labels")
 
 #: ``src_tree_distances``: ``(B, S, S)`` edges between the words of any two tokens, int16.
 TREE_DISTANCES = SourceField("src_tree_distances", _collate_tree_distances)

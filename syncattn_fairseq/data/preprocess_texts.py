@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,73 @@ KINDS = (HEADS, LABELS)
 
 
 @dataclass(frozen=True)
+class Preprocessing:
+    """What to binarise, and how.
+
+    Args:
+        languages: of source and target; with ``only_source``, the target has no text.
+        only_source: binarise only the source.
+        texts: of each split, the prefixes of its texts; `None`: there is no such split.
+        heads: of each split, the prefixes of its heads and labels; `None`: those of its texts.
+        dictionaries: the text dictionaries to reuse, of source and target.
+        label_dictionaries: the label dictionaries to reuse, of source and target.
+        destination: the folder to write into.
+        scheme: how subwords are marked; `None`: detected.
+        on_bad_parse: see :class:`.binarise.AnnotatedText`.
+        min_parsed: see there.
+        add: the only heads or labels to binarise, for texts that are binarised already.
+        fairseq: the arguments of ``fairseq-preprocess``, which binarises the texts.
+    """
+
+    languages: tuple[str, str]
+    only_source: bool
+    texts: Mapping[str, str | None]
+    heads: Mapping[str, str | None]
+    dictionaries: tuple[str | None, str | None]
+    label_dictionaries: tuple[str | None, str | None]
+    destination: Path
+    scheme: str | None
+    on_bad_parse: str
+    min_parsed: float
+    add: Sequence[str]
+    fairseq: argparse.Namespace
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The languages whose texts are binarised."""
+        return self.languages[:1] if self.only_source else self.languages
+
+    def locate(self, folder: Path, part: SplitText, kind: Annotation | None = None) -> Path:
+        """Return the path, without suffix, of a binarised text, or of its heads or labels."""
+        name = f"{part.split}.{kind.name}" if kind else part.split
+        return folder / f"{name}.{'-'.join(self.languages)}.{part.language}"
+
+
+def read_arguments(args: argparse.Namespace) -> Preprocessing:
+    """Read the arguments of ``syncattn-preprocess``.
+
+    Raises:
+        DataError: the languages are missing.
+    """
+    if args.source_lang is None or (args.target_lang is None and not args.only_source):
+        raise DataError("--source-lang and --target-lang are needed to find the files")
+    return Preprocessing(
+        languages=(args.source_lang, str(args.target_lang)),  # fairseq writes en-None, too
+        only_source=args.only_source,
+        texts={split: getattr(args, f"{split}pref") for split in SPLITS},
+        heads={split: getattr(args, f"{split}heads") for split in SPLITS},
+        dictionaries=(args.srcdict, args.tgtdict),
+        label_dictionaries=(args.srclabeldict, args.tgtlabeldict),
+        destination=Path(args.destdir),
+        scheme=args.subword_marks,
+        on_bad_parse=args.on_bad_parse,
+        min_parsed=args.min_parsed,
+        add=args.add or (),
+        fairseq=args,
+    )
+
+
+@dataclass(frozen=True)
 class SplitText:
     """One language of one split: its text, and the prefix of its heads and labels."""
 
@@ -46,13 +113,10 @@ class SplitText:
         return find_text(Path(f"{self.prefix}.{kind.name}.{self.language}"))
 
 
-def _list_parts(args: argparse.Namespace) -> Iterator[SplitText]:
+def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
     """List the texts that fairseq will binarise, in its order and under its names."""
-    languages = [args.source_lang] if args.only_source else [args.source_lang, args.target_lang]
-    if None in languages:
-        raise DataError("--source-lang and --target-lang are needed to find the files")
     for split in SPLITS:
-        texts, heads = getattr(args, f"{split}pref"), getattr(args, f"{split}heads")
+        texts, heads = plan.texts[split], plan.heads[split]
         if not texts:
             if heads:
                 raise DataError(f"--{split}heads needs --{split}pref")
@@ -65,10 +129,10 @@ def _list_parts(args: argparse.Namespace) -> Iterator[SplitText]:
                 f"{len(head_prefixes)}; give one for each"
             )
         for number, (text, head) in enumerate(zip(text_prefixes, head_prefixes, strict=True)):
-            places = [f"{head}.{kind.name}.{lang}" for kind in KINDS for lang in languages]
-            if heads and not any(find_text(Path(place)).exists() for place in places):
-                raise DataError(f"{' or '.join(places)}: no such file; see --{split}heads")
-            for language in languages:
+            names = [f"{head}.{kind.name}.{lang}" for kind in KINDS for lang in plan.written]
+            if heads and not any(find_text(Path(name)).exists() for name in names):
+                raise DataError(f"{' or '.join(names)}: no such file; see --{split}heads")
+            for language in plan.written:
                 path = find_text(Path(f"{text}.{language}"))
                 words = find_text(Path(f"{head}.{language}"))
                 if not path.exists():
@@ -95,16 +159,16 @@ def _check_plain(path: Path) -> None:
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
     """Detect how subwords are marked in these texts."""
-    found = {*find_schemes(line for path in paths for line in read_lines(path))}
-    if len(found) > 1:
+    schemes = {*find_schemes(line for path in paths for line in read_lines(path))}
+    if len(schemes) > 1:
         raise DataError(
             f"{paths[0]}: text has both '@@ ' and U+2581; choose one with --subword-marks"
         )
-    return found.pop() if found else "none"
+    return schemes.pop() if schemes else "none"
 
 
 def _check(
-    args: argparse.Namespace, parts: Sequence[SplitText]
+    plan: Preprocessing, parts: Sequence[SplitText]
 ) -> tuple[list[tuple[SplitText, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
     """Check everything that can be checked before anything is written.
 
@@ -112,44 +176,44 @@ def _check(
         What to binarise, the label dictionary of each language that has labels, and how each
         language's subwords are marked.
     """
-    found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
-    if args.add:
-        found = [(p, kind) for p, kind in found if f"{kind.name}.{p.language}" in args.add]
-        missing = {*args.add} - {f"{kind.name}.{part.language}" for part, kind in found}
+    pairs = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
+    if plan.add:
+        pairs = [(p, kind) for p, kind in pairs if f"{kind.name}.{p.language}" in plan.add]
+        missing = {*plan.add} - {f"{kind.name}.{part.language}" for part, kind in pairs}
         if missing:
             raise DataError(f"--add {min(missing)}: no such file; see --trainheads")
-    if not found:
-        places = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
+    if not pairs:
+        names = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
-            f"no heads or labels found; looked for {places or 'none, as --trainpref is missing'}; "
+            f"no heads or labels found; looked for {names or 'none, as --trainpref is missing'}; "
             "for text without parses, use fairseq-preprocess"
         )
-    dictionaries = _load_given_dictionaries(args, [part for part, kind in found if kind is LABELS])
+    dictionaries = _load_label_dictionaries(plan, [part for part, kind in pairs if kind is LABELS])
     for split in dict.fromkeys(part.split for part in parts):
         count_lines(*(part.text for part in parts if part.split == split))
-    schemes = stored_schemes(args.destdir)
-    for language in dict.fromkeys(part.language for part, _ in found):
-        if args.subword_marks:
-            schemes[language] = args.subword_marks
+    schemes = stored_schemes(plan.destination)
+    for language in dict.fromkeys(part.language for part, _ in pairs):
+        if plan.scheme:
+            schemes[language] = plan.scheme
         elif language not in schemes:
-            texts = dict.fromkeys(part.text for part, _ in found if part.language == language)
+            texts = dict.fromkeys(part.text for part, _ in pairs if part.language == language)
             schemes[language] = _detect_scheme(list(texts))
             print(f"subwords of {language}: {schemes[language]}")
-    for kind in dict.fromkeys(kind for _, kind in found):
+    for kind in dict.fromkeys(kind for _, kind in pairs):
         for part in parts:
-            if (part, kind) not in found and not args.add:
-                place = part.values(kind)
-                print(f"{part.split} {part.language}: binarised without {kind.name}, no {place}")
+            if (part, kind) not in pairs and not plan.add:
+                name = part.values(kind)
+                print(f"{part.split} {part.language}: binarised without {kind.name}, no {name}")
     sources = []
-    for part, kind in found:
+    for part, kind in pairs:
         source = AnnotatedText(
             part.text,
             kind,
             part.values(kind),
             schemes[part.language],
             part.words,
-            args.on_bad_parse,
-            args.min_parsed,
+            plan.on_bad_parse,
+            plan.min_parsed,
         )
         if kind is LABELS and part.language not in dictionaries:  # labels of the training text
             tally: Counter[str] = Counter()
@@ -161,113 +225,102 @@ def _check(
     return sources, dictionaries, schemes
 
 
-def _load_given_dictionaries(
-    args: argparse.Namespace, labelled: Sequence[SplitText]
+def _load_label_dictionaries(
+    plan: Preprocessing, labelled: Sequence[SplitText]
 ) -> dict[str, Dictionary]:
-    """Load the label dictionaries that are given, and check that the others can be made."""
+    """Load the label dictionaries to reuse, and check that the others can be made."""
     dictionaries = {}
-    for option, language in ("srclabeldict", args.source_lang), ("tgtlabeldict", args.target_lang):
-        given = getattr(args, option)
+    options = zip(("srclabeldict", "tgtlabeldict"), plan.languages, strict=True)
+    for (option, language), reused in zip(options, plan.label_dictionaries, strict=True):
         first = next((part for part in labelled if part.language == language), None)
-        made = locate_dictionary(args.destdir, language)
-        if given and first is None:
+        new = locate_dictionary(plan.destination, language)
+        if reused and first is None:
             raise DataError(f"--{option}: found no labels for {language}")
-        if given:
-            dictionaries[language] = load_dictionary(Path(given))
+        if reused:
+            dictionaries[language] = load_dictionary(Path(reused))
         elif first and first.split != "train":
             raise DataError(
                 f"{first.values(LABELS)}: these labels need a dictionary; give it with --{option}, "
                 "or give the training text's labels with --trainpref or --trainheads"
             )
-        elif first and made.exists() and not args.add:
+        elif first and new.exists() and not plan.add:
             raise DataError(
-                f"{made}: exists already; reuse it with --{option}, choose another --destdir or "
+                f"{new}: exists already; reuse it with --{option}, choose another --destdir or "
                 "remove it"
             )
     return dictionaries
 
 
-def preprocess_texts(args: argparse.Namespace) -> None:
+def preprocess_texts(plan: Preprocessing) -> None:
     """Binarise texts and parses.
-
-    Args:
-        args: the options of ``syncattn-preprocess``.
 
     Raises:
         DataError: something is wrong with them, and nothing was written.
     """
-    for given in filter(None, (args.srcdict, args.tgtdict)):
-        _check_plain(Path(given))
-        load_dictionary(Path(given))  # or says what is wrong with it
-    parts = list(_list_parts(args))
-    if args.dict_only:
-        _refuse_dictionaries(args)
-        _binarise_texts(args)
+    for path in filter(None, plan.dictionaries):
+        _check_plain(Path(path))
+        load_dictionary(Path(path))  # or says what is wrong with it
+    parts = list(_list_parts(plan))
+    if plan.fairseq.dict_only:
+        _refuse_dictionaries(plan)
+        _binarise_texts(plan.fairseq)
         return
-    if args.dataset_impl != "mmap":
+    if plan.fairseq.dataset_impl != "mmap":
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
-    if args.workers < 1:
-        raise DataError(f"--workers {args.workers}: give 1 or more")
-    sources, dictionaries, schemes = _check(args, parts)
-    destination = Path(args.destdir)
-    with filling(destination) as folder:
-        made = argparse.Namespace(**vars(args) | {"destdir": str(folder)})
-        if not args.add:
-            _refuse_dictionaries(args)
-            _binarise_texts(made)
+    if plan.fairseq.workers < 1:
+        raise DataError(f"--workers {plan.fairseq.workers}: give 1 or more")
+    sources, dictionaries, schemes = _check(plan, parts)
+    with filling(plan.destination) as folder:
+        if not plan.add:
+            _refuse_dictionaries(plan)
+            _binarise_texts(argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)}))
         store_schemes(folder, schemes)
         for language, dictionary in dictionaries.items():
             save_dictionary(dictionary, locate_dictionary(folder, language))
         for part, source in sources:
-            text = _dataset(args if args.add else made, part)
-            marks = _dataset(made, part, source.annotation)
+            text = plan.locate(plan.destination if plan.add else folder, part)
+            marks = plan.locate(folder, part, source.annotation)
             labels = dictionaries[part.language] if source.annotation is LABELS else None
             counts = binarise(source, text, marks, labels)
-            print(f"{destination / marks.name}: {counts}")
+            print(f"{plan.destination / marks.name}: {counts}")
         read = [path for part, _ in sources for path in (part.text, part.words) if path]
         read += [source.values for _, source in sources]
-        check_files(read, outputs=[destination / path.name for path in folder.iterdir()])
-        if not args.add:
-            _remove_earlier(args, parts)
-            print(f"{destination}: the binarised text and its dictionaries")
+        check_files(read, outputs=[plan.destination / path.name for path in folder.iterdir()])
+        if not plan.add:
+            _remove_earlier(plan, parts)
+            print(f"{plan.destination}: the binarised text and its dictionaries")
 
 
 def _binarise_texts(args: argparse.Namespace) -> None:
     handlers = [*preprocess.logger.handlers]
-    preprocess.logger.addFilter(_says_no_place)
+    preprocess.logger.addFilter(_names_no_folder)
     try:
         preprocess.main(args)
     except AssertionError as error:
         raise DataError(str(error)) from None
     finally:  # fairseq leaves its log open, where it was before it moved
-        preprocess.logger.removeFilter(_says_no_place)
+        preprocess.logger.removeFilter(_names_no_folder)
         for handler in {*preprocess.logger.handlers} - {*handlers}:
             preprocess.logger.removeHandler(handler)
             handler.close()
 
 
-def _says_no_place(record: logging.LogRecord) -> bool:
-    """Tell whether a message can be shown: the folder that fairseq writes to is a temporary one."""
+def _names_no_folder(record: logging.LogRecord) -> bool:
+    """Leave out the message with the folder that fairseq writes to, a temporary one."""
     return not record.getMessage().startswith("Wrote preprocessed data to")
 
 
-def _remove_earlier(args: argparse.Namespace, parts: Sequence[SplitText]) -> None:
+def _remove_earlier(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
     """Remove heads and labels of an earlier run, which do not belong to the new text."""
     for part in parts:
         for kind in KINDS:
             for suffix in (".idx", ".bin", checksums.SUFFIX):
-                Path(f"{_dataset(args, part, kind)}{suffix}").unlink(missing_ok=True)
+                Path(f"{plan.locate(plan.destination, part, kind)}{suffix}").unlink(missing_ok=True)
 
 
-def _refuse_dictionaries(args: argparse.Namespace) -> None:
+def _refuse_dictionaries(plan: Preprocessing) -> None:
     """Refuse to replace dictionaries, as fairseq does."""
-    for given, language in (args.srcdict, args.source_lang), (args.tgtdict, args.target_lang):
-        made = Path(args.destdir) / f"dict.{language}.txt"
-        if made.exists() and not given and not (args.only_source and language != args.source_lang):
-            raise DataError(f"{made}: exists already; choose another --destdir or remove it")
-
-
-def _dataset(args: argparse.Namespace, part: SplitText, kind: Annotation | None = None) -> Path:
-    """Return the path, without suffix, of a binarised text, or of its heads or labels."""
-    prefix = f"{part.split}.{kind.name}" if kind else part.split
-    return Path(preprocess.dataset_dest_prefix(args, prefix, part.language))
+    for reused, language in zip(plan.dictionaries, plan.languages, strict=True):
+        path = plan.destination / f"dict.{language}.txt"
+        if path.exists() and not reused and language in plan.written:
+            raise DataError(f"{path}: exists already; choose another --destdir or remove it")

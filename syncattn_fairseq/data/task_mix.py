@@ -117,11 +117,11 @@ class Dependencies:
         if heads is None:
             return None
         labels = [""] * len(heads) if line is None else line.split()
-        for name, found in (("heads", heads), ("labels", labels)):
-            if len(found) != len(sentence.words):
+        for name, values in (("heads", heads), ("labels", labels)):
+            if len(values) != len(sentence.words):
                 raise BadParse(
                     f"wrong number of {name}",
-                    f"{len(found)} {name}, but {len(sentence.words)} words in the text",
+                    f"{len(values)} {name}, but {len(sentence.words)} words in the text",
                 )
         check_tree(heads)
         tree = bracket_dependencies(heads, labels, sentence.pieces)
@@ -200,18 +200,18 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
     count_lines(source.text, target, *source.parses.files)
     counts = MixCounts()
     examples = []
-    parsing = []
+    parses = []
     for (text, parse), translation in zip(
         source.linearise_lines(counts), read_lines(target), strict=True
     ):
         examples.append((tag(text, TRANSLATE), translation))
         if parse is not None:
-            parsing.append((tag(text, PARSE), parse))
-    if not parsing:
+            parses.append((tag(text, PARSE), parse))
+    if not parses:
         raise DataError(f"{source.parses.path}: no sentence has a parse")
     random = Random(seed)
-    whole, rest = divmod(len(examples), len(parsing))
-    examples += parsing * whole + random.sample(parsing, rest)
+    whole, rest = divmod(len(examples), len(parses))
+    examples += parses * whole + random.sample(parses, rest)
     random.shuffle(examples)
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)

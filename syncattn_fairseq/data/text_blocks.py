@@ -70,25 +70,25 @@ class TextBlock:
         before = np.append(0, np.cumsum(self.starts))
         return before[self._ends] - before[self._begins]
 
-    def joined(self) -> list[str]:
+    def join_words(self) -> list[str]:
         """Return the words of each line, separated by one space.
 
         As `.words.join_subwords`, but a U+2581 that does not begin a subword stays.
         """
-        keep = ~self._is_space
+        stays = ~self._is_space
         if self._scheme == "subword_nmt":
             marks = self._last[self._goes_on]
-            keep[marks] = keep[marks - 1] = False
+            stays[marks] = stays[marks - 1] = False
         elif self._scheme == "sentencepiece":
-            keep[self._first[self._begins_word]] = False
+            stays[self._first[self._begins_word]] = False
         follows = self.starts.copy()
         follows[self._begins[self.subwords > 0]] = False
         spaces = self._first[follows] - 1
-        keep[spaces] = True
-        keep |= self._characters == _NEWLINE
+        stays[spaces] = True
+        stays |= self._characters == _NEWLINE
         characters = self._characters.copy()
         characters[spaces] = _SPACE
-        return characters[keep].tobytes().decode("utf-32-le").split("\n")[1:-1]
+        return characters[stays].tobytes().decode("utf-32-le").split("\n")[1:-1]
 
     @cached_property
     def _goes_on(self) -> np.ndarray:

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..base.errors import DataError
 
 #: Splits to take sentences from; the first one that exists is used.
-_SPLITS = ("valid", "test", "train")
+_SAMPLED = ("valid", "test", "train")
 _SENTENCES = 20
 
 
@@ -53,7 +53,7 @@ def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
     Raises:
         DataError: the corpus has none that are short enough.
     """
-    for split in _SPLITS:
+    for split in _SAMPLED:
         try:
             task.load_dataset(split)
         except FileNotFoundError:
@@ -65,7 +65,7 @@ def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
         batch = dataset.collater([dataset[i] for i in short[:_SENTENCES]])
         return Sample(batch["net_input"], batch["target"], int(batch["ntokens"]))
     raise DataError(
-        f"{task.cfg.data}: no sentences in {', '.join(_SPLITS)} to compare scores on that the "
+        f"{task.cfg.data}: no sentences in {', '.join(_SAMPLED)} to compare scores on that the "
         "model can read; give the folder of the binarised corpus"
     )
 

@@ -200,7 +200,7 @@ class CTranslate2Model(Model):
                 shape = len(target.sentence.pieces), len(source.pieces)
                 if shape[0]:
                     attention = np.array(result.attention[0])[: shape[0], : shape[1]]
-                    assert attention.shape == shape, "the search has deviated from the translation"
+                    assert attention.shape == shape  # the search has not deviated
                     alignments[index] = Alignment(source, target.sentence, attention)
         return alignments
 

@@ -55,12 +55,12 @@ def make_predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
     import torch
     from stanza.models.common.vocab import VOCAB_PREFIX_SIZE
 
-    place = list(signature(model.forward_scores).parameters).index("sentlens")
+    lengths_index = list(signature(model.forward_scores).parameters).index("sentlens")
 
     def predict(
         *inputs: Any, resolve_head_constraints: bool = False
     ) -> list[list[tuple[int, str]]]:
-        lengths: Sequence[int] = inputs[place]  # root included
+        lengths: Sequence[int] = inputs[lengths_index]  # root included
         head_scores, label_scores = model.forward_scores(*inputs)[:2]
         log_probabilities = head_scores.log_softmax(2).cpu().numpy()
         heads = [
@@ -68,14 +68,18 @@ def make_predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
             for scores, length in zip(log_probabilities, lengths, strict=True)
         ]
         chosen = torch.zeros(head_scores.shape[:2], dtype=torch.long)
-        for row, found in zip(chosen, heads, strict=True):
-            row[1 : len(found) + 1] = torch.tensor(found)
+        for row, row_heads in zip(chosen, heads, strict=True):
+            row[1 : len(row_heads) + 1] = torch.tensor(row_heads)
         index = chosen.to(label_scores.device)[:, :, None, None]
         index = index.expand(-1, -1, 1, label_scores.size(3))
         labels = label_scores.gather(2, index).squeeze(2).max(2)[1] + VOCAB_PREFIX_SIZE
         return [
-            list(zip(found, model.vocab["deprel"].unmap(row[1 : len(found) + 1]), strict=True))
-            for found, row in zip(heads, labels.tolist(), strict=True)
+            list(
+                zip(
+                    row_heads, model.vocab["deprel"].unmap(row[1 : len(row_heads) + 1]), strict=True
+                )
+            )
+            for row_heads, row in zip(heads, labels.tolist(), strict=True)
         ]
 
     return predict

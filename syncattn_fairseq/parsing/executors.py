@@ -137,7 +137,7 @@ def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) 
             job_name="syncattn-parse",
             array_parallelism=workers or len(shards),
         )
-        jobs = _running(task.shards, shards)
+        jobs = _find_running(task.shards, shards)
         missing = [shard for shard in shards if shard not in jobs]
         started = submitted(executor.map_array, task, missing) if missing else []
         jobs |= zip(missing, started, strict=True)
@@ -151,10 +151,10 @@ def _remember(folder: Path, jobs: Mapping[Shard, Any]) -> None:
     """Note which jobs run and what for, since they outlive this process if it is killed."""
     ids = {shard.number: job.job_id for shard, job in jobs.items()}
     with replacing(folder / _JOBS) as temporary:
-        temporary.write_text(json.dumps({"for": _purpose(folder), "jobs": ids}), "utf-8")
+        temporary.write_text(json.dumps({"for": _hash_purpose(folder), "jobs": ids}), "utf-8")
 
 
-def _running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
+def _find_running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
     """Return an earlier run's jobs that are still running and useful; cancel the others."""
     from submitit import SlurmJob
 
@@ -163,18 +163,18 @@ def _running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
         jobs: dict[int, Any] = {
             int(number): SlurmJob(folder / "jobs", name) for number, name in earlier["jobs"].items()
         }
-        same = earlier["for"] == _purpose(folder)
+        same = earlier["for"] == _hash_purpose(folder)
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
     living = queued(job.job_id for job in jobs.values()) if jobs else set()
     jobs = {number: job for number, job in jobs.items() if job.job_id in living}
-    wanted = {shard: jobs.pop(shard.number) for shard in shards if same and shard.number in jobs}
+    useful = {shard: jobs.pop(shard.number) for shard in shards if same and shard.number in jobs}
     for job in jobs.values():
         job.cancel(check=False)
-    return wanted
+    return useful
 
 
-def _purpose(folder: Path) -> str | None:
+def _hash_purpose(folder: Path) -> str | None:
     """Return a fingerprint of the current text, parser and settings."""
     manifest = folder / "manifest.json"
     return hash_file(manifest) if manifest.exists() else None

@@ -21,7 +21,7 @@ from .parsed_file import STOPPED, match_parses
 from .parser import Parse, Parser, ParserSource, Sentences, parse_in_halves
 
 # How much of a failed command's output to quote.
-_SAID = 200
+_QUOTED = 200
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class Command(ParserSource):
 
     def files(self) -> list[Path]:
         """List the program, and the files that its command names."""
-        found = []
+        paths = []
         for program, advice in self.programs:
             path = shutil.which(program)
             if path is None:
                 raise DataError(f"{program}: no such program; {advice}")
-            found.append(Path(path))
-        return [*found, *map(Path, self.models)]
+            paths.append(Path(path))
+        return [*paths, *map(Path, self.models)]
 
     def describe(self) -> dict[str, str]:
         """Return the command and its format."""
@@ -126,14 +126,14 @@ class ExternalParser(Parser):
 
     def _parse(self, sentences: Sentences) -> Iterator[Parse | BadParse]:
         lines = [" ".join(words) for words in sentences]
-        with TemporaryFile() as said:
+        with TemporaryFile() as errors:
             process = subprocess.Popen(
                 self.command.command,
                 shell=True,
                 start_new_session=True,  # one group: the shell and what it starts
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=errors,
             )
             assert process.stdin is not None and process.stdout is not None
             writer = Thread(target=_write, args=(lines, process.stdin), daemon=True)
@@ -145,7 +145,7 @@ class ExternalParser(Parser):
                 status = process.wait()
                 if isinstance(error, DataError) and status == 0:
                     raise
-                ending = _describe_ending(process, said)
+                ending = _describe_ending(process, errors)
                 if status in (126, 127):  # the shell cannot run it
                     raise DataError(
                         f"{self.command.command}: {ending}; correct the command, or install what "
@@ -181,8 +181,8 @@ def _write(lines: list[str], stream: IO[bytes]) -> None:
         pass  # the reader will find out why
 
 
-def _describe_ending(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
+def _describe_ending(process: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
     status = process.wait()
-    said.seek(0)
-    last = said.read().decode(errors="replace").strip().split("\n")[-1][-_SAID:]
+    errors.seek(0)
+    last = errors.read().decode(errors="replace").strip().split("\n")[-1][-_QUOTED:]
     return f"the command stopped early, with status {status}" + (last and f": {last}")

@@ -36,7 +36,9 @@ class Manifest:
     report: ParseReport
 
     @classmethod
-    def of(cls, text: str, shards: list[Shard], source: ParserSource, **options: Any) -> Manifest:
+    def describe(
+        cls, text: str, shards: list[Shard], source: ParserSource, **options: Any
+    ) -> Manifest:
         """Describe parses that are about to be made.
 
         Args:
@@ -52,18 +54,18 @@ class Manifest:
         models = {str(path): hash_file(path) for path in source.files()}
         return cls(text, settings, models, shards, {}, ParseReport())
 
-    def differences(self, earlier: Manifest) -> list[str]:
+    def list_differences(self, earlier: Manifest) -> list[str]:
         """List how an earlier manifest's parses differ from this one's."""
         names = dict.fromkeys([*self.settings, *earlier.settings])
-        found = [
+        changes = [
             f"{name} was {earlier.settings.get(name)}, is {self.settings.get(name)}"
             for name in names
             if self.settings.get(name) != earlier.settings.get(name)
         ]
         same = sorted(self.models.values()) == sorted(earlier.models.values())
-        return found if same else [*found, "the parser's files have changed"]
+        return changes if same else [*changes, "the parser's files have changed"]
 
-    def finished(self, outputs: Mapping[str, str], report: ParseReport) -> Manifest:
+    def finish(self, outputs: Mapping[str, str], report: ParseReport) -> Manifest:
         """Return the manifest with the outcome."""
         return replace(self, outputs=outputs, report=report)
 
@@ -80,8 +82,8 @@ class Manifest:
             document = json.loads(path.read_text("utf-8"))
             shards = [Shard(*values) for values in document.pop("shards")]
             report = ParseReport.from_json(document.pop("report"))
-            found = cls(shards=shards, report=report, **document)
-            return found if found.is_sound() else None
+            manifest = cls(shards=shards, report=report, **document)
+            return manifest if manifest.is_sound() else None
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # How many failures to keep.
-_KEPT = 5
+_FAILURES = 5
 
 
 @dataclass
@@ -29,7 +29,7 @@ class ParseReport:
 
     def fail(self, line: int, detail: str) -> None:
         """Note that the parser failed on a line."""
-        if len(self.failures) < _KEPT:
+        if len(self.failures) < _FAILURES:
             self.failures.append((line, detail))
 
     def add(self, part: ParseReport) -> None:
@@ -42,11 +42,11 @@ class ParseReport:
 
     def summarise(self) -> str:
         """Summarise in a line: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
-        said = f"{self.sentences:,} sentences, {self.words:,} words, "
+        counts = f"{self.sentences:,} sentences, {self.words:,} words, "
         if not self.empty:
-            return said + "all parsed"
+            return counts + "all parsed"
         reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.empty.most_common())
-        return said + f"{self.empty.total():,} without a parse ({reasons})"
+        return counts + f"{self.empty.total():,} without a parse ({reasons})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, for `from_json`."""

@@ -73,28 +73,28 @@ def parse_corpus(
     lock = folder / "lock"
     refuse_links(folder, record)
     with locked(lock, busy):
-        made, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
+        earlier, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
         try:
             text = _unpack(text, folder / "text")
             shards, sha256 = plan_shards(
                 text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1
             )
-            manifest = Manifest.of(
+            manifest = Manifest.describe(
                 sha256, shards, source, max_words=max_words, outputs=sorted(outputs)
             )
             if not overwrite:
-                _check_unmade(outputs, *(some.outputs for some in (made, unfinished) if some))
+                _refuse_foreign(outputs, *(some.outputs for some in (earlier, unfinished) if some))
         except (DataError, OSError):
             if unfinished is None:
                 remove_locked(lock)
             raise
-        stale = _explain_staleness(manifest, made, outputs) if made else ""
-        if made and not stale:
+        stale = _explain_staleness(manifest, earlier, outputs) if earlier else ""
+        if earlier and not stale:
             remove_locked(lock)
-            _check_parsed(outputs[HEADS], made.report, min_parsed)
+            _check_parsed(outputs[HEADS], earlier.report, min_parsed)
             say(f"{output}: up to date, nothing to do")
-            return made.report, 0.0
-        if made:
+            return earlier.report, 0.0
+        if earlier:
             say(f"{output}: made again: {stale}")
         task = ShardTask(text, folder, source, max_words, tuple(outputs))
         missing = _find_missing(manifest, folder, say)
@@ -130,15 +130,15 @@ def _unpack(text: Path, copy: Path) -> Path:
     return copy
 
 
-def _check_unmade(outputs: Mapping[str, Path], *made: Mapping[str, str]) -> None:
+def _refuse_foreign(outputs: Mapping[str, Path], *checksums: Mapping[str, str]) -> None:
     """Refuse to overwrite files that were not made here.
 
     Args:
         outputs: the files to be written, by kind.
-        made: checksums of the files made here, by kind; of each run.
+        checksums: of the files made here, by kind; of each run.
     """
     for kind, path in outputs.items():
-        if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in made]:
+        if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in checksums]:
             raise DataError(
                 f"{path}: already exists, and was not made by this command or was changed since; "
                 "move it away, or give --overwrite"
@@ -149,15 +149,15 @@ def _hash_outputs(outputs: Mapping[str, Path]) -> dict[str, str]:
     return {kind: hash_file(path) for kind, path in outputs.items()}
 
 
-def _explain_staleness(manifest: Manifest, made: Manifest, outputs: Mapping[str, Path]) -> str:
+def _explain_staleness(manifest: Manifest, earlier: Manifest, outputs: Mapping[str, Path]) -> str:
     """Say why finished output is out of date; nothing if it is not."""
-    if manifest.text != made.text:
+    if manifest.text != earlier.text:
         return "the text has changed"
-    if differences := manifest.differences(made):
+    if differences := manifest.list_differences(earlier):
         return "; ".join(differences)
     if (
         not all(path.exists() for path in outputs.values())
-        or _hash_outputs(outputs) != made.outputs
+        or _hash_outputs(outputs) != earlier.outputs
     ):
         return "it is missing or has been changed"
     return ""
@@ -171,7 +171,7 @@ def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) 
     finished = {entry for entry in folder.iterdir() if entry.name.isdecimal()}
     usable: set[Shard] = set()
     if earlier is not None and finished:
-        if differences := manifest.differences(earlier):
+        if differences := manifest.list_differences(earlier):
             cause = "; ".join(differences)
         else:
             same = set(manifest.shards) & set(earlier.shards)
@@ -187,7 +187,7 @@ def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) 
     for entry in finished - {shard.folder(folder) for shard in usable}:
         shutil.rmtree(entry)
     # After a kill inside a merge, the checksums still tell which outputs are ours.
-    manifest.finished(earlier.outputs if earlier else {}, manifest.report).write(path)
+    manifest.finish(earlier.outputs if earlier else {}, manifest.report).write(path)
     if usable:
         say(f"{folder}: {len(usable)} of {len(manifest.shards)} shards are already finished")
     return [shard for shard in manifest.shards if shard not in usable]
@@ -219,7 +219,7 @@ def _merge(
                     with (shard.folder(task.shards) / kind).open("rb") as part:
                         shutil.copyfileobj(part, whole)
             sums[kind] = hash_file(temporary)
-        finished = manifest.finished(sums, report)
+        finished = manifest.finish(sums, report)
         finished.write(task.shards / "manifest.json")
     return finished
 
@@ -261,7 +261,7 @@ def convert_parsed(
         paths = {kind: stack.enter_context(replacing(path)) for kind, path in outputs.items()}
         with open_writer(paths) as writer:
             for line, (parse, reason) in zip(lines, outcomes, strict=True):
-                found = parse if parse is not None else BadParse(reason or "", reason or "")
-                writer.write(line.split(), found)
+                result = parse if parse is not None else BadParse(reason or "", reason or "")
+                writer.write(line.split(), result)
         _check_parsed(parsed, writer.report, min_parsed)
     return writer.report, writer.report.words / (time.monotonic() - began)

@@ -80,9 +80,9 @@ class Parser(ABC):
             for index, words in enumerate(sentences)
             if words and all(words) and len(words) <= MAX_WORDS
         ]
-        for index, found in self.analyse([sentences[index] for index in indices]):
-            if isinstance(found, Parse) and len(found.heads) == len(sentences[indices[index]]):
-                parses[indices[index]] = found
+        for index, parse in self.analyse([sentences[index] for index in indices]):
+            if isinstance(parse, Parse) and len(parse.heads) == len(sentences[indices[index]]):
+                parses[indices[index]] = parse
         return parses
 
 
@@ -173,8 +173,8 @@ def parse_in_halves(
             part = parts.pop()
             done = 0
             try:
-                for found in parse([sentences[index] for index in part]):
-                    yield part[done], found
+                for result in parse([sentences[index] for index in part]):
+                    yield part[done], result
                     done += 1
                     in_a_row = 0
             except DataError:

@@ -44,7 +44,11 @@ def find_parser(spec: str) -> ParserSource:
     name, _, rest = spec.partition(":")
     source = PARSERS[name].from_spec(rest) if name in PARSERS else None
     if source is None:
-        known = [f"{name}:{spec}" for name, made in PARSERS.items() for spec in made.specs]
+        known = [
+            f"{name}:{spec}"
+            for name, parser_source in PARSERS.items()
+            for spec in parser_source.specs
+        ]
         raise DataError(
             f"{spec!r} does not name a parser; expected {', '.join(known[:-1])} or {known[-1]}, "
             "as in stanza:en"

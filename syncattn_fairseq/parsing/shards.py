@@ -145,21 +145,21 @@ class ShardTask:
             progress: called with the number of words parsed since the last call.
         """
         sentences = [line.split() for line in shard.read(self.text)]
-        found: list[Parse | BadParse | None] = [
+        results: list[Parse | BadParse | None] = [
             refuse_sentence(words, self.max_words) for words in sentences
         ]
-        indices = [index for index, refused in enumerate(found) if refused is None]
-        progress(sum(len(sentences[i]) for i, refused in enumerate(found) if refused is not None))
+        indices = [index for index, refused in enumerate(results) if refused is None]
+        progress(sum(len(sentences[i]) for i, refused in enumerate(results) if refused is not None))
         for index, result in parser.analyse([sentences[index] for index in indices]):
-            found[indices[index]] = result
+            results[indices[index]] = result
             progress(len(sentences[indices[index]]))
         folder = Path(mkdtemp(prefix=f".{shard.number:05}.", dir=self.shards))
         try:
             paths = {kind: folder / kind for kind in self.kinds}
             with open_writer(paths, shard.first_line) as writer:
-                for words, result_or_none in zip(sentences, found, strict=True):
-                    assert result_or_none is not None, "parsers answer for every sentence"
-                    writer.write(words, result_or_none)
+                for words, outcome in zip(sentences, results, strict=True):
+                    assert outcome is not None  # parsers answer for every sentence
+                    writer.write(words, outcome)
             (folder / "report.json").write_text(json.dumps(writer.report.to_json()))
             try:
                 os.rename(folder, shard.folder(self.shards))

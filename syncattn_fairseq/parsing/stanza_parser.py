@@ -91,10 +91,10 @@ class StanzaModels(ParserSource):
         """Your own tagger and parser; None for Stanza's."""
         if self.tagger and self.depparse:
             return Path(self.tagger), Path(self.depparse)
-        found = [self.folder / f"{self.language}_{name}.pt" for name in ("tagger", "parser")]
-        return (found[0], found[1]) if all(path.exists() for path in found) else None
+        paths = [self.folder / f"{self.language}_{name}.pt" for name in ("tagger", "parser")]
+        return (paths[0], paths[1]) if all(path.exists() for path in paths) else None
 
-    def missing(self) -> DataError:
+    def make_missing_error(self) -> DataError:
         """Return the error that says how to get models."""
         target = f", model_dir='{self.folder}'" if self.directory else ""
         return DataError(
@@ -108,10 +108,10 @@ class StanzaModels(ParserSource):
         if self.own:
             return list(self.own)
         folder = self.folder / self.language
-        found = [path for kind in _NEEDED for path in sorted((folder / kind).glob("*.pt"))]
-        if not found:
-            raise self.missing()
-        return found
+        paths = [path for kind in _NEEDED for path in sorted((folder / kind).glob("*.pt"))]
+        if not paths:
+            raise self.make_missing_error()
+        return paths
 
     def describe(self) -> dict[str, str]:
         """Return the language, and the versions of Stanza and PyTorch."""
@@ -190,7 +190,7 @@ class StanzaParser(Parser):
             self.pipeline = _load_pipeline(models, models.folder, device)
         except Exception as error:  # whatever a damaged model leads to
             if isinstance(error, FileNotFoundError) and not models.tagger:
-                raise models.missing() from error
+                raise models.make_missing_error() from error
             named = ", ".join(map(str, models.files()))
             raise DataError(
                 f"{named}: Stanza cannot open it ({type(error).__name__}: {shorten(error, 200)}); "

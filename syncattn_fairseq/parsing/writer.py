@@ -32,19 +32,19 @@ class ParseWriter:
         self.first_line = first_line
         self.report = ParseReport()
 
-    def write(self, words: Sequence[str], found: Parse | BadParse) -> None:
+    def write(self, words: Sequence[str], result: Parse | BadParse) -> None:
         """Write the parse of the next line.
 
         Args:
             words: the line's words.
-            found: the parse; written only if it is a tree.
+            result: the parse; written only if it is a tree.
         """
         line = self.first_line + self.report.sentences
         self.report.sentences += 1
         self.report.words += len(words)
         lines = {HEADS: "\n", LABELS: "\n", CONLLU: ""}
         try:
-            parse = _check(words, found)
+            parse = _check(words, result)
         except BadParse as fault:
             self.report.empty[fault.reason] += 1
             if fault.reason == FAILED:
@@ -60,13 +60,13 @@ class ParseWriter:
             file.write(lines[kind])
 
 
-def _check(words: Sequence[str], found: Parse | BadParse) -> Parse:
-    if isinstance(found, BadParse):
-        raise found
-    if not len(found.heads) == len(found.labels) == len(words):
-        raise BadParse("words differ", f"{len(found.heads)} heads for {len(words)} words")
-    check_tree(found.heads)
-    return found
+def _check(words: Sequence[str], result: Parse | BadParse) -> Parse:
+    if isinstance(result, BadParse):
+        raise result
+    if not len(result.heads) == len(result.labels) == len(words):
+        raise BadParse("words differ", f"{len(result.heads)} heads for {len(words)} words")
+    check_tree(result.heads)
+    return result
 
 
 @contextmanager

@@ -21,9 +21,9 @@ def keep_bf16_off_tpus() -> None:
     @functools.wraps(parse)
     def parse_for_this_machine(*args: Any, **kwargs: Any) -> Any:
         parsed = parse(*args, **kwargs)
-        given = parsed[0] if isinstance(parsed, tuple) else parsed  # a tuple with parse_known=True
-        if getattr(given, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
-            given.tpu = False
+        values = parsed[0] if isinstance(parsed, tuple) else parsed  # a tuple with parse_known=True
+        if getattr(values, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
+            values.tpu = False
         return parsed
 
     options.parse_args_and_arch = parse_for_this_machine

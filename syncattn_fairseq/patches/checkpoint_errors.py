@@ -60,13 +60,13 @@ def _naming_resumed(path: Path | str) -> Iterator[None]:
         yield
     except Exception as error:
         text = str(error)
-        if found := re.match("Cannot load model parameters from checkpoint (.*); please", text):
-            remedy = "; choose another --save-dir" if Path(found[1]).name == LAST else ""
-            raise DataError(f"{found[1]}: {explain(error.__context__ or error)}{remedy}") from error
+        if match := re.match("Cannot load model parameters from checkpoint (.*); please", text):
+            remedy = "; choose another --save-dir" if Path(match[1]).name == LAST else ""
+            raise DataError(f"{match[1]}: {explain(error.__context__ or error)}{remedy}") from error
         if "parameter group" in text:  # PyTorch's words for another optimizer state
             reason = "by the training of another model"
-        elif found := re.match("(Criterion|Optimizer) does not match", text):
-            reason = f"with another {found[1].lower()}"
+        elif match := re.match("(Criterion|Optimizer) does not match", text):
+            reason = f"with another {match[1].lower()}"
         else:
             raise
         raise DataError(

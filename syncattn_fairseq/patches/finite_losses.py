@@ -55,7 +55,7 @@ def stop_at_infinite_losses() -> None:
         except _NotFinite as error:
             update = self.get_num_updates() + 1
             cause = " ".join(str(error.__context__).split())
-            raise DataError(_diagnosis(logs, update, cause)) from None
+            raise DataError(_diagnose(logs, update, cause)) from None
         finally:
             hook.remove()
 
@@ -84,16 +84,16 @@ def stop_at_infinite_losses() -> None:
     checkpoint_utils.save_checkpoint = save_finite
 
 
-def _diagnosis(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str:
+def _diagnose(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str:
     """Say which losses of an update are not finite."""
     import torch
 
-    found = dict.fromkeys(
+    names = dict.fromkeys(
         name
         for log in logs
         for name, value in log.items()
         if not torch.as_tensor(value).isfinite().all()
     )
-    if found:
-        return f"update {update}: not finite: {', '.join(found)}; {_REMEDY}"
+    if names:
+        return f"update {update}: not finite: {', '.join(names)}; {_REMEDY}"
     return f"update {update}: every loss is finite, but {cause}; {_REMEDY}"

@@ -62,9 +62,9 @@ def _stop_if_complete(trainer: Any, patience: int) -> None:
     """End the program if the training has ended before."""
     from fairseq_cli.train import should_stop_early as rule
 
-    wanted, made = trainer.cfg.optimization.max_update, trainer.get_num_updates()
-    if wanted and made >= wanted:
-        logger.info(f"the training is complete: it has {made} of {wanted} updates")
+    limit, updates = trainer.cfg.optimization.max_update, trainer.get_num_updates()
+    if limit and updates >= limit:
+        logger.info(f"the training is complete: it has {updates} of {limit} updates")
         sys.exit(0)
     without = getattr(rule, "num_runs", 0)
     if 0 < patience <= without:

@@ -18,7 +18,7 @@ from typing import Any
 
 #: Parameters of mallopt: blocks never have a mapping of their own, the top of the heap is never
 #: returned, and the heap grows by 128 MiB.
-KEPT = {"M_MMAP_MAX": (-4, 0), "M_TRIM_THRESHOLD": (-1, -1), "M_TOP_PAD": (-2, 2**27)}
+SETTINGS = {"M_MMAP_MAX": (-4, 0), "M_TRIM_THRESHOLD": (-1, -1), "M_TOP_PAD": (-2, 2**27)}
 
 #: Where the heap will grow, in bytes, which get huge pages; only addresses until they are used.
 RESERVED = 2**32
@@ -33,12 +33,12 @@ def keep_memory() -> None:
     make = Trainer.__init__
 
     @functools.wraps(make)
-    def make_and_keep(self: Any, cfg: Any, *args: Any, **options: Any) -> None:
+    def make_and_set(self: Any, cfg: Any, *args: Any, **options: Any) -> None:
         make(self, cfg, *args, **options)
         if not self.cuda:
             set_allocator()
 
-    Trainer.__init__ = make_and_keep
+    Trainer.__init__ = make_and_set
 
 
 def set_allocator() -> bool:
@@ -46,7 +46,7 @@ def set_allocator() -> bool:
     if any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl and macOS have none
-    if mallopt is None or any(mallopt(*setting) != 1 for setting in KEPT.values()):
+    if mallopt is None or any(mallopt(*setting) != 1 for setting in SETTINGS.values()):
         return False
     ask_for_huge_pages()
     return True
@@ -55,7 +55,7 @@ def set_allocator() -> bool:
 def ask_for_huge_pages() -> None:
     """Ask for huge pages where the heap will grow; a system that has none stays as it is.
 
-    Nothing is done where addresses are limited. :data:`KEPT` must be set already: otherwise the
+    Nothing is done where addresses are limited. :data:`SETTINGS` must be set already: otherwise the
     heap would not be where the block was.
     """
     strict = Path("/proc/sys/vm/overcommit_memory")

@@ -43,8 +43,8 @@ def _extend_training() -> None:
         cfg: Any, trainer: Any, task: Any, epoch_itr: Any, valid_subsets: Any, end_of_epoch: bool
     ) -> Any:
         losses, stops = decide(cfg, trainer, task, epoch_itr, valid_subsets, end_of_epoch)
-        every, made = getattr(task.cfg, "safety_save_updates", 0), trainer.get_num_updates()
-        if every > 0 and made % every == 0 and not end_of_epoch and not stops:
+        every, updates = getattr(task.cfg, "safety_save_updates", 0), trainer.get_num_updates()
+        if every > 0 and updates % every == 0 and not end_of_epoch and not stops:
             checkpoint_utils.save_checkpoint(cfg.checkpoint, trainer, epoch_itr, None)
         return losses, stops
 

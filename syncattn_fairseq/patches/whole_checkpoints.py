@@ -67,7 +67,7 @@ def keep_checkpoints_whole() -> None:
         except DataError as error:
             if Path(path).name != LAST:
                 raise
-            for other in newest_intact(Path(path).parent):
+            for other in find_intact(Path(path).parent):
                 try:
                     state = load_whole(str(other), *args, **kwargs)
                 except DataError:
@@ -95,21 +95,21 @@ def keep_checkpoints_whole() -> None:
     checkpoint_utils.load_checkpoint = resume_whole
 
 
-def newest_intact(folder: Path) -> Iterator[Path]:
+def find_intact(folder: Path) -> Iterator[Path]:
     """Yield the checkpoints of a folder that training can resume from, newest first.
 
     Their contents are not verified yet; `load_checkpoint` does that.
     """
-    found = []
+    numbered = []
     for path in folder.iterdir():
         if _NAME.fullmatch(path.name) and path.is_file():
             try:
                 state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
                 if state["last_optimizer_state"] is not None:
-                    found.append((state["optimizer_history"][-1]["num_updates"], path))
+                    numbered.append((state["optimizer_history"][-1]["num_updates"], path))
             except Exception:  # damaged
                 continue
-    return (path for _, path in sorted(found, reverse=True))
+    return (path for _, path in sorted(numbered, reverse=True))
 
 
 #: Folders into which this process trains. They stay locked until it ends, however it does.

@@ -100,12 +100,12 @@ class AnalysisLine(NamedTuple):
 def write_line(sentence: int, topic: Topic, values: Iterable[Any]) -> str:
     """Return a line without its end; see `AnalysisLine`."""
     if isinstance(topic, LinksOf):
-        shown = [f"{source}-{target}" for source, target in values]
+        texts = [f"{source}-{target}" for source, target in values]
     elif isinstance(topic, DistancesOf):
-        shown = [f"{value:.4f}" for value in values]
+        texts = [f"{value:.4f}" for value in values]
     else:
-        shown = [str(value) for value in values]
-    return f"{topic.kind}-{sentence}\t{topic}\t{' '.join(shown)}"
+        texts = [str(value) for value in values]
+    return f"{topic.kind}-{sentence}\t{topic}\t{' '.join(texts)}"
 
 
 def read_line(line: str) -> AnalysisLine | None:

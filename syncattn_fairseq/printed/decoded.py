@@ -63,15 +63,15 @@ def read_decoded(path: str | Path) -> Sequence[DecodedSentence]:
     with keeping_pipes():
         for number, line in enumerate(read_lines(path), 1):
             try:
-                found = _read_line(line)
+                content = _read_line(line)
             except ValueError as error:
                 raise DataError(f"{path}:{number}: {error}") from None
-            if found is None:
+            if content is None:
                 continue
-            sentence, kind, value = found
-            block, place = divmod(sentence, BLOCK)
-            if not seen[kind, block][place]:
-                seen[kind, block][place] = True
+            sentence, kind, value = content
+            block, offset = divmod(sentence, BLOCK)
+            if not seen[kind, block][offset]:
+                seen[kind, block][offset] = True
                 fields.setdefault(sentence, {})[kind] = value
             elif kind == "S" or latest[kind] != sentence:
                 raise DataError(

@@ -34,9 +34,9 @@ def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:
     for line in lines:
         if match := _LINE.search(line):
             kind, text = match.groups()
-            found = _json(kind, text) if text.startswith("{") else _simple(text)
+            pairs = _json(kind, text) if text.startswith("{") else _simple(text)
             numbers = {
-                name: value for name, value in found if abs(value) < _LARGEST and name.isprintable()
+                name: value for name, value in pairs if abs(value) < _LARGEST and name.isprintable()
             }
             if numbers:
                 yield Logged(kind, numbers)

@@ -24,6 +24,7 @@ from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, check_words
 from ..data.fields import NOTHING, LossField
 from ..data.labels import load_dictionary, locate_dictionary
 from ..data.schemes import stored_schemes
+from ..registered_names import TASK
 from .analysis_printer import AnalysisPrinter
 from .fast_cpu import replace_dropout, take_step
 from .input_parses import InputParses
@@ -104,7 +105,7 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     ddp_backend: str = II("distributed_training.ddp_backend")
 
 
-@register_task("translation_with_syntax", dataclass=TranslationWithSyntaxConfig)
+@register_task(TASK, dataclass=TranslationWithSyntaxConfig)
 class TranslationWithSyntaxTask(TranslationTask):
     """fairseq's translation task, with the binarised parses in the batches.
 
@@ -252,7 +253,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         """Check that every sentence to translate has a parse, if the model reads parses."""
         if self.cfg.missing_parses == "ignore":
             return
-        missing = dataset.unparsed()
+        missing = dataset.list_unparsed()
         if missing:
             raise DataError(
                 f"{name}: {len(missing)} of {len(dataset)} sentences have no parse, which the "

@@ -113,11 +113,11 @@ def remove_binarisation(tree: Tree) -> Tree:
             parent.children.append(node)
             continue
         if node.label.startswith("@") and isinstance(node.children[0], Tree):
-            place = parent
+            target = parent
         else:
-            place = Tree(node.label, [])
-            parent.children.append(place)
-        agenda += [(place, child) for child in reversed(node.children)]
+            target = Tree(node.label, [])
+            parent.children.append(target)
+        agenda += [(target, child) for child in reversed(node.children)]
     return whole
 
 

@@ -165,7 +165,7 @@ def test_every_subword_has_its_words_label(left_pad: bool) -> None:
         own = expected[number]
         found = batch["net_input"]["src_labels"][row].tolist()
         assert found == (padding + own if left_pad else own + padding)
-    assert dataset.unparsed() == [2]
+    assert dataset.list_unparsed() == [2]
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
@@ -184,7 +184,7 @@ def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad: bool) -
     alone = dataset.collater([dataset[0]])["net_input"]["src_tree_distances"][0]
     assert alone[0].tolist() == [0, 1, 1, 2, 2]
     assert alone[2].tolist() == [1, 0, 0, 1, 1]
-    assert dataset.unparsed() == [2]
+    assert dataset.list_unparsed() == [2]
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
@@ -262,8 +262,8 @@ def test_words_without_heads_are_found_in_the_text(scheme: str | None) -> None:
 
 def test_only_what_the_encoder_reads_can_be_missing() -> None:
     scaling = SourceFields(fields=frozenset([ask_for_parents()]))
-    assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).unparsed() == [2]
-    assert SyntaxPairDataset(pairs(True, False), MARKS).unparsed() == []
+    assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).list_unparsed() == [2]
+    assert SyntaxPairDataset(pairs(True, False), MARKS).list_unparsed() == []
 
 
 def test_truncated_text_keeps_what_is_left_of_its_parse() -> None:
@@ -314,18 +314,18 @@ def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_pat
     assert load("en", "de", "en") == first
     assert load("de", "en", "en") == first, "a corpus serves both directions"
     assert load("en", "de", "de") is None
-    unparsed = [[NO_HEAD] * 3]
-    assert load("en", "de", "en", combine=True) == first + unparsed + [MARKS[3].tolist()]
+    list_unparsed = [[NO_HEAD] * 3]
+    assert load("en", "de", "en", combine=True) == first + list_unparsed + [MARKS[3].tolist()]
     twice = load("en", "de", "en", combine=True, upsample_primary=2)
-    assert twice == first * 2 + unparsed + [MARKS[3].tolist()]
+    assert twice == first * 2 + list_unparsed + [MARKS[3].tolist()]
 
 
 def test_heads_of_which_none_is_a_parse_count_as_none(tmp_path: Path) -> None:
-    unparsed, parsed = torch.tensor([NO_HEAD, CONTINUATION]), torch.tensor([0, CONTINUATION])
+    list_unparsed, parsed = torch.tensor([NO_HEAD, CONTINUATION]), torch.tensor([0, CONTINUATION])
     for language in ("en", "de"):
         write(tmp_path / f"train.en-de.{language}", [torch.arange(3)] * 2, np.int32)
-    write(tmp_path / "train.heads.en-de.en", [unparsed, unparsed])
-    write(tmp_path / "train.heads.en-de.de", [unparsed, parsed])
+    write(tmp_path / "train.heads.en-de.en", [list_unparsed, list_unparsed])
+    write(tmp_path / "train.heads.en-de.de", [list_unparsed, parsed])
     assert load_marks("heads", str(tmp_path), "train", "en", "de", "en") is None
     heads = load_marks("heads", str(tmp_path), "train", "en", "de", "de")
     assert heads is not None and heads[1].tolist() == [0, CONTINUATION]

@@ -48,7 +48,7 @@ def test_starts_are_those_of_each_line(lines: list[str], scheme: str) -> None:
 
 @given(lines, st.sampled_from(SCHEMES))
 def test_words_are_those_of_each_line(lines: list[str], scheme: str) -> None:
-    for ours, line in zip(TextBlock(lines, scheme).joined(), lines, strict=True):
+    for ours, line in zip(TextBlock(lines, scheme).join_words(), lines, strict=True):
         words = " ".join(join_subwords(line.split(), scheme))
         if scheme == "sentencepiece":  # marks that begin no subword stay
             ours, words = (" ".join(w.strip("▁") for w in s.split(" ")) for s in (ours, words))
@@ -56,13 +56,13 @@ def test_words_are_those_of_each_line(lines: list[str], scheme: str) -> None:
 
 
 def test_words_by_hand() -> None:
-    assert TextBlock(["the  ob@@ ser@@ ver", "", "cut o@@"], "subword_nmt").joined() == [
+    assert TextBlock(["the  ob@@ ser@@ ver", "", "cut o@@"], "subword_nmt").join_words() == [
         "the observer", "", "cut o",
     ]  # fmt: skip
-    assert TextBlock(["▁the ▁ob ser ver", "▁a ▁ 猫 ▁"], "sentencepiece").joined() == [
+    assert TextBlock(["▁the ▁ob ser ver", "▁a ▁ 猫 ▁"], "sentencepiece").join_words() == [
         "the observer", "a 猫",
     ]  # fmt: skip
-    assert TextBlock([" a@@\t▁b "], "none").joined() == ["a@@ ▁b"]
+    assert TextBlock([" a@@\t▁b "], "none").join_words() == ["a@@ ▁b"]
 
 
 def test_unknown_scheme() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.cli import bpe, preprocess
+from syncattn_fairseq.data.parses import SPLITS
 from syncattn_fairseq.lab.cli import corpus
 from tests.end_to_end import commands
 from tests.end_to_end.forked import forked_commands
 
-SPLITS = ("train", "valid", "test")
 VALID, TEST = 21, 37  # multiples of nothing that fairseq likes
 
 

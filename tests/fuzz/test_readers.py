@@ -141,7 +141,7 @@ def convert(path: Path) -> None:
 def read_manifest(path: Path) -> None:
     found = Manifest.read(path)
     if found is not None:
-        found.differences(found)
+        found.list_differences(found)
         assert found.report.summarise()
         found.write(path)
         assert Manifest.read(path) == found

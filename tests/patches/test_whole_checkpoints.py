@@ -15,7 +15,7 @@ from fairseq.file_io import PathManager
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.checkpoints.averaging import average_checkpoints
-from syncattn_fairseq.patches.whole_checkpoints import newest_intact
+from syncattn_fairseq.patches.whole_checkpoints import find_intact
 from tests.patches.resuming import resume, save
 
 
@@ -103,7 +103,7 @@ def test_training_goes_on_from_the_newest_intact(
     at = data.index(torch.full((10,), 11.0).numpy().tobytes())
     data[at] ^= 1  # only its weights are damaged, not what it says of itself
     newest.write_bytes(data)
-    assert [path.name for path in newest_intact(tmp_path)][:2] == [
+    assert [path.name for path in find_intact(tmp_path)][:2] == [
         newest.name,
         "checkpoint_1_10.pt",
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...base.errors import DataError
+from ...registered_names import TASK
 from .stages import Step, hydra_value, new_step
 from .systems import System
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ...registered_names import CRITERION
 from .stages import options
 
 if TYPE_CHECKING:
@@ -51,13 +52,12 @@ def _build_losses(config: dict[str, Any]) -> list[Any]:
     from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
     from fairseq.data import Dictionary
 
-    from ...criterions.label_smoothed_cross_entropy_with_syntax import NAME
     from ...criterions.terms import TERMS
 
     values = config["criterion"]
-    if values["_name"] != NAME:
+    if values["_name"] != CRITERION:
         return []
-    cfg = SimpleNamespace(**{**vars(CRITERION_DATACLASS_REGISTRY[NAME]()), **values})
+    cfg = SimpleNamespace(**{**vars(CRITERION_DATACLASS_REGISTRY[CRITERION]()), **values})
     words = Dictionary()
     task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
     return [term(cfg, task) for term in TERMS.values()]

@@ -58,14 +58,14 @@ class Table:
         labels: list[str] = []
         surface: list[Surface] = []
         for number, line in block:
-            place = f"{name}:{number}"
+            location = f"{name}:{number}"
             if line.startswith(self.header):
                 continue
             fields = line.split(self.separator)
             if len(fields) < self.columns:
                 between = "tabs" if self.separator == "\t" else "single spaces"
                 raise DataError(
-                    f"{place}: expected {self.columns} columns between {between}, got "
+                    f"{location}: expected {self.columns} columns between {between}, got "
                     f"{line[:60]!r}; is the file {self.title}?"
                 )
             index = fields[0]
@@ -74,18 +74,18 @@ class Table:
                 first, past = int(span[1]) - 1, int(span[2])
                 covered = surface[-1].past if surface else 0
                 if first != len(words) or first < covered or past <= first:
-                    raise _make_order_error(place, index, words)
+                    raise _make_order_error(location, index, words)
                 surface.append(Surface(fields[self.form], first, past))
             elif not (self.multiword and _EMPTY_NODE.fullmatch(index)):
                 if not _NUMBER.fullmatch(index) or int(index) != len(words) + 1:
-                    raise _make_order_error(place, index, words)
+                    raise _make_order_error(location, index, words)
                 words.append(fields[self.form])
-                heads.append(_read_head(place, fields[self.head]))
+                heads.append(_read_head(location, fields[self.head]))
                 label = fields[self.label] if len(fields) > self.label else ""
                 labels.append("_".join(label.split()) or "_")
         if surface and surface[-1].past > len(words):
             raise DataError(
-                f"{place}: the sentence ends at word {len(words)}, but "
+                f"{location}: the sentence ends at word {len(words)}, but "
                 f"{surface[-1].form[:60]!r} only at word {surface[-1].past}; correct the range"
             )
         known = [head for head in heads if head is not None]
@@ -94,21 +94,22 @@ class Table:
         return Analysis(words, known, labels, surface)
 
 
-def _make_order_error(place: str, index: str, words: list[str]) -> DataError:
+def _make_order_error(location: str, index: str, words: list[str]) -> DataError:
     return DataError(
-        f"{place}: expected word {len(words) + 1} of the sentence, got {index[:60]!r}; number "
+        f"{location}: expected word {len(words) + 1} of the sentence, got {index[:60]!r}; number "
         "the words from 1 and put a blank line after each sentence"
     )
 
 
-def _read_head(place: str, text: str) -> int | None:
+def _read_head(location: str, text: str) -> int | None:
     if text in ("", "_"):
         return None
     try:
         return max(read_whole(text), 0)
     except ValueError:
         raise DataError(
-            f"{place}: the head {text[:60]!r} is not a number; write 0 for the root, _ for no head"
+            f"{location}: the head {text[:60]!r} is not a number; write 0 for the root, _ for no "
+            "head"
         ) from None
 
 

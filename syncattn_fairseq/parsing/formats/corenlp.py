@@ -68,10 +68,10 @@ def _make_analysis(sentence: dict[str, Any]) -> Analysis:
 
 
 def _items(sentence: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    found = sentence.get(key, [])
-    if not (isinstance(found, list) and all(isinstance(item, dict) for item in found)):
+    items = sentence.get(key, [])
+    if not (isinstance(items, list) and all(isinstance(item, dict) for item in items)):
         raise TypeError(f"{key} is not a list of objects")
-    return found
+    return items
 
 
 def _text(value: Any) -> str:
