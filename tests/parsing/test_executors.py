@@ -174,7 +174,7 @@ def test_jobs_that_still_run_are_not_started_again(text: Path) -> None:
     manifest.write_text("1")
     earlier = {"for": hash_file(manifest), "jobs": {0: "7_1", 1: "7_2", 2: "7_3"}}
     (task.shards / "jobs.json").write_text(json.dumps(earlier))
-    found = executors._running(task.shards, shards)
+    found = executors._find_running(task.shards, shards)
     assert {shard.number: job.job_id for shard, job in found.items()} == {0: "7_1", 1: "7_2"}
     assert not (text.parent / "cancelled").exists()
     (text.parent / "looks").unlink()
@@ -194,7 +194,7 @@ def test_jobs_for_something_else_are_cancelled(text: Path) -> None:
     (task.shards / "manifest.json").write_text("1")
     earlier = {"for": "another", "jobs": {0: "7_1", 2: "7_3"}}
     (task.shards / "jobs.json").write_text(json.dumps(earlier))
-    assert executors._running(task.shards, shards) == {}
+    assert executors._find_running(task.shards, shards) == {}
     assert (text.parent / "cancelled").read_text().split() == ["7_1"]
     (task.shards / "jobs.json").write_text("[")
-    assert executors._running(task.shards, shards) == {}
+    assert executors._find_running(task.shards, shards) == {}
