@@ -28,7 +28,7 @@ import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.lab.evaluation.intervals import welch
-from syncattn_fairseq.lab.evaluation.results_tables import format_p, show_interval
+from syncattn_fairseq.lab.evaluation.measures import NONE, Measure, format_p
 from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan
 from syncattn_fairseq.lab.recipes.plan import load_plan
 from syncattn_fairseq.lab.recipes.systems import SHARED
@@ -64,14 +64,14 @@ def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
     """Return the complete contrasts of a corpus's plan in each split."""
     plan = load_plan(SHARED / corpus)
     cells = {(row["system"], row["seed"]): row for row in rows}
-    compared = [MeasuredPlan(plan, cells, itemgetter(split)) for split in SPLITS]
+    compared = [MeasuredPlan(plan, cells, Measure(split, split)) for split in SPLITS]
     table = [["contrast", *(f"{split}, p" for split in SPLITS)]]
     for contrast in plan.contrasts:
         if all(found.is_complete(contrast) for found in compared):
             made = [contrast.name]
             for found in compared:
                 interval, p = found.interval(contrast), welch(*found.samples(contrast))
-                made.append(f"{show_interval(interval, 3)}, {format_p(p)}" if interval else "–")
+                made.append(f"{interval.format(3)}, {format_p(p)}" if interval else NONE)
             table.append(made)
     return format_table(table)
 

@@ -21,6 +21,7 @@ from syncattn_fairseq.lab.evaluation.intervals import (
     welch,
     welch_interval,
 )
+from syncattn_fairseq.lab.evaluation.measures import list_compared
 from syncattn_fairseq.lab.recipes.contrasts import (
     MeasuredPlan,
     index_cells,
@@ -150,11 +151,7 @@ def measure_plan(corpus: str = "multi30k_tiny_en_de_3625") -> list[MeasuredPlan]
     own, *rest = (read_cells(f"planned/{name}") for name in corpora)
     others = {c: {"cells": [*chain(*x.values())]} for c, x in zip(corpora[1:], rest, strict=True)}
     known = index_cells({"cells": [*chain(*own.values())]}, others, plan.names)
-    per_word = (nats_per_word, None, None)
-    return [
-        MeasuredPlan(plan, known, number, other)
-        for (number, _), other in zip(MEASURED.values(), per_word, strict=True)
-    ]
+    return [MeasuredPlan(plan, known, measure) for measure in list_compared()]
 
 
 def check_intervals(shown: Iterable[str], found: Iterable[Interval | None]) -> None:

@@ -11,15 +11,6 @@ from typing import Any
 from ..base.errors import DataError, printable
 from ..base.text_tables import escape_html
 
-#: Measures in the JSON of ``syncattn-score``: their names, where they are, and their factors.
-_MEASURES = (
-    ("BLEU", ("bleu", "score"), 1),
-    ("chrF", ("chrf", "score"), 1),
-    ("RIBES", ("ribes", "score"), 1),
-    ("UAS source", ("source_attachment", "uas"), 100),
-    ("UAS target", ("target_attachment", "uas"), 100),
-    ("AER", ("alignment", "aer"), 100),
-)
 #: No score and no number of sentences comes near to it.
 _LARGEST = 1e15
 
@@ -103,29 +94,25 @@ def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
 
 def _describe(scores: Mapping[str, Any]) -> Iterator[str]:
     """Yield a table and what is known about it."""
-    shown = {
-        name: f"{factor * _number(scores[part][key]):.2f}"
-        for name, (part, key), factor in _MEASURES
-        if scores.get(part)
-    }
+    numbers = {name: f"{_number(score):.2f}" for name, score in scores["scores"].items()}
     others: Mapping[str, Any] = scores.get("sentence_scores") or {}
-    for name, found in others.items():
-        shown[escape_html(_line(name)).replace("|", "/")] = f"{_number(found['mean']):.4f}"
-    rows = ["| " + " | ".join(row) + " |" for row in (shown, shown.values())]
-    yield "\n".join([rows[0], "|" + "---|" * len(shown), rows[1]])
+    numbers |= {name: f"{_number(score['mean']):.4f}" for name, score in others.items()}
+    names = [escape_html(_line(name)).replace("|", "/") for name in numbers]
+    rows = ["| " + " | ".join(row) + " |" for row in (names, numbers.values())]
+    yield "\n".join([rows[0], "|" + "---|" * len(names), rows[1]])
     test = scores.get("significance")
     if test and test["p"] is not None:
-        difference, p = _number(test["difference"]), _number(test["p"])
+        difference, p = _number(test["difference"]), _number(test["corrected"])
         where = "ahead of" if difference > 0 else "behind"
+        chance = "may be" if test["verdict"] == "not known" else "is more than"
         yield (
-            f"{abs(difference):.2f} BLEU {where} {escape_html(_line(test['baseline']))}, p = "
-            f"{p:.4f} by paired approximate randomisation over the sentences of one test "
-            "set; that says nothing of other trainings of these systems."
+            f"{abs(difference):.2f} BLEU {where} {escape_html(_line(test['baseline']))}, which "
+            f"{chance} chance (p = {p:.4f} by paired approximate randomisation over the sentences "
+            "of one test set, corrected for all systems that were compared); that says nothing of "
+            "other trainings of these systems."
         )
-    yield (
-        f"{_number(scores['sentences']):d} sentences. "
-        f"BLEU `{_line(scores['bleu']['signature'])}`, chrF `{_line(scores['chrf']['signature'])}`."
-    )
+    signatures = (f"{_line(k)} `{_line(v)}`" for k, v in scores["signatures"].items())
+    yield f"{_number(scores['sentences']):d} sentences. {', '.join(signatures)}."
 
 
 def _number(value: Any) -> Any:

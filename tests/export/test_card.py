@@ -49,8 +49,10 @@ def test_scores_and_their_significance(scored: Path) -> None:
     card = make_card(Facts(*list(vars(FACTS).values())[:-1], found))
     assert "| BLEU | chrF | RIBES | COMET/x |\n|---|---|---|---|\n| 100.00 | 100.00 | " in card
     assert "| 0.6250 |" in card and "\n\n2 sentences. BLEU `nrefs:1|" in card
+    assert ", RIBES `nrefs:1|" in card
     test = systems["A"]["significance"]
-    assert f"{test['difference']:.2f} BLEU ahead of B, p = {test['p']:.4f} by paired" in card
+    assert f"{test['difference']:.2f} BLEU ahead of B, which may be chance" in card
+    assert f" (p = {test['corrected']:.4f} by paired" in card
     card = make_card(Facts(*list(vars(FACTS).values())[:-1], read_scores(scored, "B")))
     assert "ahead of" not in card, "the baseline"
 
@@ -68,14 +70,15 @@ def test_which_system_must_be_clear(scored: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("bleu", "score"), "<b>"),
-        (("bleu", "score"), 10**400),
-        (("bleu", "score"), float("nan")),
-        (("bleu", "score"), True),
+        (("scores", "BLEU"), "<b>"),
+        (("scores", "BLEU"), 10**400),
+        (("scores", "BLEU"), float("nan")),
+        (("scores", "BLEU"), True),
+        (("scores", "two\nlines"), 1),
         (("sentences",), True),
         (("sentence_scores",), {"COMET": {"mean": 10**400}}),
-        (("significance", "p"), 10**400),
-        (("bleu", "signature"), "two\nlines"),
+        (("significance", "corrected"), 10**400),
+        (("signatures", "BLEU"), "two\nlines"),
         (("significance", "baseline"), "two\nlines"),
         (("sentences",), "many"),
         (("sentence_scores",), {"two\nlines": {"mean": 1}}),
@@ -85,10 +88,7 @@ def test_which_system_must_be_clear(scored: Path) -> None:
 def test_other_files_are_refused(scored: Path, path: tuple[str, ...], value: Any) -> None:
     systems = json.loads(scored.read_text())["systems"]
     changed = copy.deepcopy(systems["A"])
-    place = changed
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+    (changed[path[0]] if len(path) > 1 else changed)[path[-1]] = value
     others = ([], {"systems": {}}, {"systems": [[1, {}], [2, {}]]}, {"systems": 10**400})
     made = {"systems": {"A": changed}}
     for text in (*map(json.dumps, (made, *others)), "[" * 100_000, "{"):

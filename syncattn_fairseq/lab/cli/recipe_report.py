@@ -32,12 +32,12 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
 
 
 def _trainings(report: TableReport, groups: Mapping[str, Sequence[str]]) -> Trainings:
-    from ..evaluation.differences import compare_rows, group_rows
+    from ..evaluation.differences import compare_bleu, group_rows
     from ..evaluation.results_tables import list_tables
     from ..report.forest import draw_forest
     from ..report.trainings import Trainings
 
-    compared = compare_rows(report.rows)
+    compared = compare_bleu(report.rows)
     return Trainings(
         compared,
         *list_tables(report.rows),

@@ -16,7 +16,8 @@ from ..recipes.request import Request
 from ..recipes.row import is_row, read_row
 
 if TYPE_CHECKING:
-    from ..evaluation.differences import Group, Measure
+    from ..evaluation.differences import Group
+    from ..evaluation.measures import Measure
     from ..evaluation.results_tables import TableRow
     from ..recipes.plan import Plan
 

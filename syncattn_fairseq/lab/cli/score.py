@@ -21,7 +21,6 @@ from ...data.parses import read_heads, read_labels
 from ...printed.decoded import read_decoded
 from ...trees.brackets import read_trees
 from ..evaluation.alignment import read_alignments
-from ..evaluation.score_table import format_scores
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
-    from ..evaluation.latex import latex_table
+    from ..evaluation.score_table import format_scores, make_latex
     from ..evaluation.scoring import score_systems
     from ..evaluation.sentence_scores import format_sentence_scores
 
@@ -57,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             _write_text(stack.enter_context(replacing(args.text)), args, outputs)
         if args.latex:
             table = stack.enter_context(replacing(args.latex))
-            table.write_text(latex_table(scores), encoding="utf-8")
+            table.write_text(make_latex(scores), encoding="utf-8")
         publish({"systems": numbers}, "\n\n".join(tables), args.json)
     if args.text:
         announce(args.text, "the translations", sys.stderr)

@@ -5,43 +5,89 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
+from typing import TYPE_CHECKING
 
 from ...base.errors import DataError
-from .intervals import welch_interval
-from .results_tables import Number, TableRow, compute_p, pair_values, score_of
-from .significance import LEVEL
+from .intervals import Interval, welch, welch_interval
+from .measures import BLEU, NONE, Measure, Verdict, decide, format_signed, holm, list_compared
+
+if TYPE_CHECKING:
+    from .results_tables import TableRow
 
 
 @dataclass(frozen=True)
 class Difference:
     """The difference of one system to its baseline in one measure."""
 
+    measure: Measure
     seeds: Sequence[float]
     """Of each training, to the mean of the baseline's."""
-    mean: float
-    interval: tuple[float, float] | None
+    interval: Interval | None = None
     """The 95 % interval of the mean (Welch); None if there are too few trainings."""
     p: float | None = None
-    """Corrected for all contrasts of a plan; None if it is of no plan."""
+    """By Welch's test; None if there are too few trainings."""
+    corrected: float | None = None
+    """p by Holm's method, corrected for all that are compared; None if it is not tested."""
+    p_same: float | None = None
+    """Corrected p of the test that both are the same; None without that test."""
 
     @property
-    def is_shown(self) -> bool:
-        """Whether it is unlikely to be chance: by its p if it has one, or else by its interval."""
-        if self.p is not None:
-            return self.p < LEVEL
-        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+    def mean(self) -> float:
+        """The difference of the means."""
+        return mean(self.seeds)
 
-    @staticmethod
-    def of(
-        values: Sequence[float], baseline: Sequence[float], p: float | None = None
-    ) -> Difference | None:
-        """Compare the numbers of two systems; None if one has none."""
-        if not values or not baseline:
-            return None
-        other = mean(baseline)
-        found = welch_interval(values, baseline)
-        interval = (found.low, found.high) if found else None
-        return Difference([value - other for value in values], mean(values) - other, interval, p)
+    @property
+    def verdict(self) -> Verdict:
+        """What the tests say."""
+        return decide(self.mean, self.corrected, self.measure.higher_is_better, self.p_same)
+
+    def format(self) -> str:
+        """Return the difference, with its interval if there is one."""
+        digits = self.measure.digits
+        return self.interval.format(digits) if self.interval else format_signed(self.mean, digits)
+
+
+def compare(
+    measure: Measure,
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
+) -> list[Difference | None]:
+    """Compare the numbers of systems with those of their baselines; all are corrected together.
+
+    Returns:
+        None where a side has no number.
+    """
+    p_values = [welch(*pair) for pair in pairs]
+    return [
+        make_difference(measure, *pair, corrected)
+        for pair, corrected in zip(pairs, holm(p_values), strict=True)
+    ]
+
+
+def make_difference(
+    measure: Measure,
+    values: Sequence[float],
+    baseline: Sequence[float],
+    corrected: float | None = None,
+    p_same: float | None = None,
+) -> Difference | None:
+    """Compare the numbers of two systems; None if one has none."""
+    if not values or not baseline:
+        return None
+    seeds = [value - mean(baseline) for value in values]
+    tests = welch_interval(values, baseline), welch(values, baseline)
+    return Difference(measure, seeds, *tests, corrected, p_same)
+
+
+def compare_rows(rows: Sequence[TableRow], measure: Measure) -> list[Difference | None]:
+    """Compare the rows that have a baseline with it."""
+    return compare(
+        measure,
+        [
+            (measure.list_numbers(row.cells), measure.list_numbers(row.baseline.cells))
+            for row in rows
+            if row.baseline
+        ],
+    )
 
 
 @dataclass(frozen=True)
@@ -54,13 +100,10 @@ class Comparison:
     p: float | None
     """Corrected for all comparisons made; None if it is unknown."""
 
-
-@dataclass(frozen=True)
-class Measure:
-    """What is compared."""
-
-    title: str
-    higher_is_better: bool = True
+    @property
+    def verdict(self) -> Verdict:
+        """What the test says."""
+        return decide(self.difference, self.p, BLEU.higher_is_better)
 
 
 @dataclass(frozen=True)
@@ -79,20 +122,10 @@ class Group:
     lines: Sequence[Line]
 
 
-def _valid_loss(cell: Mapping[str, Mapping[str, float]]) -> float | None:
-    return cell["valid"].get("loss")
-
-
-_MEASURES: Sequence[tuple[Measure, Number]] = (
-    (Measure("BLEU"), score_of("BLEU")),
-    (Measure("validation loss", higher_is_better=False), _valid_loss),
-)
-
-
 def group_rows(
     rows: Sequence[TableRow], groups: Mapping[str, Sequence[str]]
 ) -> tuple[list[Measure], list[Group]]:
-    """Return the measures that there are, and the systems in groups.
+    """Return the measures of the table of differences, and the systems in groups.
 
     Args:
         rows: from `make_rows`; those without a baseline are left out.
@@ -102,40 +135,33 @@ def group_rows(
     Raises:
         DataError: there is nothing to compare.
     """
-    found: dict[tuple[str, str], list[Line]] = {}
-    names = [*groups, ""]
     compared = [row for row in rows if row.baseline]
-    for name in names:
-        for row in compared:
-            if name == next((g for g, systems in groups.items() if row.system in systems), ""):
-                assert row.baseline is not None
-                line = Line(row.name, [_difference(row, number) for _, number in _MEASURES])
-                found.setdefault((name, row.baseline.name), []).append(line)
-    made = [
-        Group(f"{name}, against {other}" if name else f"against {other}", lines)
-        for (name, other), lines in found.items()
-    ]
-    used = [
-        n for n in range(len(_MEASURES)) if any(x.differences[n] for g in made for x in g.lines)
-    ]
-    if not used:
+    differences = {m: compare_rows(compared, m) for m in list_compared()}
+    differences = {m: column for m, column in differences.items() if any(column)}
+    if not differences:
         raise DataError("nothing to draw: no system has a baseline with results")
-    return [_MEASURES[n][0] for n in used], [
-        Group(g.title, [Line(x.name, [x.differences[n] for n in used]) for x in g.lines])
-        for g in made
+    lines: dict[str, list[Line]] = {}
+    group_names = [
+        next((g for g, systems in groups.items() if row.system in systems), "") for row in compared
     ]
+    for name in [*groups, ""]:
+        for row, group, *line in zip(compared, group_names, *differences.values(), strict=True):
+            if group == name and row.baseline:
+                title = f"{name}, against {row.baseline.name}".removeprefix(", ")
+                lines.setdefault(title, []).append(Line(row.name, line))
+    return [*differences], [Group(*item) for item in lines.items()]
 
 
-def compare_rows(rows: Sequence[TableRow]) -> list[Comparison]:
-    """Compare the BLEU of all rows that have a baseline, over seeds, corrected by Holm's method."""
-    bleu = score_of("BLEU")
+def compare_bleu(rows: Sequence[TableRow]) -> list[Comparison]:
+    """Compare the BLEU of all rows that have a baseline, over seeds."""
     compared = [row for row in rows if row.baseline]
     return [
-        Comparison(row.name, row.baseline.name, difference.mean, corrected)
-        for row, (_, corrected) in zip(compared, compute_p(compared, bleu), strict=True)
-        if row.baseline and (difference := _difference(row, bleu))
+        Comparison(row.name, row.baseline.name, difference.mean, difference.corrected)
+        for row, difference in zip(compared, compare_rows(compared, BLEU), strict=True)
+        if row.baseline and difference
     ]
 
 
-def _difference(row: TableRow, number: Number) -> Difference | None:
-    return Difference.of(*pair_values(row, number))
+def format_difference(difference: Difference | None) -> str:
+    """Return a difference with its interval, if there are numbers."""
+    return NONE if difference is None else difference.format()

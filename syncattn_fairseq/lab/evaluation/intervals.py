@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import statistics
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from ...base.errors import DataError
+from .measures import format_signed
 
 _SAMPLES, _SEED = 1000, 12345
 
@@ -25,6 +27,13 @@ class Interval:
     low: float
     high: float
 
+    def format(self, digits: int) -> str:
+        """Return both."""
+        number, low, high = (
+            format_signed(x, digits) for x in (self.difference, self.low, self.high)
+        )
+        return f"{number} [{low}, {high}]"
+
 
 def welch_interval(
     values: Sequence[float], baseline: Sequence[float], confidence: float = 0.95
@@ -33,14 +42,11 @@ def welch_interval(
 
     None if a sample has fewer than two values, or if nothing varies.
     """
-    found = _welch(values, baseline)
-    if found is None:
+    test = _welch(values, baseline)
+    if test is None:
         return None
-    from scipy.stats import t  # takes a second to import
-
-    difference, error, freedom = found
-    half = error * float(t.ppf((1 + confidence) / 2, freedom))
-    return Interval(difference, difference - half, difference + half)
+    difference = statistics.fmean(values) - statistics.fmean(baseline)
+    return Interval(difference, *map(float, test.confidence_interval(confidence)))
 
 
 def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
@@ -48,13 +54,8 @@ def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
 
     None if a sample has fewer than two values, or if nothing varies.
     """
-    found = _welch(values, baseline)
-    if found is None:
-        return None
-    from scipy.stats import t  # takes a second to import
-
-    difference, error, freedom = found
-    return float(2 * t.sf(abs(difference) / error, freedom))
+    test = _welch(values, baseline)
+    return None if test is None else float(test.pvalue)
 
 
 def equivalence(values: Sequence[float], baseline: Sequence[float], margin: float) -> float | None:
@@ -70,30 +71,20 @@ def equivalence(values: Sequence[float], baseline: Sequence[float], margin: floa
     Returns:
         The larger of both p. None if a sample has fewer than two values, or if nothing varies.
     """
-    found = _welch(values, baseline)
-    if found is None:
+    sides = ((margin, "greater"), (-margin, "less"))
+    tests = [_welch([x + shift for x in values], baseline, side) for shift, side in sides]
+    return None if None in tests else max(float(test.pvalue) for test in tests)
+
+
+def _welch(values: Sequence[float], baseline: Sequence[float], side: str = "two-sided") -> Any:
+    """Return scipy's Welch's t-test; None if a sample is too small, or if nothing varies."""
+    if min(len(values), len(baseline)) < 2 or all(len({*x}) == 1 for x in (values, baseline)):
         return None
-    from scipy.stats import t
+    from scipy.stats import ttest_ind  # takes a second to import
 
-    difference, error, freedom = found
-    return float(t.sf((margin - abs(difference)) / error, freedom))
-
-
-def _welch(values: Sequence[float], baseline: Sequence[float]) -> tuple[float, float, float] | None:
-    """Return the difference of the means, its standard error and the degrees of freedom."""
-    if min(len(values), len(baseline)) < 2:
-        return None
-    ours, theirs = (statistics.variance(sample) / len(sample) for sample in (values, baseline))
-    if not ours + theirs:
-        return None
-    difference = statistics.fmean(values) - statistics.fmean(baseline)
-    freedom = _degrees_of_freedom(ours, theirs, len(values), len(baseline))
-    return difference, math.sqrt(ours + theirs), freedom
-
-
-def _degrees_of_freedom(ours: Any, theirs: Any, count: int, others: int) -> Any:
-    """Return Welch's degrees of freedom from the variances of two means of so many values."""
-    return (ours + theirs) ** 2 / (ours**2 / (count - 1) + theirs**2 / (others - 1))
+    with warnings.catch_warnings():  # of values that hardly vary
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return ttest_ind(values, baseline, equal_var=False, alternative=side)
 
 
 def estimate_deviations(samples: Iterable[Sequence[float]]) -> list[float]:
@@ -154,7 +145,9 @@ def _detectable_errors(count: int, others: int, power: float, level: float) -> f
     # beyond a limit that depends on them; the power is the mean over these deviations.
     (ours, how_often), (theirs, how_often_theirs) = map(_deviations, (count, others))
     variances = ours[:, None] ** 2 / count, theirs**2 / others
-    freedom = _degrees_of_freedom(*variances, count, others)
+    # Welch's degrees of freedom
+    each = variances[0] ** 2 / (count - 1) + variances[1] ** 2 / (others - 1)
+    freedom = sum(variances) ** 2 / each
     limits = t.isf(level / 2, freedom) * np.sqrt(sum(variances)) / _error(1, count, others)
     weights = how_often[:, None] * how_often_theirs
 
@@ -241,14 +234,14 @@ def bootstrap_seeds(
 
     difference = compare(np.ones(size), [np.arange(len(outputs)) for outputs in pair])
     drawn = np.array([draw() for _ in range(_SAMPLES)])
-    found = _welch(*([score(counts.sum(0)) for counts in outputs] for outputs in pair))
-    if found is None:
+    scores = [[score(counts.sum(0)) for counts in outputs] for outputs in pair]
+    test = _welch(scores[0], scores[1])
+    if test is None:
         low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
         return Interval(difference, float(low), float(high))
-    from scipy.stats import t
+    from scipy.stats import sem, t
 
-    _, of_seeds, freedom = found
     error = float(drawn.std(ddof=1))
-    freedom *= max(1.0, error / of_seeds) ** 4
+    freedom = float(test.df) * max(1.0, error / math.hypot(*map(sem, scores))) ** 4
     half = error * float(t.ppf((1 + confidence) / 2, freedom))
     return Interval(difference, difference - half, difference + half)

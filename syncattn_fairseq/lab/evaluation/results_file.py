@@ -34,8 +34,6 @@ from ...base.locks import locked
 if TYPE_CHECKING:
     import numpy as np
 
-#: Measures whose signature is stored, and their keys in the JSON of ``syncattn-score``.
-SIGNED = {"BLEU": "bleu", "chrF": "chrf", "RIBES": "ribes"}
 #: Marks packed counts that need four bytes; no base64.
 _LONG = "long:"
 #: In bytes, 12 for each sentence: more would fill the memory.

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...base.errors import DataError, naming
 from ...base.text_tables import escape_html
-from .results_file import SIGNED, unpack_counts
+from .differences import Difference, compare_rows, format_difference
+from .measures import NONE, Measure, format_p, list_compared
+from .results_file import unpack_counts
 
-if TYPE_CHECKING:
-    from .intervals import Interval
-
-Number = Callable[[Any], Any]
-"""Takes a number from a cell; None if the cell has none."""
-
-_TRANSLATION = ("BLEU", "chrF", "RIBES")
 #: Columns of the table of differences, and what they are.
 _COLUMNS = {
     "Δ NLL": "the difference to the baseline in validation NLL, in nats per subword: means over "
     "seeds, with Welch's 95 % interval. Lower is better",
-    "Δ chrF": "the same in chrF",
-    "Δ BLEU": "the same in BLEU",
     "p": "of the difference to its left, by Welch's test over seeds: do the systems differ?",
     "p Holm": "corrected by Holm's method for all comparisons in the column that have a p "
     "({count})",
@@ -47,6 +38,10 @@ class TableRow:
     baseline: TableRow | None = None
     note: str = ""
     """Why it is not compared with anything."""
+
+    def list_numbers(self, score: str) -> list[float]:
+        """Return a score of all seeds that have it."""
+        return [cell["scores"][score] for cell in self.cells if score in cell["scores"]]
 
 
 def make_rows(
@@ -135,8 +130,8 @@ def make_tables(
         table: formats rows as a table.
         bullet: what each note begins with.
     """
-    made, notes = list_tables(rows)
-    return "\n\n".join([*map(table, made), list_notes(notes, bullet)])
+    tables, notes = list_tables(rows)
+    return "\n\n".join([*map(table, tables), list_notes(notes, bullet)])
 
 
 def list_notes(notes: Sequence[str], bullet: str) -> str:
@@ -154,21 +149,22 @@ def list_notes(notes: Sequence[str], bullet: str) -> str:
 
 def list_tables(rows: Sequence[TableRow]) -> tuple[list[list[list[str]]], list[str]]:
     """Return the tables of `make_tables` and their notes."""
-    measures = list(dict.fromkeys(n for row in rows for cell in row.cells for n in cell["scores"]))
-    translation = [name for name in measures if name.startswith(_TRANSLATION)]
-    structure = _structure([name for name in measures if name not in translation])
-    made = [_scores(rows, translation)]
-    differences = _differences(rows)
-    if differences:
-        made.append(differences)
-    if structure:
-        made.append(_measured(rows, structure))
-    made.append(_training(rows))
-    return made, _notes(rows, differences)
+    names = dict.fromkeys(name for row in rows for cell in row.cells for name in cell["scores"])
+    signed = tuple({name for row in rows for cell in row.cells for name in cell["signatures"]})
+    translation = [name for name in names if name.startswith(signed)]
+    differences = {measure: compare_rows(rows, measure) for measure in list_compared()}
+    tables = [
+        _list_scores(rows, translation, with_seeds=True),
+        _list_differences(rows, differences),
+        _list_scores(rows, _structure([name for name in names if name not in translation])),
+        _list_trainings(rows),
+    ]
+    notes = _notes(rows, {*tables[1][0]}, differences)
+    return [table for table in tables if len(table) > 1 and len(table[0]) > 1], notes
 
 
 def _structure(names: Sequence[str]) -> list[str]:
-    """Keep one alignment of each layer, of its two directions and six symmetrisations."""
+    """Leave one alignment of each layer, of its two directions and six symmetrisations."""
     return [
         n
         for n in names
@@ -176,24 +172,34 @@ def _structure(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _scores(rows: Sequence[TableRow], measures: Sequence[str]) -> list[list[str]]:
-    made = [["system", "seeds", *measures]]
+def _list_scores(
+    rows: Sequence[TableRow], names: Sequence[str], with_seeds: bool = False
+) -> list[list[str]]:
+    """Return a table of means; ``with_seeds``: of all rows, and how many seeds each has."""
+    table = [["system", *["seeds"] * with_seeds, *names]]
     for row in rows:
-        shown = (spread(values(row.cells, score_of(measure))) for measure in measures)
-        made.append([row.name, str(len(row.cells)), *shown])
-    return _without_empty_columns(made)
+        means = [spread(row.list_numbers(name)) for name in names]
+        if with_seeds or {*means} != {NONE}:
+            table.append([row.name, *[str(len(row.cells))] * with_seeds, *means])
+    return _without_empty_columns(table)
 
 
-def _differences(rows: Sequence[TableRow]) -> list[list[str]]:
-    """Return the table of differences to the baselines; empty if there are none."""
+def _list_differences(
+    rows: Sequence[TableRow], differences: Mapping[Measure, Sequence[Difference | None]]
+) -> list[list[str]]:
+    """Return the table of differences to the baselines."""
     compared = [row for row in rows if row.baseline]
-    parts = [[[row.name] for row in compared]]
-    parts += [_compare(compared, number, digits) for number, digits in MEASURES.values()]
-    parts.append([[_over_sentences(row)] for row in compared])
-    columns = [column for name in MEASURES for column in (f"Δ {name}", "p", "p Holm")]
-    made = [list(chain(*line)) for line in zip(*parts, strict=True)]
-    table = _without_empty_columns([["system", *columns, "p sentences"], *made])
-    return table if len(table) > 1 and len(table[0]) > 1 else []
+    columns = [["system", *(row.name for row in compared)]]
+    for measure, column in differences.items():
+        tests = [(one.p, one.corrected) if one else (None, None) for one in column]
+        several = sum(p is not None for p, _ in tests) > 1
+        columns += [
+            [f"Δ {measure.name}", *map(format_difference, column)],
+            ["p", *(format_p(p) for p, _ in tests)],
+            ["p Holm", *(format_p(corrected if several else None) for _, corrected in tests)],
+        ]
+    columns.append(["p sentences", *map(_over_sentences, compared)])
+    return _without_empty_columns([*zip(*columns, strict=True)])
 
 
 def _over_sentences(row: TableRow) -> str:
@@ -206,68 +212,13 @@ def _over_sentences(row: TableRow) -> str:
     ours, theirs = counts(row.cells), counts(row.baseline.cells if row.baseline else ())
     seeds = [seed for seed in ours if seed in theirs]
     if not seeds:
-        return "–"
+        return NONE
     with naming(row.name):
         pair = [[unpack_counts(side[seed]) for seed in seeds] for side in (ours, theirs)]
         p = format_p(randomisation(*pair)[1])
     if len(seeds) < len(row.cells):
         p += f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, sorted(seeds)))})"
     return p
-
-
-def _compare(rows: Sequence[TableRow], number: Number, digits: int) -> list[list[str]]:
-    """Return each row's difference to its baseline, its p by Welch's test, and its Holm's p."""
-    tests = compute_p(rows, number)
-    several = sum(p is not None for p, _ in tests) > 1
-    return [
-        [
-            show_difference(*pair_values(row, number), digits),
-            "–" if p is None else format_p(p),
-            "–" if corrected is None or not several else format_p(corrected),
-        ]
-        for row, (p, corrected) in zip(rows, tests, strict=True)
-    ]
-
-
-def pair_values(row: TableRow, number: Number) -> tuple[list[float], list[float]]:
-    """Return the numbers of a row and of its baseline."""
-    return values(row.cells, number), values(row.baseline.cells if row.baseline else (), number)
-
-
-def compute_p(rows: Sequence[TableRow], number: Number) -> list[tuple[float | None, float | None]]:
-    """Test rows against their baselines.
-
-    Returns:
-        For each row its p, by Welch's test over seeds, and that corrected by Holm's method for all
-        rows; None if it cannot be tested.
-    """
-    from .intervals import welch
-    from .significance import holm
-
-    found = [welch(*pair_values(row, number)) for row in rows]
-    corrected = iter(holm([p for p in found if p is not None]))
-    return [(p, None if p is None else next(corrected)) for p in found]
-
-
-def show_difference(values: Sequence[float], baseline: Sequence[float], digits: int) -> str:
-    """Return the difference of two means, with its 95 % interval if there are several values."""
-    from .intervals import welch_interval
-
-    if not values or not baseline:
-        return "–"
-    found = welch_interval(values, baseline)
-    if found is None:
-        return f"{statistics.mean(values) - statistics.mean(baseline):+.{digits}f}".replace(
-            "-", "−"
-        )
-    return show_interval(found, digits)
-
-
-def show_interval(found: Interval, digits: int) -> str:
-    """Return a difference with its interval."""
-    low, high = found.low, found.high
-    shown = f"{found.difference:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
-    return shown.replace("-", "−")
 
 
 def describe_power(name: str, samples: Sequence[Sequence[float]], counts: Sequence[int]) -> str:
@@ -295,51 +246,51 @@ def describe_power(name: str, samples: Sequence[Sequence[float]], counts: Sequen
     )
 
 
-def _measured(rows: Sequence[TableRow], measures: Sequence[str]) -> list[list[str]]:
-    made = [["system", *measures]]
-    for row in rows:
-        shown = [spread(values(row.cells, score_of(measure))) for measure in measures]
-        if {*shown} != {"–"}:
-            made.append([row.name, *shown])
-    return made
-
-
-def _training(rows: Sequence[TableRow]) -> list[list[str]]:
-    columns: dict[str, tuple[Number, int]] = {
+def _list_trainings(rows: Sequence[TableRow]) -> list[list[str]]:
+    columns: dict[str, tuple[Callable[[Any], Any], int]] = {
         "updates": (lambda cell: cell.get("updates"), 0),
         "minutes": (lambda cell: cell["seconds"] / 60 if "seconds" in cell else None, 1),
         "updates/s": (lambda cell: cell.get("updates_per_second"), 2),
         "valid BLEU": (lambda cell: cell["valid"].get("bleu"), 1),
         "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
     }
-    made = [["system", *columns]]
+    table = [["system", *columns]]
     for row in rows:
-        shown = (spread(values(row.cells, number), digits) for number, digits in columns.values())
-        made.append([row.name, *shown])
-    return _without_empty_columns(made)
+        numbers = (([*map(number, row.cells)], digits) for number, digits in columns.values())
+        table.append([row.name, *(spread(*column) for column in numbers)])
+    return _without_empty_columns(table)
 
 
 def _without_empty_columns(table: Sequence[Sequence[str]]) -> list[list[str]]:
-    empty = {i for i, column in enumerate(zip(*table[1:], strict=True)) if {*column} == {"–"}}
+    empty = {i for i, column in enumerate(zip(*table[1:], strict=True)) if {*column} == {NONE}}
     return [[cell for i, cell in enumerate(row) if i not in empty] for row in table]
 
 
-def _notes(rows: Sequence[TableRow], differences: Sequence[Sequence[str]]) -> list[str]:
+def _notes(
+    rows: Sequence[TableRow],
+    columns: Set[str],
+    differences: Mapping[Measure, Sequence[Difference | None]],
+) -> list[str]:
     cells = [cell for row in rows for cell in row.cells]
     notes = []
     counts = sorted({len(row.cells) for row in rows if len(row.cells) > 1}, reverse=True)
     if counts:
         notes.append("mean ± standard deviation (lowest–highest) over seeds")
-    if differences:
-        tested = {sum(p is not None for p, _ in compute_p(rows, n)) for n, _ in MEASURES.values()}
+    if len(columns) > 1:
+        tested = {
+            sum(d is not None and d.p is not None for d in column)
+            for column in differences.values()
+        }
         count = " or ".join(map(str, sorted(tested - {0})))
-        shown = [(name, note) for name, note in _COLUMNS.items() if name in differences[0]]
-        notes += [f"{name}: {note.format(count=count)}" for name, note in shown]
-        for name, (number, _) in MEASURES.items():
-            power = describe_power(name, [values(row.cells, number) for row in rows], counts)
+        meanings = {f"Δ {measure.name}": f"the same in {measure.name}" for measure in differences}
+        meanings |= _COLUMNS
+        notes += [f"{k}: {v.format(count=count)}" for k, v in meanings.items() if k in columns]
+        for measure in differences:
+            samples = [measure.list_numbers(row.cells) for row in rows]
+            power = describe_power(measure.name, samples, counts)
             notes += [power] if power else []
     notes += [row.note for row in rows if row.note]
-    for name in SIGNED:
+    for name in dict.fromkeys(name for cell in cells for name in cell["signatures"]):
         signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})
         notes += [f"{name} {signature}" for signature in signatures]
     if any(name.startswith("trees ") for cell in cells for name in cell["scores"]):
@@ -361,42 +312,18 @@ def _named(cells: Sequence[Any]) -> list[tuple[str, str]]:
     return sorted({(name, made) for name, cell in found if (made := _own(cell))})
 
 
-def spread(numbers: Sequence[float], digits: int = 1) -> str:
-    """Return mean, standard deviation, lowest and highest; of one value, the value."""
-    if not numbers:
-        return "–"
-    mean = f"{statistics.mean(numbers):.{digits}f}"
-    if len(numbers) == 1 or len({*numbers}) == 1:
+def spread(numbers: Sequence[float | None], digits: int = 1) -> str:
+    """Return mean, standard deviation, lowest and highest; of one value, the value.
+
+    Args:
+        numbers: those that are None do not count.
+        digits: after the point.
+    """
+    known = [number for number in numbers if number is not None]
+    if not known:
+        return NONE
+    mean = f"{statistics.mean(known):.{digits}f}"
+    if len({*known}) == 1:
         return mean
-    deviation = f"{statistics.stdev(numbers):.{digits}f}"
-    return f"{mean} ± {deviation} ({min(numbers):.{digits}f}–{max(numbers):.{digits}f})"
-
-
-def score_of(measure: str) -> Number:
-    """Return a function that takes a measure, such as ``BLEU``, from a cell."""
-    return lambda cell: cell["scores"].get(measure)
-
-
-def nats(cell: Mapping[str, Any]) -> float | None:
-    """Return the validation NLL in nats per subword; fairseq logs bits."""
-    bits: float | None = cell["valid"].get("nll_loss")
-    return None if bits is None else bits * math.log(2)
-
-
-#: What differences are measured in, and with how many digits.
-MEASURES: dict[str, tuple[Number, int]] = {
-    "NLL": (nats, 3),
-    "chrF": (score_of("chrF"), 1),
-    "BLEU": (score_of("BLEU"), 1),
-}
-
-
-def values(cells: Sequence[Any], number: Number) -> list[float]:
-    """Return the numbers of the cells that have them."""
-    found = (number(cell) for cell in cells)
-    return [value for value in found if value is not None]
-
-
-def format_p(value: float) -> str:
-    """Return p with three digits."""
-    return "<0.001" if value < 0.0005 else f"{value:.3f}"
+    deviation = f"{statistics.stdev(known):.{digits}f}"
+    return f"{mean} ± {deviation} ({min(known):.{digits}f}–{max(known):.{digits}f})"

@@ -1,4 +1,4 @@
-"""Format tables of scores, as plain text or Markdown."""
+"""Format tables of scores, as plain text or for LaTeX."""
 
 from __future__ import annotations
 
@@ -6,122 +6,144 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...base.text_tables import format_table
+from .measures import BLEU, LEVEL, MEASURES, NONE, format_signed
 
 if TYPE_CHECKING:
     from .scoring import SystemScore
+    from .sentence_scores import SentenceScores
+    from .significance import Significance
+
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        NONE: "--",
+    }
+)
+#: Without a width, so that numbers stay in line.
+_MARKS = {"better": r"\rlap{$^\dagger$}", "worse": r"\rlap{$^\ddagger$}"}
 
 
 def format_scores(scores: Mapping[str, SystemScore]) -> str:
     """Format tables of everything that was measured, each followed by notes that say how."""
-    tables = [
-        _format_main_table(scores),
-        _part_table(scores),
-        _format_compound_table(scores),
-        _format_significance(scores),
-        _format_lengths(scores),
-    ]
-    return "\n\n".join(table for table in tables if table)
-
-
-def _format_main_table(scores: Mapping[str, SystemScore]) -> str:
-    measures = ["BLEU", "length", "chrF", "RIBES", "UAS source", "UAS target", "AER"]
-    rows = [["system", *measures, "sentences"]]
-    notes = ["length: words of the translations, in % of the references'"]
-    for name, score in scores.items():
-        source, target = score.source_attachment, score.target_attachment
-        rows.append(
-            [
-                name,
-                f"{score.bleu.score:.2f}",
-                f"{score.bleu.length:.1f}",
-                f"{score.chrf.score:.2f}",
-                f"{score.ribes.score:.2f}",
-                _format_percent(source.uas if source and source.counted else None),
-                _format_percent(target.uas if target and target.counted else None),
-                _format_percent(score.alignment.aer if score.alignment else None),
-                str(score.sentences),
-            ]
+    systems = {"system": list(scores)}
+    length = [f"{s.bleu.length:.1f}" for s in scores.values()]
+    sizes = {"length": length, "sentences": [str(score.sentences) for score in scores.values()]}
+    notes = ["length: words of the translations, in % of the references'", *describe_scores(scores)]
+    tables = [_add_notes({**systems, **list_score_columns(scores), **sizes}, notes)]
+    if any(score.bleu_by_part for score in scores.values()):
+        columns = _columns([score.bleu_by_part or {} for score in scores.values()])
+        tables.append(_add_notes(systems | columns, ["BLEU of each test set, and its mean"]))
+    if tests := [score.significance for score in scores.values() if score.significance]:
+        columns = {BLEU.name: list_score_columns(scores)[BLEU.name], **list_test_columns(tests)}
+        tables.append(_add_notes(systems | columns, describe_tests(tests)))
+    if any(score.bleu_by_length for score in scores.values()):
+        columns = _columns(
+            {f"{words} ({bucket.sentences})": bucket.bleu for words, bucket in buckets.items()}
+            for buckets in (score.bleu_by_length or {} for score in scores.values())
         )
-        notes.append(f"BLEU {score.bleu.signature}")
-        notes.append(f"chrF {score.chrf.signature}")
-        notes.append(f"RIBES {score.ribes.signature}")
+        note = "BLEU by the number of words in the source (sentences)"
+        tables.append(_add_notes(systems | columns, [note]))
+    return "\n\n".join(tables)
+
+
+def list_score_columns(scores: Mapping[str, SystemScore]) -> dict[str, list[str]]:
+    """Return the columns of a table of all measures by name, except empty ones."""
+    numbers = [score.scores for score in scores.values()]
+    columns = {m.name: [m.format(row.get(m.name)) for row in numbers] for m in MEASURES}
+    return {name: cells for name, cells in columns.items() if {*cells} != {NONE}}
+
+
+def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
+    """Say how scores were computed, and of what."""
+    notes = {}
+    for name, score in scores.items():
+        for measure in MEASURES:
+            if signature := score.signatures.get(measure.name):
+                notes[", ".join(filter(None, [f"{measure.name} {signature}", measure.note]))] = ""
+        target = score.target_attachment
         if target and target.counted:
-            notes.append(
+            notes[
                 f"UAS target counts the {100 * target.coverage:.1f} % of the words whose head is "
                 "the root or to their left"
-            )
+            ] = ""
         if score.left_out:
-            notes.append(
-                f"{name}: {score.left_out} sentences without UAS or AER, since an unknown subword "
-                "hides where their words begin"
-            )
-    return _add_notes(rows, notes)
+            notes[
+                f"{name}: {score.left_out} sentences without UAS, AER or trees, since an unknown "
+                "subword hides where their words begin"
+            ] = ""
+    return list(notes)
 
 
-def _part_table(scores: Mapping[str, SystemScore]) -> str:
-    parts = {name: score.bleu_by_part for name, score in scores.items() if score.bleu_by_part}
-    if not parts:
-        return ""
-    rows = [["system", *next(iter(parts.values()))]]
-    rows += [[name, *(f"{score:.2f}" for score in found.values())] for name, found in parts.items()]
-    return _add_notes(rows, ["BLEU of each test set, and its mean"])
-
-
-def _format_compound_table(scores: Mapping[str, SystemScore]) -> str:
-    split = {name: score.compound_split_bleu for name, score in scores.items()}
-    rows = [[name, f"{score.score:.2f}"] for name, score in split.items() if score]
-    notes = [
-        f"BLEU {score.signature}, not to be compared with the above"
-        for score in split.values()
-        if score
-    ]
-    return _add_notes([["system", "BLEU, compounds split"], *rows], notes) if rows else ""
-
-
-def _format_significance(scores: Mapping[str, SystemScore]) -> str:
-    tested = {name: score.significance for name, score in scores.items() if score.significance}
-    if not tested:
-        return ""
-    rows = [["system", "BLEU", "± 95 %", "difference", "p", ""]]
-    for name, result in tested.items():
-        rows.append(
-            [
-                name,
-                f"{scores[name].bleu.score:.2f}",
-                f"{result.confidence:.2f}",
-                "-" if result.p is None else f"{result.difference:+.2f}",
-                "-" if result.p is None else f"{result.p:.4f}",
-                result.verdict or "",
-            ]
-        )
-    return _add_notes(
-        rows,
-        [
-            "± 95 %: half the width of the confidence interval, by bootstrap resampling",
-            f"p: how often chance alone makes so large a difference to {result.baseline}, by "
-            "paired approximate randomisation; better, worse: p < 0.05, for these outputs, not "
-            "corrected for several systems; other seeds may differ",
-            f"BLEU {result.signature}",
+def list_test_columns(
+    tests: Sequence[Significance | SentenceScores], digits: int = 2
+) -> dict[str, list[str]]:
+    """Return the columns of tests against a baseline by name, except empty ones."""
+    several = sum(test.p is not None for test in tests) > 1
+    columns = {
+        "± 95 %": [f"{test.confidence:.{digits}f}" for test in tests],
+        "difference": [
+            NONE if test.p is None else format_signed(test.difference or 0.0, digits)
+            for test in tests
         ],
-    )
-
-
-def _format_lengths(scores: Mapping[str, SystemScore]) -> str:
-    bucketed = {
-        name: score.bleu_by_length for name, score in scores.items() if score.bleu_by_length
+        "p": [NONE if test.p is None else f"{test.p:.4f}" for test in tests],
+        "p Holm": [
+            NONE if test.corrected is None or not several else f"{test.corrected:.4f}"
+            for test in tests
+        ],
+        "verdict": [test.verdict or NONE for test in tests],
     }
-    if not bucketed:
-        return ""
-    buckets = next(iter(bucketed.values()))
-    rows = [["system", *(f"{words} ({bucket.sentences})" for words, bucket in buckets.items())]]
-    for name, buckets in bucketed.items():
-        rows.append([name, *(f"{bucket.bleu:.2f}" for bucket in buckets.values())])
-    return _add_notes(rows, ["BLEU by the number of words in the source (sentences)"])
+    return {name: cells for name, cells in columns.items() if {*cells} != {NONE}}
 
 
-def _add_notes(rows: Sequence[Sequence[str]], notes: Iterable[str]) -> str:
-    return "\n".join([format_table(rows), "", *dict.fromkeys(notes)])
+def describe_tests(tests: Sequence[Significance]) -> list[str]:
+    """Say how outputs were compared."""
+    return [
+        "± 95 %: half the width of the confidence interval, by bootstrap resampling",
+        f"p: how often chance alone makes so large a difference to {tests[0].baseline}, by paired "
+        "approximate randomisation; p Holm: corrected for all systems",
+        f"better, worse: p Holm < {LEVEL}, for these outputs; other seeds may differ",
+        f"BLEU {tests[0].signature}",
+    ]
 
 
-def _format_percent(fraction: float | None) -> str:
-    return "-" if fraction is None else f"{100 * fraction:.2f}"
+def format_columns(columns: Mapping[str, Sequence[str]]) -> str:
+    """Format a table of columns, which have names."""
+    return format_table([[*columns], *zip(*columns.values(), strict=True)])
+
+
+def make_latex(scores: Mapping[str, SystemScore]) -> str:
+    """Write all systems in LaTeX, with a mark if BLEU is better or worse than the baseline's.
+
+    It needs ``booktabs``. A comment says how scores were computed and compared.
+    """
+    columns = list_score_columns(scores)
+    tests = [score.significance for score in scores.values() if score.significance]
+    notes = describe_scores(scores)
+    if tests:
+        notes += [*describe_tests(tests), "dagger: better, double dagger: worse"]
+    lines = [
+        *(f"% {note}" for note in notes),
+        rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
+        r"\toprule",
+        " & ".join(["system", *columns]) + r" \\",
+        r"\midrule",
+    ]
+    for (name, score), row in zip(scores.items(), zip(*columns.values(), strict=True), strict=True):
+        bleu, *others = (cell.translate(_LATEX) for cell in row)
+        bleu += _MARKS.get((score.significance and score.significance.verdict) or "", "")
+        lines.append(" & ".join([name.translate(_LATEX), bleu, *others]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _columns(rows: Iterable[Mapping[str, float]]) -> dict[str, list[str]]:
+    """Return columns from the numbers of each row."""
+    known = list(rows)
+    names = dict.fromkeys(name for row in known for name in row)
+    return {name: [BLEU.format(row.get(name)) for row in known] for name in names}
+
+
+def _add_notes(columns: Mapping[str, Sequence[str]], notes: Sequence[str]) -> str:
+    return "\n".join([format_columns(columns), "", *notes])

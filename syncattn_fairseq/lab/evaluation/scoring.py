@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from .length import (
     intervals_by_length,
     score_by_length,
 )
+from .measures import MEASURES
 from .significance import Significance, compare_with_baseline
 from .translation import (
     BleuScore,
@@ -34,9 +35,7 @@ from .translation import (
     count_ngrams,
     detokenize_moses,
     looks_tokenised,
-    score_chrf,
     score_compound_split_bleu,
-    score_ribes,
     sum_bleu,
     undo_subwords,
     words_by,
@@ -92,9 +91,8 @@ class SystemScore:
     """The measures of one system; None if something was not printed or has no gold."""
 
     sentences: int
-    bleu: BleuScore
-    chrf: TranslationScore
-    ribes: TranslationScore
+    texts: dict[str, TranslationScore]
+    """BLEU and the other scores of translations, by the first part of their measures' keys."""
     source_attachment: AttachmentScore | None
     target_attachment: AttachmentScore | None
     alignment: AlignmentScore | None
@@ -117,10 +115,34 @@ class SystemScore:
     """Scores of the trees that each gated layer induces."""
     target_brackets: dict[int, BracketingScore] = field(default_factory=dict)
 
+    @property
+    def bleu(self) -> BleuScore:
+        """BLEU and the length of the translations."""
+        return cast(BleuScore, self.texts["bleu"])
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The numbers of all measures that there are, as in tables, by name."""
+        parts = {k: v for k, v in vars(self).items() if getattr(v, "counted", True)}
+        numbers = {measure.name: measure.number(self.texts | parts) for measure in MEASURES}
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """How the scores of translations were computed, by the names of their measures."""
+        parts = self.texts | vars(self)
+        known = {m.name: parts.get(m.key.partition(".")[0]) for m in MEASURES}
+        return {n: p.signature for n, p in known.items() if isinstance(p, TranslationScore)}
+
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions."""
+        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions.
+
+        ``scores`` has those of tables, by the names of the measures.
+        """
         bare = replace(self, source_brackets={}, target_brackets={})  # they hold every sentence
         numbers = asdict(bare)
+        numbers |= numbers.pop("texts")
+        numbers |= {"scores": self.scores, "signatures": self.signatures}
         for side in ("source", "target"):
             attachment: AttachmentScore | None = getattr(self, f"{side}_attachment")
             if attachment:
@@ -194,7 +216,7 @@ def score_systems(
                 )
             scores[name], counts[name] = _score_system(output, texts, gold, scheme, tokenize)
             bleu = scores[name].bleu.score
-            if bleu < _UNRELATED_BLEU and scores[name].chrf.score < _UNRELATED_CHRF:
+            if bleu < _UNRELATED_BLEU and scores[name].texts["chrf"].score < _UNRELATED_CHRF:
                 warn(
                     f"system {name}: BLEU is {bleu:.2f}, as if the references were those of "
                     "another text; check that they are in the same order and language"
@@ -300,9 +322,12 @@ def _score_system(
     counts = count_ngrams(texts, gold.references, tokenize, warn=True)
     score = SystemScore(
         sentences=len(texts),
-        bleu=sum_bleu(counts, tokenize),
-        chrf=score_chrf(texts, gold.references),
-        ribes=score_ribes(texts, gold.references, tokenize),
+        texts={"bleu": sum_bleu(counts, tokenize)}
+        | {
+            measure.key.partition(".")[0]: measure.compute(texts, gold.references, tokenize)
+            for measure in MEASURES
+            if measure.compute
+        },
         source_attachment=source,
         target_attachment=target,
         alignment=alignment,

@@ -6,15 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from ...base.errors import DataError
 from ...base.numbers import read_decimal
 from ...base.text import read_lines
-from ...base.text_tables import format_table
-from .significance import judge_difference
+from .measures import Verdict, decide, holm
+from .score_table import format_columns, list_test_columns
 
 _EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
 #: Differences smaller than this are due to rounding.
@@ -35,11 +34,10 @@ class SentenceScores:
     """To the baseline's mean; None for the baseline itself, or without one."""
     p: float | None
     """Of the difference, by paired approximate randomisation."""
-
-    @property
-    def verdict(self) -> Literal["better", "worse"] | None:
-        """``better`` or ``worse`` than the baseline if p < 0.05, if higher scores are better."""
-        return judge_difference(self.difference, self.p)
+    corrected: float | None = None
+    """p by Holm's method, corrected for all systems that are compared."""
+    verdict: Verdict | None = None
+    """If higher scores are better; None if nothing was tested."""
 
 
 def read_sentence_scores(path: str | Path) -> list[float]:
@@ -75,15 +73,24 @@ def compare_sentence_scores(
         baseline: the baseline's name; None: nothing is tested. It need not have scores.
     """
     theirs = None if baseline is None else scores.get(baseline)
-    found = {}
-    for name, values in scores.items():
-        difference = p = None
-        if theirs is not None and name != baseline:
-            difference, p = _randomise(np.asarray(values) - np.asarray(theirs))
-        found[name] = SentenceScores(
-            float(np.mean(values)), _confidence(np.asarray(values)), difference, p
+    tests: dict[str, tuple[float, float] | None] = {
+        name: None
+        if theirs is None or name == baseline
+        else _randomise(np.asarray(values) - np.asarray(theirs))
+        for name, values in scores.items()
+    }
+    corrected = holm([test and test[1] for test in tests.values()])
+    return {
+        name: SentenceScores(
+            float(np.mean(scores[name])),
+            _confidence(np.asarray(scores[name])),
+            test and test[0],
+            test and test[1],
+            p_holm,
+            test and decide(test[0], p_holm),
         )
-    return found
+        for (name, test), p_holm in zip(tests.items(), corrected, strict=True)
+    }
 
 
 def _randomise(differences: np.ndarray) -> tuple[float, float]:
@@ -107,13 +114,12 @@ def _confidence(values: np.ndarray) -> float:
     return float(high - low) / 2
 
 
-def format_sentence_scores(measure: str, found: Mapping[str, SentenceScores]) -> str:
+def format_sentence_scores(measure: str, scores: Mapping[str, SentenceScores]) -> str:
     """Format a table."""
-    rows = [["system", measure, "± 95 %", "difference", "p", ""]]
-    for name, one in found.items():
-        tested = ["-", "-"]
-        if one.difference is not None and one.p is not None:
-            tested = [f"{one.difference:+.4f}", f"{one.p:.4f}"]
-        rows.append([name, f"{one.mean:.4f}", f"{one.confidence:.4f}", *tested, one.verdict or ""])
+    columns = {
+        "system": list(scores),
+        measure: [f"{score.mean:.4f}" for score in scores.values()],
+        **list_test_columns(list(scores.values()), digits=4),
+    }
     note = f"{measure}: the mean over sentences; tested as BLEU is"
-    return f"{format_table(rows)}\n\n{note}"
+    return f"{format_columns(columns)}\n\n{note}"

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from ...base.errors import DataError
+from .measures import Verdict, decide, holm
 
-#: Below this p, a difference is not put down to chance.
-LEVEL = 0.05
 #: sacreBLEU's defaults: samples of randomisation (ar) and bootstrap (bs), and the seed of both.
 _EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
 #: Differences smaller than this are due to rounding.
@@ -43,25 +41,10 @@ class Significance:
     """Of the difference, by paired approximate randomisation; None for the baseline itself."""
     signature: str
     """sacreBLEU's, with the samples of bootstrap (bs) and randomisation (ar) and the seed."""
-
-    @property
-    def verdict(self) -> Literal["better", "worse"] | None:
-        """``better`` or ``worse`` than the baseline if p < 0.05; None if it may be chance."""
-        return judge_difference(self.difference, self.p)
-
-
-def judge_difference(
-    difference: float | None, p: float | None
-) -> Literal["better", "worse"] | None:
-    """Return the verdict on a score of which more is better; None if the difference may be chance.
-
-    Args:
-        difference: to the baseline's score.
-        p: of the difference.
-    """
-    if difference is None or p is None or p >= LEVEL:
-        return None
-    return "better" if difference > 0 else "worse"
+    corrected: float | None = None
+    """p by Holm's method, corrected for all systems that are compared."""
+    verdict: Verdict | None = None
+    """None for the baseline itself."""
 
 
 def compare_with_baseline(
@@ -86,31 +69,18 @@ def compare_with_baseline(
     signature = metric.get_signature()
     for name, value in (("seed", _SEED), ("bs", _SAMPLES), ("ar", _EXCHANGES)):
         signature.update(name, value)
-    found = {}
-    for name, ours in counts.items():
-        difference, p = 0.0, None
-        if name != baseline:
-            difference, p = randomisation([ours], [counts[baseline]])
-        found[name] = Significance(baseline, difference, _confidence(ours), p, str(signature))
-    return found
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct the p of several tests, by the method of Holm (1979).
-
-    If nothing differs, the chance that any corrected p is below .05 is at most 5 %, whether or not
-    the tests are independent.
-
-    Returns:
-        For the k-th smallest of n values, the largest of ``(n - i + 1) * p_i`` with i up to k; at
-        most 1.
-    """
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, (len(p_values) - rank) * p_values[index])
-        corrected[index] = min(1.0, largest)
-    return corrected
+    tests = {
+        name: (0.0, None) if name == baseline else randomisation([ours], [counts[baseline]])
+        for name, ours in counts.items()
+    }
+    corrected = holm([p for _, p in tests.values()])
+    return {
+        name: Significance(
+            *(baseline, difference, _confidence(counts[name]), p, str(signature), p_holm),
+            None if p is None else decide(difference, p_holm),
+        )
+        for (name, (difference, p)), p_holm in zip(tests.items(), corrected, strict=True)
+    }
 
 
 def randomisation(

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 from ...printed.training_log import read_fairseq_log
-from ..evaluation.results_file import SIGNED, read_json
+from ..evaluation.results_file import read_json
 
 #: The folder, below its cell's, of a model in the other direction.
 REVERSED = "reversed"
-#: Measures of ``syncattn-score``: the column's name, and where its number is.
-_SCORES: dict[str, Callable[[Any], float]] = {
-    "BLEU": lambda scores: scores["bleu"]["score"],
-    "BLEU, compounds split": lambda scores: scores["compound_split_bleu"]["score"],
-    "chrF": lambda scores: scores["chrf"]["score"],
-    "RIBES": lambda scores: scores["ribes"]["score"],
-    "UAS source": lambda scores: 100 * scores["source_attachment"]["uas"],
-    "UAS target": lambda scores: 100 * scores["target_attachment"]["uas"],
-    "AER": lambda scores: 100 * scores["alignment"]["aer"],
-}
 _DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
 
 
@@ -32,20 +22,14 @@ def read_scores(folder: Path) -> dict[str, Any]:
     Args:
         folder: folder of ``scores.json``, and perhaps ``align.json`` and ``trees.json``.
     """
-    [found] = read_json(folder / "scores.json")["systems"].values()
-    scores = {}
-    for name, number in _SCORES.items():
-        try:
-            scores[name] = number(found)
-        except (KeyError, TypeError):  # not measured
-            continue
-    for part, number in (found.get("bleu_by_part") or {}).items():
+    [system] = read_json(folder / "scores.json")["systems"].values()
+    scores, signatures = dict(system["scores"]), system["signatures"]
+    for part, number in (system.get("bleu_by_part") or {}).items():
         scores[f"BLEU {part}"] = number
     other = folder / REVERSED / "scores.json"
     if other.exists():
-        [found_there] = read_json(other)["systems"].values()
-        scores["BLEU reversed"] = found_there["bleu"]["score"]
-    signatures = {name: found[key]["signature"] for name, key in SIGNED.items() if name in scores}
+        [reversed_system] = read_json(other)["systems"].values()
+        scores["BLEU reversed"] = reversed_system["scores"]["BLEU"]
     if (folder / "align.json").exists():
         for layer, ways in read_json(folder / "align.json")["systems"].items():
             layer = layer.removeprefix("cell ")

@@ -6,29 +6,12 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ...base.errors import DataError
-from ..evaluation.differences import Difference, Group, Line, Measure
-from ..evaluation.intervals import (
-    Interval,
-    bootstrap_seeds,
-    equivalence,
-    welch,
-    welch_interval,
-)
+from ..evaluation.differences import Difference, Group, Line, format_difference, make_difference
+from ..evaluation.intervals import Interval, bootstrap_seeds, equivalence, welch, welch_interval
+from ..evaluation.measures import NLL, NONE, Measure, format_p, holm, list_compared
 from ..evaluation.results_file import unpack_counts
-from ..evaluation.results_tables import (
-    Number,
-    describe_power,
-    format_p,
-    list_notes,
-    nats,
-    score_of,
-    show_difference,
-    show_interval,
-)
-from ..evaluation.significance import LEVEL, holm
+from ..evaluation.results_tables import describe_power, list_notes
 from .plan import Contrast, Plan
 
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
@@ -72,7 +55,7 @@ def nats_per_word(cell: Mapping[str, Any]) -> float | None:
     Raises:
         DataError: an older version made the cell, without what is needed.
     """
-    per_subword, subwords = nats(cell), cell.get("subwords_per_word")
+    per_subword, subwords = NLL.of_cell(cell), cell.get("subwords_per_word")
     if per_subword is not None and subwords is None:
         raise DataError(
             f"{cell['system']}, seed {cell['seed']}: the results lack subwords_per_word; run the "
@@ -87,36 +70,23 @@ class MeasuredPlan:
     Args:
         plan: the contrasts.
         cells: the results.
-        number: takes the measure from a cell.
-        per_word: the same of contrasts whose systems differ in their subwords; None: the same.
+        measure: what is compared; NLL per word where systems differ in their subwords.
     """
 
-    def __init__(
-        self, plan: Plan, cells: Cells, number: Number, per_word: Number | None = None
-    ) -> None:
-        self.plan = plan
-        self.values = {
-            (system, contrast): self._list_values(
-                cells,
-                system,
-                contrast.seeds,
-                per_word if per_word and contrast.per_word else number,
-            )
-            for contrast in plan.contrasts
-            for system in contrast.systems
-        }
+    def __init__(self, plan: Plan, cells: Cells, measure: Measure = NLL) -> None:
+        self.plan, self.measure = plan, measure
+        self.values: dict[tuple[str, Contrast], list[float]] = {}
+        for contrast in plan.contrasts:
+            number = nats_per_word if measure is NLL and contrast.per_word else measure.of_cell
+            for system in contrast.systems:
+                known = [cells[system, x] for x in contrast.seeds if (system, x) in cells]
+                numbers = map(number, known)
+                self.values[system, contrast] = [n for n in numbers if n is not None]
         #: p and Holm's p of each complete contrast of the family; in Holm's, the others count as 1.
         self.p = self._correct(welch, lambda contrast: contrast.tested)
         same = partial(equivalence, margin=plan.margin)
         #: The same of the test that both systems are equivalent.
         self.p_same = self._correct(same, lambda contrast: contrast.same)
-
-    @staticmethod
-    def _list_values(
-        cells: Cells, system: str, seeds: Iterable[int], number: Number
-    ) -> list[float]:
-        found = (number(cells[system, seed]) for seed in seeds if (system, seed) in cells)
-        return [value for value in found if value is not None]
 
     def samples(self, contrast: Contrast) -> tuple[list[float], list[float]]:
         """Return the values of both systems, one for each seed that has them."""
@@ -130,6 +100,16 @@ class MeasuredPlan:
     def interval(self, contrast: Contrast) -> Interval | None:
         """Return the difference with its interval; None with fewer than two seeds of a system."""
         return welch_interval(*self.samples(contrast))
+
+    def difference(self, contrast: Contrast) -> Difference | None:
+        """Return the difference of a complete contrast with its verdict; None of any other.
+
+        Who looks earlier may stop when it pleases.
+        """
+        if not self.is_complete(contrast):
+            return None
+        tests = (found.get(contrast, (None, None))[1] for found in (self.p, self.p_same))
+        return make_difference(self.measure, *self.samples(contrast), *tests)
 
     def list_systems(self, chosen: Container[bool] = (False, True)) -> list[list[float]]:
         """List the values of each system.
@@ -153,7 +133,7 @@ class MeasuredPlan:
         return {
             contrast: (p, other)
             for contrast, p, other in zip(family, found, corrected, strict=True)
-            if p is not None
+            if p is not None and other is not None
         }
 
 
@@ -171,8 +151,12 @@ def make_contrast_tables(
         table: formats rows as a table.
         bullet: what each note begins with.
     """
-    likelihood = MeasuredPlan(plan, cells, nats, nats_per_word)
-    scores = {name: MeasuredPlan(plan, cells, score_of(name)) for name in ("chrF", "BLEU")}
+    likelihood = MeasuredPlan(plan, cells)
+    scores = {
+        measure.name: MeasuredPlan(plan, cells, measure)
+        for measure in list_compared()
+        if measure is not NLL
+    }
     begun = [contrast for contrast in plan.contrasts if all(likelihood.samples(contrast))]
     notes = _notes(plan, likelihood, scores, cells)
     if left := [contrast.name for contrast in plan.contrasts if contrast not in begun]:
@@ -192,25 +176,16 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
     Raises:
         DataError: no contrast is complete.
     """
-    compared = {
-        Measure("NLL in nats", higher_is_better=False): MeasuredPlan(
-            plan, cells, nats, nats_per_word
-        ),
-        Measure("chrF"): MeasuredPlan(plan, cells, score_of("chrF")),
-    }
+    measured = [MeasuredPlan(plan, cells, measure) for measure in list_compared()[:2]]
     groups: dict[str, list[Line]] = {}
     for contrast in plan.contrasts:
-        differences = [
-            Difference.of(*one.samples(contrast), one.p.get(contrast, (1.0, 1.0))[1])
-            for one in compared.values()
-            if one.is_complete(contrast)
-        ]
-        if len(differences) == len(compared):
+        differences = [one.difference(contrast) for one in measured]
+        if all(differences):
             title = contrast.group + ", NLL per word" * contrast.per_word
             groups.setdefault(title, []).append(Line(contrast.name, differences))
     if not groups:
         raise DataError("nothing to draw: no contrast has the results of all its seeds")
-    return [*compared], [Group(*item) for item in groups.items()]
+    return [one.measure for one in measured], [Group(*item) for item in groups.items()]
 
 
 def _likelihood_table(contrasts: Iterable[Contrast], found: MeasuredPlan) -> list[list[str]]:
@@ -221,7 +196,7 @@ def _likelihood_table(contrasts: Iterable[Contrast], found: MeasuredPlan) -> lis
             [
                 contrast.name,
                 _count(found, contrast),
-                _show(found, contrast, 3),
+                format_difference(found.difference(contrast)),
                 *_ps(found.p, contrast),
                 *_ps(found.p_same, contrast),
                 judge(found, contrast),
@@ -241,24 +216,18 @@ def _score_table(
     for contrast in contrasts:
         row = [contrast.name]
         for found in scores.values():
-            row += [_show(found, contrast, 1), *_ps(found.p, contrast)]
+            row += [format_difference(found.difference(contrast)), *_ps(found.p, contrast)]
         both = _bootstrap(contrast, cells) if scores["BLEU"].is_complete(contrast) else None
-        made.append([*row, "–" if both is None else show_interval(both, 1)])
+        made.append([*row, NONE if both is None else both.format(scores["BLEU"].measure.digits)])
     return made
 
 
 def judge(found: MeasuredPlan, contrast: Contrast) -> str:
     """Return what a contrast's NLL says: better, worse, the same, not known, or an estimate."""
-    if not found.is_complete(contrast):
+    difference = found.difference(contrast)
+    if difference is None:
         return "not complete"
-    if not contrast.tested:
-        return "estimate"
-    if found.p.get(contrast, (1.0, 1.0))[1] < LEVEL:
-        ours, theirs = map(np.mean, found.samples(contrast))
-        return "better" if ours < theirs else "worse"
-    if found.p_same.get(contrast, (1.0, 1.0))[1] < LEVEL:
-        return "the same"
-    return "not known"
+    return difference.verdict if contrast.tested else "estimate"
 
 
 def _bootstrap(contrast: Contrast, cells: Cells) -> Interval | None:
@@ -281,14 +250,7 @@ def _count(found: MeasuredPlan, contrast: Contrast) -> str:
 
 
 def _ps(found: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> list[str]:
-    return [*map(format_p, found[contrast])] if contrast in found else ["–", "–"]
-
-
-def _show(found: MeasuredPlan, contrast: Contrast, digits: int) -> str:
-    """Return the difference of a complete contrast; who looks earlier may stop when it pleases."""
-    if not found.is_complete(contrast):
-        return "–"
-    return show_difference(*found.samples(contrast), digits)
+    return [*map(format_p, found[contrast])] if contrast in found else [NONE, NONE]
 
 
 def _notes(

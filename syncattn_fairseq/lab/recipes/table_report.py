@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from ..evaluation.results_tables import TableRow, score_of, values
+from ..evaluation.results_tables import TableRow
 from .experiment import Cell, Experiment
 from .prepare import PIECES, WORDS, data, folder, gold_alignments
 from .row import Row, read_row
@@ -116,5 +116,5 @@ class TableReport:
 
     def means(self, measure: str) -> dict[str, float]:
         """Return the mean of a measure over the seeds of each row that has it."""
-        found = {row.name: values(row.cells, score_of(measure)) for row in self.rows}
-        return {name: mean(numbers) for name, numbers in found.items() if numbers}
+        scores = {row.name: row.list_numbers(measure) for row in self.rows}
+        return {name: mean(numbers) for name, numbers in scores.items() if numbers}

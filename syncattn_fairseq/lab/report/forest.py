@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from ..evaluation.differences import Group, Line, Measure
+from ..evaluation.differences import Difference, Group, Line
+from ..evaluation.measures import Measure
 from . import charts
 from .charts import GOLD, INK, RIGHT, WRONG
 from .viz import alt
@@ -20,12 +21,8 @@ _LONGEST_NAME = 48
 #: For fonts that are wider than the one with which the size was computed.
 _PADDING = {"left": 40, "right": 24, "top": 5, "bottom": 5}
 _KEY = [
-    "Line: 95 % interval of the mean over seeds (Welch), not corrected for several systems.",
-    "Blue: better; orange: worse; grey: may be chance. Small dots: the seeds.",
-]
-_KEY_OF_PLAN = [
     "Line: 95 % interval of the mean over seeds (Welch). Small dots: the seeds. Corrected for all",
-    "planned contrasts, blue: better; orange: worse. Grey: may be chance, or is an estimate.",
+    "that are tested, blue: better; orange: worse. Grey: may be chance, or was not tested.",
 ]
 
 
@@ -55,20 +52,16 @@ def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[st
     data: dict[str, list[dict[str, Any]]] = {"headings": headings}
     for number, measure in enumerate(measures):
         domain = _domain((line for _, line in lines), number)
-        data |= _rows(number, measure, lines, domain)
+        data |= _rows(number, lines, domain)
         panels.append(_panel(number, measure, height, domain, labelled=number == 0))
     data["names"] = [{"text": _shorten(line.name), "y": y} for y, line in lines]
-    planned = any(found and found.p is not None for _, line in lines for found in line.differences)
-    key = alt.TitleParams(
-        _KEY_OF_PLAN if planned else _KEY, fontSize=11, fontWeight="normal", color=GOLD
-    )
+    key = alt.TitleParams(_KEY, fontSize=11, fontWeight="normal", color=GOLD)
     whole: Any = alt.hconcat(*panels, spacing=36)
     return charts.fill(charts.dress(whole.properties(title=key, padding=_PADDING)), data)
 
 
 def _rows(
     number: int,
-    measure: Measure,
     lines: Iterable[tuple[int, Line]],
     domain: tuple[float, float],
 ) -> dict[str, list[dict[str, Any]]]:
@@ -78,32 +71,34 @@ def _rows(
     far: list[dict[str, Any]] = []
     first, last = domain
     for y, line in lines:
-        found = line.differences[number]
-        if found is None:
+        difference = line.differences[number]
+        if difference is None:
             continue
-        low, high = found.interval or (found.mean, found.mean)
-        verdict = "open"
-        if found.is_shown:
-            verdict = "better" if (found.mean > 0) == measure.higher_is_better else "worse"
-        row = {"y": y, "mean": found.mean, "verdict": verdict}
-        if first <= found.mean <= last:
+        mean = difference.mean
+        low, high = _ends(difference)
+        row = {"y": y, "mean": mean, "verdict": difference.verdict}
+        if first <= mean <= last:
             means.append({**row, "low": max(low, first), "high": min(high, last)})
-            inside = (value for value in found.seeds if first <= value <= last)
+            inside = (value for value in difference.seeds if first <= value <= last)
             seeds += [{"y": y + _BELOW, "value": value} for value in inside]
         else:
-            left = found.mean < first
-            text = f"← {found.mean:+.3g}" if left else f"{found.mean:+.3g} →"
-            text = text.replace("-", "−")
+            left = mean < first
+            text = f"{mean:+.3g}".replace("-", "−")
+            text = f"← {text}" if left else f"{text} →"
             far.append({**row, "edge": first if left else last, "left": left, "text": text})
     return {f"means {number}": means, f"seeds {number}": seeds, f"far {number}": far}
 
 
+def _ends(difference: Difference) -> tuple[float, float]:
+    """Return between which values a mean is."""
+    interval = difference.interval
+    return (interval.low, interval.high) if interval else (difference.mean, difference.mean)
+
+
 def _domain(lines: Iterable[Line], number: int) -> tuple[float, float]:
     """Return the range of a panel, with room for all but a few that are far away from the rest."""
-    found = [line.differences[number] for line in lines]
-    ranges = [
-        (min(ends), max(ends)) for ends in ((*d.seeds, *(d.interval or ())) for d in found if d)
-    ]
+    differences = [line.differences[number] for line in lines]
+    ranges = [(min(ends), max(ends)) for ends in ((*d.seeds, *_ends(d)) for d in differences if d)]
     far = _FAR * median(max(abs(low), abs(high)) for low, high in ranges)
     near = [ends for ends in ranges if max(map(abs, ends)) <= far]
     low, high = min(0.0, *(low for low, _ in near)), max(0.0, *(high for _, high in near))
@@ -115,7 +110,8 @@ def _panel(
     number: int, measure: Measure, height: int, domain: tuple[float, float], labelled: bool
 ) -> Any:
     better = "higher" if measure.higher_is_better else "lower"
-    axis = alt.Axis(title=f"{measure.title}, difference ({better} is better)", tickCount=5)
+    name = f"{measure.name} in {measure.unit}" if measure.unit else measure.name
+    axis = alt.Axis(title=f"{name}, difference ({better} is better)", tickCount=5)
 
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=domain, nice=False))
@@ -124,7 +120,9 @@ def _panel(
     colour = alt.Color(
         "verdict:N",
         legend=None,
-        scale=alt.Scale(domain=["better", "worse", "open"], range=[RIGHT, WRONG, GOLD]),
+        scale=alt.Scale(
+            domain=["better", "worse", "the same", "not known"], range=[RIGHT, WRONG, GOLD, GOLD]
+        ),
     )
     means = alt.Chart(alt.NamedData(f"means {number}"))
     seeds = alt.Chart(alt.NamedData(f"seeds {number}"))
@@ -146,8 +144,8 @@ def _panel(
         headings = alt.Chart(alt.NamedData("headings")).mark_text(
             align="right", fontSize=12, fontWeight="bold", color=INK
         )
-        place = {"x": alt.value(-10), "y": y, "text": "text:N"}
-        layers += [names.encode(**place), headings.encode(**place)]
+        left_of_axis = {"x": alt.value(-10), "y": y, "text": "text:N"}
+        layers += [names.encode(**left_of_axis), headings.encode(**left_of_axis)]
     panel: Any = alt.layer(*layers)
     return panel.properties(width=330 if labelled else 250, height=height)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..evaluation.differences import Comparison
+from ..evaluation.measures import BLEU, format_signed
 from ..evaluation.scoring import SystemScore
-from ..evaluation.significance import LEVEL, holm
 
 _FEW = 3
 """Up to this many systems are named one by one."""
@@ -15,11 +15,10 @@ _FEW = 3
 def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:
     """Compare one training of each system, over sentences, corrected by Holm's method."""
     tests = {name: score.significance for name, score in scores.items()}
-    found = {n: test for n, test in tests.items() if test is not None and test.p is not None}
-    corrected = holm([test.p for test in found.values() if test.p is not None])
     return [
-        Comparison(name, test.baseline, test.difference, p)
-        for (name, test), p in zip(found.items(), corrected, strict=True)
+        Comparison(name, test.baseline, test.difference, test.corrected)
+        for name, test in tests.items()
+        if test and test.p is not None
     ]
 
 
@@ -32,9 +31,9 @@ def say_differences(comparisons: Sequence[Comparison], over_seeds: bool) -> list
     """
     said = []
     for baseline in dict.fromkeys(one.baseline for one in comparisons):
-        found = [one for one in comparisons if one.baseline == baseline]
-        text = _one(found[0]) if len(found) == 1 else _several(found)
-        if not over_seeds and any(one.p is not None and one.p < LEVEL for one in found):
+        alike = [one for one in comparisons if one.baseline == baseline]
+        text = _one(alike[0]) if len(alike) == 1 else _several(alike)
+        if not over_seeds and any(one.verdict != "not known" for one in alike):
             text += "; other seeds may differ"
         said.append(f"{text}.")
     return said
@@ -91,20 +90,19 @@ def _one(found: Comparison) -> str:
         text = f"{found.name} has as much BLEU as {found.baseline}"
     if found.p is None:
         return f"{text}; two seeds of each would tell whether that is chance"
-    if found.p < LEVEL:
+    if found.verdict != "not known":
         return f"{text}, which is more than chance ({_p(found.p)})"
     return f"{text}, which may be chance ({_p(found.p)})"
 
 
 def _several(found: Sequence[Comparison]) -> str:
     count, baseline = len(found), found[0].baseline
-    sure = [one for one in found if one.p is not None and one.p < LEVEL]
-    ahead = sorted((x for x in sure if x.difference > 0), key=lambda x: -x.difference)
-    behind = sorted((x for x in sure if x.difference <= 0), key=lambda x: x.difference)
-    if not sure:
-        most = max(found, key=lambda one: abs(one.difference))
+    ranked = sorted(found, key=lambda one: -abs(one.difference))
+    ahead = [one for one in ranked if one.verdict == "better"]
+    behind = [one for one in ranked if one.verdict == "worse"]
+    if not ahead and not behind:
         which = "Both" if count == 2 else f"All {count}"
-        largest = f"the largest is {most.name}’s, {_signed(most)} BLEU"
+        largest = f"the largest is {ranked[0].name}’s, {_signed(ranked[0])} BLEU"
         return f"{which} differences to {baseline} may be chance; {largest}"
     parts = [
         f"{_list(_named(some))} {'is' if len(some) == 1 else 'are'} {where}"
@@ -112,7 +110,7 @@ def _several(found: Sequence[Comparison]) -> str:
         if some
     ]
     text = f"Against {baseline}, {' and '.join(parts)} in BLEU by more than chance"
-    left = count - len(sure)
+    left = count - len(ahead) - len(behind)
     return text + (f"; what the other {left} differ by may be chance" if left else "")
 
 
@@ -126,7 +124,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _signed(one: Comparison) -> str:
-    return f"{one.difference:+.1f}".replace("-", "−")
+    return format_signed(one.difference, BLEU.digits)
 
 
 def _percent(value: float) -> str:

@@ -11,14 +11,19 @@ import gzip
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from ...base.errors import DataError
-from ..evaluation.attachment import AttachmentScore
+from ..evaluation.measures import BLEU
+from ..evaluation.score_table import (
+    describe_scores,
+    describe_tests,
+    list_score_columns,
+    list_test_columns,
+)
 from ..evaluation.scoring import SystemScore
-from ..evaluation.significance import Significance
 from . import charts
 from .curves import training_charts
 from .in_words import (
@@ -57,6 +62,7 @@ def render(
         trainings: what is known of all seeds, if there are several.
     """
     size = next(iter(scores.values())).sentences
+    tests = [score.significance for score in scores.values() if score.significance]
     measured, trained = measured_charts(scores), training_charts(logs, list(scores))
     summaries, details = [], []
     for sentence in sentences:
@@ -86,8 +92,8 @@ def render(
     return environment.from_string((folder / "report.html").read_text("utf-8")).render(
         title=title,
         scores=scores,
-        first=next(iter(scores.values())),
         columns=_columns(scores),
+        notes=[*describe_scores(scores), *(describe_tests(tests) if tests else [])],
         shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
         measured=measured,
         trained=trained,
@@ -101,33 +107,11 @@ def render(
     )
 
 
-def _columns(scores: Mapping[str, SystemScore]) -> list[tuple[str, list[str]]]:
-    """Return the columns of the table of scores, each with its name, except empty ones."""
-
-    def tested(number: Callable[[Significance], str]) -> list[str]:
-        tests = (score.significance for score in scores.values())
-        return ["–" if test is None else number(test) for test in tests]
-
-    def found(attachment: AttachmentScore | None) -> str:
-        return _number(100 * attachment.uas) if attachment and attachment.counted else "–"
-
-    every = list(scores.values())
-    columns = [
-        ("BLEU", [_number(score.bleu.score) for score in every]),
-        ("± 95 %", tested(lambda test: _number(test.confidence))),
-        ("difference", tested(lambda t: "–" if t.p is None else f"{t.difference:+.2f}")),
-        ("p", tested(lambda t: "–" if t.p is None else f"{t.p:.4f} {t.verdict or ''}".strip())),
-        ("chrF", [_number(score.chrf.score) for score in every]),
-        ("RIBES", [_number(score.ribes.score) for score in every]),
-        ("UAS source", [found(score.source_attachment) for score in every]),
-        ("UAS target", [found(score.target_attachment) for score in every]),
-        ("AER", [_number(100 * s.alignment.aer) if s.alignment else "–" for s in every]),
-    ]
-    return [(name, cells) for name, cells in columns if {*cells} != {"–"}]
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}"
+def _columns(scores: Mapping[str, SystemScore]) -> dict[str, list[str]]:
+    """Return the columns of the table of scores, the tests of BLEU beside it."""
+    tests = [score.significance for score in scores.values() if score.significance]
+    columns = list_score_columns(scores)
+    return {BLEU.name: columns[BLEU.name], **list_test_columns(tests), **columns}
 
 
 def _lead(
@@ -140,15 +124,14 @@ def _lead(
         comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
     else:
         comparisons = compare_scores(scores)
-        parents = {
-            name: 100 * score.source_attachment.uas
-            for name, score in scores.items()
-            if score.source_attachment and score.source_attachment.counted
-        }
-        errors = {n: 100 * score.alignment.aer for n, score in scores.items() if score.alignment}
-    said = say_differences(comparisons, over_seeds=trainings is not None)
+        numbers = {name: score.scores for name, score in scores.items()}
+        parents, errors = (
+            {name: row[measure] for name, row in numbers.items() if measure in row}
+            for measure in ("UAS source", "AER")
+        )
+    sentences = say_differences(comparisons, over_seeds=trainings is not None)
     structure = say_parents(parents) or say_links(errors) or say_sameness(translations)
-    return [*said, structure] if structure else said
+    return [*sentences, structure] if structure else sentences
 
 
 def _dump(value: Any) -> str:

@@ -84,8 +84,10 @@ def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(
     shown = {
         "BLEU": f"{bleu:.2f}",
         "± 95 %": f"{test['confidence']:.2f}",
-        "difference": f"-{plain['bleu']['score'] - bleu:.2f}",
+        "difference": f"−{plain['bleu']['score'] - bleu:.2f}",
         "p": f"{test['p']:.4f}",
+        "p Holm": f"{test['corrected']:.4f}",
+        "verdict": "not known",
         "chrF": f"{parser['chrf']['score']:.2f}",
         "RIBES": f"{parser['ribes']['score']:.2f}",
         "UAS source": f"{100 * parser['source_attachment']['uas']:.2f}",
@@ -232,7 +234,7 @@ def test_plain_text_alone(
     assert details[0]["source"]["words"] == []
     assert details[0]["sure"] is details[0]["possible"] is None, "no gold"
     page = Path("r.html").read_text(encoding="utf-8")
-    shown = ["system", "BLEU", "± 95 %", "difference", "p", "chrF", "RIBES"]
+    shown = ["system", "BLEU", "± 95 %", "difference", "p", "verdict", "chrF", "RIBES"]
     assert table(page, "Scores")[0] == shown, "no column of dashes"
     assert "B has as much BLEU as A" in page
     assert "The translations of 0 of 2 sentences differ." in page

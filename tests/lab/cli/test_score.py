@@ -64,13 +64,13 @@ def test_table_of_the_real_command(files: Path) -> None:
     assert result.stderr == ""
     lines = result.stdout.splitlines()
     assert " ".join(lines[0].split()) == (
-        "system BLEU length chrF RIBES UAS source UAS target AER sentences"
+        "system BLEU chrF RIBES UAS source UAS target AER length sentences"
     )
     # UAS source 2 of 3, target 1 of 1; |A| = 3, |S| = 2, every sure link is found, none is wrong.
     assert lines[1].split() == [
-        *("Ours", "0.00", "100.0", "100.00", "100.00", "66.67", "100.00", "0.00", "2")
+        *("Ours", "0.00", "100.00", "100.00", "66.67", "100.00", "0.00", "100.0", "2")
     ]
-    assert lines[2].split()[5:] == ["-", "-", "-", "2"]
+    assert lines[2].split()[4:7] == ["–", "–", "–"]
     assert len({len(line) for line in lines[:3]}) == 1
     assert lines[4].startswith("length: ") and lines[5].startswith("BLEU nrefs:1|")
     assert lines[6].startswith("chrF nrefs:1|")
@@ -91,7 +91,7 @@ def test_all_tables_of_the_real_command(files: Path) -> None:
     main_table, _, significance, notes, by_length, _ = result.stdout.split("\n\n")
     assert [line.split()[0] for line in main_table.splitlines()] == ["system", "Old", "New"]
     _, old, new = significance.splitlines()
-    assert old.split()[3:] == ["-", "-"]
+    assert old.split()[3:] == ["–", "–", "–"]
     assert new.split()[1] == "100.00" and new.split()[-2:] == ["0.0001", "better"]
     assert "so large a difference to Old, by" in notes and "|bs:1000|ar:10000|seed:12345|" in notes
     assert by_length.splitlines()[0].split() == ["system", "1-10", "(119)", "31-40", "(1)"]
@@ -139,7 +139,7 @@ def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert systems["Ours"]["ribes"]["score"] == 100
     assert systems["Ours"]["significance"]["baseline"] == "Plain"
     assert systems["Ours"]["significance"].keys() == {
-        *("baseline", "difference", "confidence", "p", "signature")
+        *("baseline", "difference", "confidence", "p", "corrected", "verdict", "signature")
     }
     assert systems["Plain"]["significance"]["p"] is None
     assert systems["Plain"]["bleu_by_length"] == {

@@ -30,11 +30,7 @@ from syncattn_fairseq.lab.evaluation.results_tables import (
     make_tables,
     spread,
 )
-from syncattn_fairseq.lab.evaluation.significance import (
-    compare_with_baseline,
-    holm,
-    randomisation,
-)
+from syncattn_fairseq.lab.evaluation.significance import compare_with_baseline, randomisation
 from syncattn_fairseq.lab.evaluation.translation import count_ngrams
 
 
@@ -334,14 +330,6 @@ def test_systems_without_results_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=message):
             shown(tmp_path / "x.json", systems, seeds)
-
-
-def test_holm() -> None:
-    assert holm([]) == [] and holm([0.03]) == [0.03]
-    # Sorted: .01 (times 4), .02 (3), .03 (2), .9 (1).
-    assert holm([0.03, 0.01, 0.9, 0.02]) == pytest.approx([0.06, 0.04, 0.9, 0.06])
-    assert holm([0.5, 0.6]) == [1, 1]
-    assert holm([0.02, 0.021, 0.02]) == pytest.approx([0.06] * 3)
 
 
 def test_welch() -> None:

@@ -48,8 +48,8 @@ def score_system(
 def test_everything_from_a_forced_output() -> None:
     score = score_system(BEAM, FORCED, GOLD)
     assert (score.sentences, score.left_out) == (2, 0)
-    assert score.chrf.score == pytest.approx(100)
-    assert score.ribes.score == pytest.approx(100)
+    assert score.texts["chrf"].score == pytest.approx(100)
+    assert score.texts["ribes"].score == pytest.approx(100)
     assert (score.significance, score.bleu_by_length) == (None, None)
     assert score.source_attachment == AttachmentScore(correct=1, counted=3, total=3)
     # The first word's head is to its right, the second is the root; the second line has no parse.
@@ -187,8 +187,10 @@ def test_intervals_by_length_are_of_the_system_minus_the_baseline() -> None:
 def test_the_tokenizer_is_that_of_all_measures() -> None:
     outputs = {"a": Output([DecodedSentence("", "a,b")])}
     score = score_systems(outputs, Gold(["ab,"]), tokenize="char")["a"]
-    assert "tok:char" in score.bleu.signature and score.ribes.signature.endswith("tok:char")
-    assert score.ribes.score == pytest.approx(100 * 2 / 3)
+    assert "tok:char" in score.bleu.signature and score.texts["ribes"].signature.endswith(
+        "tok:char"
+    )
+    assert score.texts["ribes"].score == pytest.approx(100 * 2 / 3)
 
 
 def test_the_system_with_a_mismatch_is_named() -> None:

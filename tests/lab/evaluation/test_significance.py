@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -53,13 +54,16 @@ def test_a_difference_beyond_chance(compared: dict[str, Significance]) -> None:
     """Which system is better is said by the p that is shown, and by no other."""
     worse = compare(SYSTEMS, "good")["base"]
     # Five sentences differ: with fewer, more than one exchange in twenty makes such a difference.
-    assert compared["good"].p == pytest.approx(2 / 2**5, abs=0.01) and not compared["good"].verdict
+    assert compared["good"].p == pytest.approx(2 / 2**5, abs=0.01)
+    assert compared["good"].corrected is not None
+    assert compared["good"].p < compared["good"].corrected, "for all systems"
+    assert compared["good"].verdict == "not known"
     many = compare({"a": damaged(), "b": damaged(*range(8))}, "b")
     assert many["a"].p == pytest.approx(2 / 2**8, abs=0.004) and many["a"].verdict == "better"
     back = compare({"a": damaged(), "b": damaged(*range(8))}, "a")
     assert back["b"].verdict == "worse" and back["b"].p == many["a"].p
     assert back["b"].difference == -many["a"].difference < 0
-    assert worse.verdict is None and many["b"].verdict is None
+    assert worse.verdict == "not known" and many["b"].verdict is None
 
 
 def test_six_sentences_are_enough() -> None:
@@ -137,7 +141,7 @@ def test_interval_agrees_with_a_bootstrap_of_our_own(compared: dict[str, Signifi
 
 def test_no_difference(compared: dict[str, Significance]) -> None:
     for name in ("copy", "as bad"):
-        assert (compared[name].p, compared[name].verdict) == (1, None)
+        assert (compared[name].p, compared[name].verdict) == (1, "not known")
 
 
 def test_the_baseline_has_no_p(compared: dict[str, Significance]) -> None:
@@ -149,7 +153,9 @@ def test_the_same_translations_give_the_same_result(compared: dict[str, Signific
     two = {name: SYSTEMS[name] for name in ("better", "base")}
     assert "|bs:1000|ar:10000|seed:12345|" in compared["better"].signature
     assert compared["better"].signature.startswith("nrefs:1|")
-    assert compare(two, "base")["better"] == compared["better"]
+    again = compare(two, "base")["better"]
+    assert again.corrected == again.p, "there is one comparison"
+    assert replace(again, corrected=compared["better"].corrected) == compared["better"]
 
 
 def test_unknown_baseline() -> None:

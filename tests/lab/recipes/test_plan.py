@@ -14,9 +14,8 @@ from scipy.stats import ttest_ind
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.lab.cli.recipe import main
+from syncattn_fairseq.lab.evaluation.measures import holm
 from syncattn_fairseq.lab.evaluation.results_file import pack_counts
-from syncattn_fairseq.lab.evaluation.results_tables import nats
-from syncattn_fairseq.lab.evaluation.significance import holm
 from syncattn_fairseq.lab.evaluation.translation import count_ngrams
 from syncattn_fairseq.lab.recipes.cells import measure_subwords_per_word
 from syncattn_fairseq.lab.recipes.contrasts import (
@@ -25,7 +24,6 @@ from syncattn_fairseq.lab.recipes.contrasts import (
     index_cells,
     judge,
     make_contrast_tables,
-    nats_per_word,
 )
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.plan import load_plan
@@ -100,7 +98,7 @@ def test_a_name_stands_for_a_system_with_settings(tmp_path: Path) -> None:
     assert plan.list_corpora() == ["other"]
     ours, theirs = {"x:model.dropout=0.5": [2.0], "base": [3.0]}, {"base:task.suffix=a/b": [2.5]}
     cells = index_cells(results(ours), {"other": results(theirs)}, plan.names)
-    found = MeasuredPlan(plan, cells, nats)
+    found = MeasuredPlan(plan, cells)
     first, _, third, *_ = plan.contrasts
     assert found.samples(first) == ([pytest.approx(2.0)], [pytest.approx(3.0)])
     assert found.samples(third) == ([pytest.approx(2.5)], [pytest.approx(3.0)])
@@ -108,7 +106,7 @@ def test_a_name_stands_for_a_system_with_settings(tmp_path: Path) -> None:
 
 def test_p_is_corrected_for_the_whole_family(tmp_path: Path) -> None:
     plan = load(tmp_path)
-    found = MeasuredPlan(plan, index_cells(results(NLL), {}), nats)
+    found = MeasuredPlan(plan, index_cells(results(NLL), {}))
     first, second, third, fourth, _ = plan.contrasts
     p = [float(ttest_ind(NLL[x], NLL["base"], equal_var=False).pvalue) for x in ("a", "b")]
     expected = holm([*p, 1.0])
@@ -119,16 +117,16 @@ def test_p_is_corrected_for_the_whole_family(tmp_path: Path) -> None:
     assert [judge(found, contrast) for contrast in plan.contrasts[:4]] == [
         *("better", "the same", "not complete", "estimate"),
     ]
-    worse = MeasuredPlan(plan, index_cells(results({**NLL, "a": [4.0, 4.1, 4.0, 4.0]}), {}), nats)
+    worse = MeasuredPlan(plan, index_cells(results({**NLL, "a": [4.0, 4.1, 4.0, 4.0]}), {}))
     assert judge(worse, first) == "worse"
-    wide = MeasuredPlan(plan, index_cells(results({**NLL, "b": [2.9, 3.1, 3.0, 3.05]}), {}), nats)
+    wide = MeasuredPlan(plan, index_cells(results({**NLL, "b": [2.9, 3.1, 3.0, 3.05]}), {}))
     assert judge(wide, second) == "not known"
 
 
 def test_verdicts_are_those_of_the_corrected_p(tmp_path: Path) -> None:
     plan = load(tmp_path)
     less = [2.984, 2.994, 2.974, 2.984]
-    found = MeasuredPlan(plan, index_cells(results({**NLL, "a": less}), {}), nats)
+    found = MeasuredPlan(plan, index_cells(results({**NLL, "a": less}), {}))
     p, corrected = found.p[plan.contrasts[0]]
     assert p < 0.05 <= corrected and judge(found, plan.contrasts[0]) == "not known"
 
@@ -136,7 +134,7 @@ def test_verdicts_are_those_of_the_corrected_p(tmp_path: Path) -> None:
 def test_sameness_is_corrected_too(tmp_path: Path) -> None:
     plan = load(tmp_path, PLAN.replace("- a - base", "- a - base (=)"))
     alike = [2.97, 2.99, 3.01, 3.03]
-    found = MeasuredPlan(plan, index_cells(results({"a": alike, "base": alike}), {}), nats)
+    found = MeasuredPlan(plan, index_cells(results({"a": alike, "base": alike}), {}))
     p, corrected = found.p_same[plan.contrasts[0]]
     assert p < 0.05 <= corrected == pytest.approx(2 * p), "b − base, without results, counts"
     assert judge(found, plan.contrasts[0]) == "not known"
@@ -144,7 +142,7 @@ def test_sameness_is_corrected_too(tmp_path: Path) -> None:
 
 def test_a_missing_seed_makes_a_contrast_incomplete(tmp_path: Path) -> None:
     plan = load(tmp_path)
-    found = MeasuredPlan(plan, index_cells(results({**NLL, "a": NLL["a"][:3]}), {}), nats)
+    found = MeasuredPlan(plan, index_cells(results({**NLL, "a": NLL["a"][:3]}), {}))
     assert judge(found, plan.contrasts[0]) == "not complete"
     assert plan.contrasts[0] not in found.p
     cells = index_cells(results({**NLL, "a": NLL["a"][:3]}), {})
@@ -174,9 +172,10 @@ def test_the_tables(tmp_path: Path) -> None:
     assert [group.title for group in groups] == ["A"]
     drawn = {line.name: line.differences for line in groups[0].lines}
     assert [*drawn] == ["a − base", "b − base", "d − a", "other/a − a"]
-    tested, found = plan.contrasts[0], MeasuredPlan(plan, cells, nats)
-    assert [one and one.p for one in drawn["a − base"]][0] == found.p[tested][1] < 0.05
-    assert [one and one.p for one in drawn["d − a"]] == [1, 1], "an estimate has no verdict"
+    tested, found = plan.contrasts[0], MeasuredPlan(plan, cells)
+    assert [one and one.corrected for one in drawn["a − base"]][0] == found.p[tested][1] < 0.05
+    verdicts = [one and one.verdict for one in drawn["d − a"]]
+    assert verdicts == ["not known"] * 2, "an estimate has no verdict"
     assert [measure.higher_is_better for measure in measures] == [False, True]
     fewer = index_cells(results({**NLL, "a": NLL["a"][:3]}), {})
     [group] = group_contrasts(plan, fewer)[1]
@@ -186,7 +185,7 @@ def test_the_tables(tmp_path: Path) -> None:
 
 
 def test_the_longest_sample_of_a_system_tells_its_deviation(tmp_path: Path) -> None:
-    found = MeasuredPlan(load(tmp_path), index_cells(results(NLL), {}), nats)
+    found = MeasuredPlan(load(tmp_path), index_cells(results(NLL), {}))
     assert [len(values) for values in found.list_systems() if values] == [4, 4, 4, 2]
 
 
@@ -211,7 +210,7 @@ def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -
     found = results({"a": [2.0] * 4, "base": [3.0] * 4, "c": [2.5] * 4})
     for one in found["cells"]:
         one["subwords_per_word"] = 2.0 if one["system"] == "a" else 1.5
-    compared = MeasuredPlan(plan, index_cells(found, {}), nats, nats_per_word)
+    compared = MeasuredPlan(plan, index_cells(found, {}))
     first, _, third, *_ = plan.contrasts
     assert compared.samples(first)[0] == pytest.approx([4.0] * 4)
     assert compared.samples(first)[1] == pytest.approx([4.5] * 4)
@@ -220,7 +219,7 @@ def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -
     assert "NLL of A: per word" in text
     del found["cells"][0]["subwords_per_word"]
     with pytest.raises(DataError, match="^a, seed 6: the results lack subwords_per_word; run"):
-        MeasuredPlan(plan, index_cells(found, {}), nats, nats_per_word)
+        MeasuredPlan(plan, index_cells(found, {}))
 
 
 def test_differences_are_per_word_and_deviations_are_not(tmp_path: Path) -> None:
@@ -236,7 +235,7 @@ def test_differences_are_per_word_and_deviations_are_not(tmp_path: Path) -> None
     assert group.title == "A, NLL per word"
     [line] = group.lines
     assert line.differences[0] and line.differences[0].mean == pytest.approx(-0.5)
-    measured = MeasuredPlan(plan, cells, nats, nats_per_word)
+    measured = MeasuredPlan(plan, cells)
     systems = measured.list_systems([False])
     assert [values for values in systems if values] == [pytest.approx(nlls["base"])], "of B"
     [ours, theirs] = filter(None, measured.list_systems([True]))

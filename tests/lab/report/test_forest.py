@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,25 +16,34 @@ from syncattn_fairseq.lab.evaluation.differences import (
     Difference,
     Group,
     Line,
-    Measure,
+    compare_bleu,
     group_rows,
+    make_difference,
 )
+from syncattn_fairseq.lab.evaluation.intervals import Interval
+from syncattn_fairseq.lab.evaluation.measures import BLEU, NLL, list_compared
+from syncattn_fairseq.lab.evaluation.results_file import load_results
 from syncattn_fairseq.lab.evaluation.results_tables import make_rows
 from tests.lab.evaluation.test_results import baseline, cell
 
 pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_fairseq.lab.report import charts, picture_files
 from syncattn_fairseq.lab.report.forest import draw_forest
+from syncattn_fairseq.lab.report.in_words import say_differences
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 
 
 def test_a_difference_is_to_the_mean_of_the_baseline() -> None:
-    found = Difference.of([3.0, 5.0], [1.0, 2.0])
+    found = make_difference(BLEU, [3.0, 5.0], [1.0, 2.0])
     assert found is not None and found.seeds == [1.5, 3.5] and found.mean == 2.5
-    expected = ttest_ind([3.0, 5.0], [1.0, 2.0], equal_var=False).confidence_interval(0.95)
-    assert found.interval == pytest.approx((expected.low, expected.high))
-    assert Difference.of([], [1.0]) is Difference.of([1.0], []) is None
+    expected = ttest_ind([3.0, 5.0], [1.0, 2.0], equal_var=False)
+    low, high = expected.confidence_interval(0.95)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found.interval and (found.interval.low, found.interval.high) == pytest.approx(
+        (low, high)
+    )
+    assert make_difference(BLEU, [], [1.0]) is make_difference(BLEU, [1.0], []) is None
 
 
 def rows_of(cells: list[Any], systems: list[str]) -> Any:
@@ -51,12 +59,13 @@ def test_systems_are_in_their_first_group() -> None:
         ("one, against base", ["a", "b"]),
         ("against base", ["c"]),
     ]
-    assert [measure.title for measure in measures] == ["BLEU", "validation loss"]
+    assert measures == [BLEU]
     for one in cells:
-        one["valid"] = {}
+        one["valid"] = {"nll_loss": 2.0}
     measures, found = group_rows(rows_of(cells, ["base", "a"]), {})
-    assert [measure.title for measure in measures] == ["BLEU"]
-    assert [len(line.differences) for line in found[0].lines] == [1]
+    assert measures == [NLL, BLEU]
+    found = group_rows(rows_of([*cells[:3], cell("a", 3, 1.0)], ["base", "a"]), {})[1]
+    assert [len(line.differences) for line in found[0].lines] == [2]
     with pytest.raises(DataError, match="nothing to draw: no system has a baseline with results"):
         group_rows(rows_of(cells, ["base"]), {})
 
@@ -70,36 +79,61 @@ def texts_and_colours(picture: dict[str, Any], path: Path) -> tuple[list[str], d
     return texts, {mark.get("aria-label"): mark.get("fill") for mark in marks}
 
 
-def test_only_intervals_beside_zero_have_a_colour(tmp_path: Path) -> None:
+def test_colours_are_verdicts(tmp_path: Path) -> None:
+    sure, wide = Interval(1.0, 0.5, 1.5), Interval(0.75, -0.5, 2.0)
     lines = [
-        Line("ahead", [Difference([0.5, 1.5], 1.0, (0.5, 1.5)), None]),
-        Line("behind", [Difference([-1.5], -1.25, (-2.0, -0.5)), Difference([0.1], 0.1, None)]),
-        Line("open", [Difference([0.75], 0.75, (-0.5, 2.0)), Difference([0.2], 0.25, (0.1, 0.4))]),
-        Line("far away", [Difference([-50.0], -50.0, (-51.0, -49.0)), None]),
-        Line("a" * 60, [Difference([1.0], 0.5, None), None]),
+        Line("ahead", [Difference(BLEU, [0.5, 1.5], sure, 0.01, 0.04), None]),
+        Line("behind", [Difference(BLEU, [-1.25], None, 0.01, 0.02), Difference(NLL, [0.1])]),
+        Line("open", [Difference(BLEU, [0.75], wide, 0.5), Difference(NLL, [0.25], sure, 0.01, 0)]),
+        Line("corrected", [Difference(BLEU, [0.625], sure, 0.04, 0.05), None]),
+        Line("far away", [Difference(BLEU, [-50.0], Interval(-50.0, -51.0, -49.0)), None]),
+        Line("a" * 60, [Difference(BLEU, [0.5]), None]),
     ]
-    measures = [Measure("BLEU"), Measure("validation loss", higher_is_better=False)]
-    picture = draw_forest(measures, [Group("against base", lines)])
+    picture = draw_forest([BLEU, NLL], [Group("against base", lines)])
     texts, colours = texts_and_colours(picture, tmp_path / "f.svg")
     by_mean = {re.findall(r"mean: (\S+?);", label)[0]: c for label, c in colours.items()}
     assert by_mean == {
         **{"1": charts.RIGHT, "−1.25": charts.WRONG, "0.75": charts.GOLD, "0.5": charts.GOLD},
-        **{"0.1": charts.GOLD, "0.25": charts.WRONG},  # a higher loss is worse
+        **{"0.1": charts.GOLD, "0.25": charts.WRONG},  # a higher NLL is worse
+        "0.625": charts.GOLD,  # its interval is beside 0, and its corrected p is not below .05
     }
     assert "← −50" in texts and "far away" in texts and "against base" in texts
     assert "a" * 47 + "…" in texts
-    assert "validation loss, difference (lower is better)" in texts
+    assert "NLL in nats, difference (lower is better)" in texts
     [seeds] = [rows for name, rows in picture["datasets"].items() if name == "seeds 0"]
-    assert [row["value"] for row in seeds] == [0.5, 1.5, -1.5, 0.75, 1.0]
+    assert [row["value"] for row in seeds] == [0.5, 1.5, -1.25, 0.75, 0.625, 0.5]
 
 
-def test_a_planned_contrast_has_a_colour_by_its_corrected_p(tmp_path: Path) -> None:
-    ahead = Difference([0.5, 1.5], 1.0, (0.5, 1.5), p=0.04)
-    lines = [Line("a", [ahead]), Line("b", [replace(ahead, mean=0.75, p=0.05)])]
-    picture = draw_forest([Measure("NLL", higher_is_better=False)], [Group("A", lines)])
-    _, colours = texts_and_colours(picture, tmp_path / "f.svg")
-    assert {*colours.values()} == {charts.WRONG, charts.GOLD}
-    assert "Corrected for all planned contrasts" in " ".join(picture["title"]["text"])
+def test_table_figure_and_report_give_one_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus, figure = "multi30k_tiny_en_de_3625", tmp_path / "g.svg"
+    path = RESULTS / f"{corpus}.json"
+    command = [corpus, "--table", f"--results={path}", "@parsing", "@parents"]
+    assert main([*command, f"--figure={figure}"]) == 0
+    table = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    head, *body = (re.split(r"\s{2,}", line) for line in table)
+    in_table: dict[str, list[str]] = {}
+    for measure in list_compared():
+        at = head.index(f"Δ {measure.name}")
+        assert head[at + 2] == "p Holm"
+        for row in body:
+            sure = float(row[at + 2].replace("<", "")) < 0.05
+            positive = row[at].startswith("+")
+            verdict = "better" if positive == measure.higher_is_better else "worse"
+            in_table.setdefault(measure.name, []).append(verdict if sure else "not known")
+    assert "better" in in_table["NLL"] and {*in_table["BLEU"]} == {"not known"}
+
+    colours = {"better": charts.RIGHT, "worse": charts.WRONG, "not known": charts.GOLD}
+    root: Any = ElementTree.parse(figure).getroot()
+    dots = [mark for mark in root.iter() if "mean: " in mark.get("aria-label", "")]
+    expected = [colours[verdict] for column in in_table.values() for verdict in column]
+    assert [dot.get("fill") for dot in dots] == expected
+
+    systems = [row[0] for row in body]
+    rows = make_rows(load_results(path), systems, None, lambda _: "transformer")
+    [sentence] = say_differences(compare_bleu(rows), over_seeds=True)
+    assert sentence.startswith(f"All {len(body)} differences to transformer may be chance; ")
 
 
 def test_a_recipe_draws_its_results(
@@ -132,6 +166,6 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     measures, groups = group_rows(
         rows_of([cell("base", 1, 10.0), cell("ours", 1, 11.0)], ["ours"]), {}
     )
-    assert groups[0].lines[0].differences[0] == Difference([1.0], 1.0, None)
+    assert groups[0].lines[0].differences == [Difference(BLEU, [1.0])]
     _, colours = texts_and_colours(draw_forest(measures, groups), tmp_path / "f.png.svg")
     assert {*colours.values()} == {charts.GOLD}

@@ -1,0 +1,149 @@
+"""What is measured, each score once, and the one rule that says whether two systems differ.
+
+Tables, figures, reports, LaTeX and JSON loop over `MEASURES`: a new score is a new entry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from .translation import TranslationScore, score_chrf, score_ribes
+
+Verdict: TypeAlias = Literal["better", "worse", "the same", "not known"]
+#: Below this p, a difference is not put down to chance.
+LEVEL = 0.05
+#: Stands in tables for what is not known.
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One score.
+
+    Attributes:
+        name: in tables and in files of results.
+        key: where its number is in the JSON of ``syncattn-score``, or in a cell of results.
+        compute: takes translations, references and the name of a tokenizer; None: the number comes
+            from what is counted for other purposes, too.
+        factor: turns the number at `key` into that of tables.
+        digits: after the point, of means over seeds; a single score has one more.
+        higher_is_better: whether more is better.
+        tested: over ``sentences`` of two outputs, over ``seeds`` of two systems, or both.
+        unit: of its numbers, if they are not points or per cent.
+        note: what a reader of its column must know.
+    """
+
+    name: str
+    key: str
+    compute: Callable[[Sequence[str], Sequence[str], str], TranslationScore] | None = None
+    factor: float = 1
+    digits: int = 1
+    higher_is_better: bool = True
+    tested: Collection[str] = ()
+    unit: str = ""
+    note: str = ""
+
+    def number(self, parts: Mapping[str, Any]) -> float | None:
+        """Return its number as in tables; None if it was not measured."""
+        part: Any = parts
+        for name in self.key.split("."):
+            part = part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
+        return None if part is None else self.factor * part
+
+    def of_cell(self, cell: Mapping[str, Any]) -> float | None:
+        """Return its number in a cell of results."""
+        number: float | None = cell.get("scores", {}).get(self.name)
+        return self.number(cell) if number is None else number
+
+    def list_numbers(self, cells: Iterable[Mapping[str, Any]]) -> list[float]:
+        """Return the numbers of the cells that have them."""
+        return [number for cell in cells if (number := self.of_cell(cell)) is not None]
+
+    def format(self, number: float | None) -> str:
+        """Return a single score."""
+        return NONE if number is None else f"{number:.{self.digits + 1}f}"
+
+
+BLEU = Measure("BLEU", "bleu.score", tested=("sentences", "seeds"))
+NLL = Measure(
+    "NLL",
+    "valid.nll_loss",
+    factor=math.log(2),  # fairseq logs bits
+    digits=3,
+    higher_is_better=False,
+    tested=("seeds",),
+    unit="nats",
+)
+MEASURES = [
+    BLEU,
+    Measure(
+        "BLEU, compounds split", "compound_split_bleu.score", note="not to be compared with BLEU"
+    ),
+    Measure("chrF", "chrf.score", lambda ours, gold, _: score_chrf(ours, gold), tested=("seeds",)),
+    Measure("RIBES", "ribes.score", score_ribes),
+    Measure("UAS source", "source_attachment.uas", factor=100),
+    Measure("UAS target", "target_attachment.uas", factor=100),
+    Measure("AER", "alignment.aer", factor=100, higher_is_better=False),
+    NLL,
+]
+
+
+def list_compared() -> list[Measure]:
+    """List the measures that are compared over seeds, first the one that needs the fewest."""
+    return [measure for measure in reversed(MEASURES) if "seeds" in measure.tested]
+
+
+def decide(
+    difference: float,
+    p: float | None,
+    higher_is_better: bool = True,
+    p_same: float | None = None,
+) -> Verdict:
+    """Say whether a system is better than its baseline, worse or the same, or that nobody knows.
+
+    Args:
+        difference: the system's score minus the baseline's.
+        p: of the difference, corrected for all comparisons that are made; None: it was not tested.
+        higher_is_better: whether more is better.
+        p_same: of the test that both are the same, corrected, too.
+    """
+    if p is not None and p < LEVEL:
+        return "better" if (difference > 0) == higher_is_better else "worse"
+    return "the same" if p_same is not None and p_same < LEVEL else "not known"
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Correct the p of several tests, by the method of Holm (1979).
+
+    If nothing differs, the chance that any corrected p is below .05 is at most 5 %, whether or not
+    the tests are independent.
+
+    Args:
+        p_values: one for each test; None, which remains, for what is not tested.
+
+    Returns:
+        For the k-th smallest of n values, the largest of ``(n - i + 1) * p_i`` with i up to k; at
+        most 1.
+    """
+    corrected: list[float | None] = [None] * len(p_values)
+    ranked = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    largest = 0.0
+    for rank, (p, index) in enumerate(ranked):
+        largest = max(largest, (len(ranked) - rank) * p)
+        corrected[index] = min(1.0, largest)
+    return corrected
+
+
+def format_p(p: float | None) -> str:
+    """Return p with three digits."""
+    if p is None:
+        return NONE
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def format_signed(number: float, digits: int) -> str:
+    """Return a difference, with its sign."""
+    return f"{number:+.{digits}f}".replace("-", "−")
