@@ -1,4 +1,4 @@
-"""``syncattn-align``: score, symmetrise and write word alignments of one or both directions."""
+"""``syncattn-align``: score, symmetrise and write word alignments that are there already."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DIRECTIONS = ("forward", "backward")
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Score the alignments, and write those that are asked for."""
     parser = _parser()
     args = parser.parse_args(argv)
     if not args.forward and not args.backward:
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
     common = select_common_sentences(
-        {f"--{way} {name}": found for (name, way), found in outputs.items()}
+        {f"--{way} {name}": alignments for (name, way), alignments in outputs.items()}
     )
     columns = zip(*common.values(), strict=True)
     links = {key: [a.links for a in column] for key, column in zip(outputs, columns, strict=True)}
@@ -66,10 +66,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     document = {"systems": scores, "sentences": len(common), "left_out": left_out}
     with ExitStack() as stack:
         for name, way, path in args.output:
-            written = dict(zip(common, _combine(links, name, way), strict=True))
+            chosen = dict(zip(common, _combine(links, name, way), strict=True))
             write_alignments(
                 stack.enter_context(replacing(Path(path))),
-                (written.get(index, set()) for index in range(sentences)),
+                (chosen.get(index, set()) for index in range(sentences)),
             )
         publish(document, _report(scores, len(common), left_out), args.json)
     for name, way, path in args.output:
@@ -84,8 +84,10 @@ def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment 
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            for topic, found in read_word_alignments(path, args.subword_marks, backward).items():
-                outputs[name if topic is None else f"{name} {topic.name}", direction] = found
+            for topic, alignments in read_word_alignments(
+                path, args.subword_marks, backward
+            ).items():
+                outputs[name if topic is None else f"{name} {topic.name}", direction] = alignments
     return outputs
 
 
@@ -152,12 +154,11 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
 def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-align",
-        "Score and write the word alignments that models printed with fairseq-generate "
-        "--score-reference --print-alignment, without --remove-bpe; with --print-layer-alignments, "
-        "those of every decoder layer, named NAME layer 1 and so on, or of its single heads, NAME "
-        "layer 1 head 2. With models of both directions, also symmetrised: "
-        + ", ".join(SYMMETRISATIONS)
-        + ".",
+        "Score, symmetrise and write word alignments; it aligns no text itself. They are what "
+        "models printed with fairseq-generate --score-reference --print-alignment, without "
+        "--remove-bpe; with --print-layer-alignments, those of every decoder layer, named NAME "
+        "layer 1 and so on, or of its single heads, NAME layer 1 head 2. With models of both "
+        "directions, also symmetrised: " + ", ".join(SYMMETRISATIONS) + ".",
         example="syncattn-align --gold words/test.align --forward SyncAttn forced.txt",
     )
     parser.add_argument(

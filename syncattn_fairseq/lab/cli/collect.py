@@ -23,17 +23,17 @@ from ..recipes.text_formats import PAIRS, TEXTS
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Write the pairs and, if asked for, the links between their words."""
     args = _parser().parse_args(argv)
     languages = tuple(args.languages)
     counts: list[tuple[int, str]] = []
     left = args.first or inf
     with ExitStack() as stack:
         (writer,) = stack.enter_context(write_pairs([args.output], languages))
-        for format_name, place in args.texts:
+        for format_name, address in args.texts:
             count = 0
-            pairs = collect(args.archives, format_name, place, languages, args.keep_empty)
-            progress = tqdm(pairs, place, unit=" pairs", unit_scale=True, disable=None)
+            pairs = collect(args.archives, format_name, address, languages, args.keep_empty)
+            progress = tqdm(pairs, address, unit=" pairs", unit_scale=True, disable=None)
             for pair in progress:  # at least one, so that a text that is not there is noticed
                 if left:
                     writer.write(*pair)
@@ -41,44 +41,44 @@ def main(argv: Sequence[str] | None = None) -> None:
                     left -= 1
                 if not left:
                     break
-            counts.append((count, place))
+            counts.append((count, address))
         if args.alignments:
-            made = stack.enter_context(replacing(alignments_of(args.output)))
+            temporary = stack.enter_context(replacing(name_alignments(args.output)))
             links = collect_lines(args.archives, args.alignments)
             if len(links) != (pairs_in_all := sum(count for count, _ in counts)):
                 raise DataError(
                     f"{args.alignments}: {len(links)} lines, but {pairs_in_all} pairs of text; "
                     "is it the file that belongs to them?"
                 )
-            made.write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
-    for count, place in counts:
-        print(f"{count} pairs from {place}")
+            temporary.write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
+    for count, address in counts:
+        print(f"{count} pairs from {address}")
 
 
 def _text(value: str) -> tuple[str, str]:
-    format_name, _, place = value.partition("=")
-    if not place or format_name not in (*PAIRS, *TEXTS):
+    format_name, _, address = value.partition("=")
+    if not address or format_name not in (*PAIRS, *TEXTS):
         raise argparse.ArgumentTypeError(
-            f"{value!r} is not FORMAT=PLACE with a FORMAT of {', '.join((*TEXTS, *PAIRS))}"
+            f"{value!r} is not FORMAT=ADDRESS with a FORMAT of {', '.join((*TEXTS, *PAIRS))}"
         )
-    return format_name, place
+    return format_name, address
 
 
 def _archives(args: argparse.Namespace) -> Iterator[Path]:
-    places = [args.alignments] if args.alignments else []
-    for _, place in args.texts:
-        places += name_sides(place, tuple(args.languages))
-    for place in places:
-        yield args.archives / place.partition(SEPARATOR)[0]
+    addresses = [args.alignments] if args.alignments else []
+    for _, address in args.texts:
+        addresses += name_sides(address, tuple(args.languages))
+    for address in addresses:
+        yield args.archives / address.partition(SEPARATOR)[0]
 
 
-def alignments_of(prefix: Path) -> Path:
+def name_alignments(prefix: Path) -> Path:
     """Return the file of the pairs' alignments."""
     return prefix.with_name(f"{prefix.name}.align")
 
 
 def _outputs(args: argparse.Namespace) -> list[Path]:
-    links = [alignments_of(args.output)] if args.alignments else []
+    links = [name_alignments(args.output)] if args.alignments else []
     return [*sides(args.output, args.languages), *links]
 
 
@@ -94,12 +94,12 @@ def _parser() -> CommandLine:
         "texts",
         nargs="+",
         type=_text,
-        metavar="FORMAT=PLACE",
-        help=f"FORMAT: {', '.join((*TEXTS, *PAIRS))}; PLACE: ARCHIVE!MEMBER, a file of an archive, "
-        "or a plain FILE; {language} in it stands for SRC or TGT, {role} for src or ref",
+        metavar="FORMAT=ADDRESS",
+        help=f"FORMAT: {', '.join((*TEXTS, *PAIRS))}; ADDRESS: ARCHIVE!MEMBER, a file of an "
+        "archive, or a plain FILE; {language} in it stands for SRC or TGT, {role} for src or ref",
     )
     parser.add_argument(
-        "--archives", type=Path, required=True, metavar="DIR", help="folder that PLACEs are in"
+        "--archives", type=Path, required=True, metavar="DIR", help="folder that ADDRESSes are in"
     )
     parser.add_argument(
         "--languages",
@@ -121,7 +121,7 @@ def _parser() -> CommandLine:
     )
     parser.add_argument(
         "--alignments",
-        metavar="PLACE",
+        metavar="ADDRESS",
         help="also write PREFIX.align from this file: a line for each pair, blank lines aside",
     )
     parser.name_files(inputs=[_archives], outputs=[_outputs])

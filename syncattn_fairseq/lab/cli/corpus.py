@@ -13,7 +13,7 @@ from ..synthetic.generated_corpus import write_corpus
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Write the three splits."""
     args = _parser().parse_args(argv)
     # In this order the test set stays the same for any amount of training data.
     sizes = {"test": args.test, "valid": args.valid, "train": args.train}

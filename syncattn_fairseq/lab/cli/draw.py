@@ -30,7 +30,7 @@ GOLD_KINDS = ("parents", "tree-distances")
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Write the picture."""
     args = _parser().parse_args(argv)
     from ..report import picture_files  # needs the extra viz
 

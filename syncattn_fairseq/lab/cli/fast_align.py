@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...cli.common import command
-from ..recipes.aligner import PROGRAM, align, outputs
+from ..recipes.aligner import PROGRAM, align, list_outputs
 
 
 @command
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{PROGRAM}: no such program; the table will not have its AER")
         return
     align(args.words, args.languages)
-    print(", ".join(map(str, outputs(args.words))))
+    print(", ".join(map(str, list_outputs(args.words))))
 
 
 if __name__ == "__main__":

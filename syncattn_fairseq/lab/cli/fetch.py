@@ -55,7 +55,7 @@ def _hexadecimal(value: str, digits: int) -> str:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Download the file, or check that one with a licence is there."""
     parser = _parser()
     args = parser.parse_args(argv)
     if args.licence is not None:
@@ -64,8 +64,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         path = licensed(args.source, args.directory, args.licence)
     else:
         path = fetch(args.source, args.directory, args.name, args.sha256, args.size, args.md5)
-    found = f"{path}: {path.stat().st_size} bytes"
-    print(found if args.sha256 else f"{found}, SHA-256 {hash_file(path)}")
+    result = f"{path}: {path.stat().st_size} bytes"
+    print(result if args.sha256 else f"{result}, SHA-256 {hash_file(path)}")
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ _PACKAGES = ("syncattn_fairseq.cli", "syncattn_fairseq.lab.cli")
 _FOREIGN = "syncattn-preprocess"
 
 
-def check_calls(stages: Iterable[Stage], facts: Path) -> None:
+def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
     """Check the arguments of our commands, many of which are from ``_data.yaml``.
 
     Args:
         stages: what will run.
-        facts: this file.
+        data_file: this file.
 
     Raises:
         DataError: a command would refuse its arguments.
@@ -33,16 +33,16 @@ def check_calls(stages: Iterable[Stage], facts: Path) -> None:
     for stage in stages:
         for words in (words for step in stage.steps for words in step.commands):
             if words[0].startswith(_PREFIX) and words[0] != _FOREIGN:
-                with naming(f"{facts}: {stage.name}"):
+                with naming(f"{data_file}: {stage.name}"):
                     _check(words)
 
 
 def _check(words: tuple[str, ...]) -> None:
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as message:
         try:
             _parser_of(words[0]).parse_args(words[1:])
         except SystemExit:
-            reason = said.getvalue().strip().removeprefix("error: ").rpartition("; see ")[0]
+            reason = message.getvalue().strip().removeprefix("error: ").rpartition("; see ")[0]
             raise DataError(f"{words[0]}: {reason or 'wrong options'}") from None
 
 

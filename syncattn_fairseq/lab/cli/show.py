@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Show each sentence, or print its parses."""
     args = _parser().parse_args(argv)
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     sentences = _sentences(args)
@@ -44,10 +44,10 @@ def _sentences(args: argparse.Namespace) -> list[str]:
             raise DataError("--gold has its own sentences; give no others")
         return []
     lines = args.sentence or ([] if sys.stdin.isatty() else read_lines(0))
-    found = [line for line in lines if line.split()]
-    if not found:
+    sentences = [line for line in lines if line.split()]
+    if not sentences:
         raise DataError("no sentence; give some, or a test set: --gold words/test --number 1")
-    return found
+    return sentences
 
 
 def _examples(
@@ -75,7 +75,7 @@ def _show(model: Model, example: Example, layer: int | None) -> str:
 
     read = reference or translation
     name = "reference" if reference else "translation"
-    parses = _shown(lambda: model.parse(text, read))
+    parses = _ask(lambda: model.parse(text, read))
     if parses:
         [pair] = parses
         for title, side, parse in (
@@ -87,10 +87,10 @@ def _show(model: Model, example: Example, layer: int | None) -> str:
     [alignment] = model.align(text, read, layer)
     links = terminal.draw_links(alignment.links, alignment.source.words, alignment.target.words)
     lines += ["", f"{name}, aligned", links]
-    distances = _shown(lambda: model.distances(text, read))
+    distances = _ask(lambda: model.distances(text, read))
     if distances:
-        for title, found in (("source", distances[0].source), (name, distances[0].target)):
-            tree = _tree(found, layer)
+        for title, answer in (("source", distances[0].source), (name, distances[0].target)):
+            tree = _tree(answer, layer)
             if tree:
                 lines += ["", f"{title}, induced tree", terminal.draw_tree(tree)]
     return "\n".join(lines)
@@ -98,7 +98,7 @@ def _show(model: Model, example: Example, layer: int | None) -> str:
 
 def _tree(distances: Distances | None, layer: int | None) -> Tree | None:
     """Return the tree that a layer induces; None without distances or if it has none."""
-    return _shown(lambda: distances.tree(layer)) if distances else None
+    return _ask(lambda: distances.tree(layer)) if distances else None
 
 
 def _arcs(parse: Any, side: Side | None, causal: bool) -> str:
@@ -107,11 +107,11 @@ def _arcs(parse: Any, side: Side | None, causal: bool) -> str:
     words = parse.sentence.words
     heads = side.heads if side and len(side.words) == len(words) else None
     labels = side.labels if heads and side else None
-    found = [
+    arcs = [
         None if causal and heads and heads[word - 1] > word else head
         for word, head in enumerate(parse.heads, 1)
     ]
-    return draw_arcs(words, found, heads, labels)
+    return draw_arcs(words, arcs, heads, labels)
 
 
 def _conllu(model: Model, example: Example) -> str:
@@ -120,10 +120,10 @@ def _conllu(model: Model, example: Example) -> str:
     return "".join(parse.conllu() for parse in (pair.source, pair.target) if parse)
 
 
-def _shown(ask: Callable[[], T]) -> T | None:
-    """Return the result of ``ask``, None if the model cannot show this."""
+def _ask(question: Callable[[], T]) -> T | None:
+    """Return the answer, None if the model cannot show this."""
     try:
-        return ask()
+        return question()
     except DataError:
         return None
 

@@ -1,4 +1,4 @@
-"""``syncattn-trees``: make trees from syntactic distances, and score the brackets of trees."""
+"""``syncattn-trees``: make trees from printed syntactic distances; score the brackets of trees."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --outp
 def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-trees",
-        "Make trees from syntactic distances, and compare trees with gold trees.",
+        "Make trees from the syntactic distances that a model printed, and score trees against "
+        "gold trees; it parses no text itself.",
         example=INDUCE,
     )
     commands = parser.add_subparsers(dest="command", required=True)
@@ -185,7 +186,7 @@ def _format_table(
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
+    """Make trees, or score them."""
     args = _parser().parse_args(argv)
     {"induce": _induce, "score": _score}[args.command](args)
 

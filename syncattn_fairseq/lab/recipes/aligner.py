@@ -22,7 +22,7 @@ WAYS = {"forward": (), "backward": ("-r",)}
 _OPTIONS = ("-d", "-o", "-v")
 
 
-def outputs(words: Path) -> list[Path]:
+def list_outputs(words: Path) -> list[Path]:
     """Return the files with the test set's links, one for each direction."""
     return [words / f"{PROGRAM}.{way}" for way in WAYS]
 
@@ -43,23 +43,23 @@ def align(words: Path, languages: Sequence[str]) -> None:
         with text.open("w", encoding="utf-8") as file:
             for source, target in _pairs(words, languages):
                 file.write(f"{source or '-'} ||| {target or '-'}\n")  # no side may be empty
-        for way, output in zip(WAYS, outputs(words), strict=True):
+        for way, output in zip(WAYS, list_outputs(words), strict=True):
             links = Path(folder, way)
             with links.open("wb") as file_of_links:
-                done = subprocess.run(
+                process = subprocess.run(
                     [PROGRAM, "-i", str(text), *_OPTIONS, *WAYS[way]],
                     stdout=file_of_links,
                     stderr=subprocess.PIPE,
                 )
-            found = list(read_lines(links))
-            if done.returncode or len(found) < count:
-                said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            lines = list(read_lines(links))
+            if process.returncode or len(lines) < count:
+                fault = process.stderr.decode(errors="replace").strip().splitlines()[-1:]
                 raise DataError(
-                    f"{PROGRAM} exited with status {done.returncode} after {len(found)} lines"
-                    + "".join(f": {text}" for text in said)
+                    f"{PROGRAM} exited with status {process.returncode} after {len(lines)} lines"
+                    + "".join(f": {text}" for text in fault)
                 )
             with replacing(output) as path:
-                path.write_text("".join(f"{line}\n" for line in found[-count:]), "utf-8")
+                path.write_text("".join(f"{line}\n" for line in lines[-count:]), "utf-8")
 
 
 def _pairs(words: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -10,14 +10,14 @@ from ...base.errors import DataError
 from .archives import open_member
 from .text_formats import PAIRS, TEXTS
 
-#: Values of ``{role}`` in a place, for the source side and the target side.
+#: Values of ``{role}`` in an address, for the source side and the target side.
 ROLES = ("src", "ref")
 
 
 def collect(
     archives: Path,
     format_name: str,
-    place: str,
+    address: str,
     languages: tuple[str, str],
     keep_empty: bool = False,
 ) -> Iterator[tuple[str, str]]:
@@ -26,7 +26,7 @@ def collect(
     Args:
         archives: folder of the archives.
         format_name: a name in `TEXTS` or `PAIRS`.
-        place: the text's place, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}``
+        address: the text's, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}``
             are filled in if each side has its own file.
         languages: source and target.
         keep_empty: whether pairs with two empty sides are yielded as well.
@@ -36,9 +36,9 @@ def collect(
             in its format.
     """
     if format_name in PAIRS:
-        pairs = _of_one_file(archives, format_name, place, languages)
+        pairs = _of_one_file(archives, format_name, address, languages)
     else:
-        pairs = _of_two_files(archives, format_name, place, languages)
+        pairs = _of_two_files(archives, format_name, address, languages)
     empty = True
     for pair in pairs:
         empty = False
@@ -46,37 +46,37 @@ def collect(
             yield pair
     if empty:
         raise DataError(
-            f"{place}: no pairs of {' and '.join(languages)}; is {format_name} its format?"
+            f"{address}: no pairs of {' and '.join(languages)}; is {format_name} its format?"
         )
 
 
-def collect_lines(archives: Path, place: str) -> list[str]:
+def collect_lines(archives: Path, address: str) -> list[str]:
     """Return the lines of a file, which may be in an archive (`open_member`), but no blank ones."""
-    with open_member(archives, place) as file:
-        return [line for line in TEXTS["plain"](file, place) if line]
+    with open_member(archives, address) as file:
+        return [line for line in TEXTS["plain"](file, address) if line]
 
 
-def name_sides(place: str, languages: tuple[str, str]) -> list[str]:
-    """Return the place of each side."""
+def name_sides(address: str, languages: tuple[str, str]) -> list[str]:
+    """Return the address of each side."""
     return [
-        place.replace("{language}", language).replace("{role}", role)
+        address.replace("{language}", language).replace("{role}", role)
         for language, role in zip(languages, ROLES, strict=True)
     ]
 
 
 def _of_one_file(
-    archives: Path, format_name: str, place: str, languages: tuple[str, str]
+    archives: Path, format_name: str, address: str, languages: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
-    with open_member(archives, place) as file:
-        yield from PAIRS[format_name](file, place, languages)
+    with open_member(archives, address) as file:
+        yield from PAIRS[format_name](file, address, languages)
 
 
 def _of_two_files(
-    archives: Path, format_name: str, place: str, languages: tuple[str, str]
+    archives: Path, format_name: str, address: str, languages: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
-    names = name_sides(place, languages)
+    names = name_sides(address, languages)
     if names[0] == names[1]:
-        raise DataError(f"{place}: the same file for both sides; put {{language}} into its name")
+        raise DataError(f"{address}: the same file for both sides; put {{language}} into its name")
     read = TEXTS[format_name]
     with open_member(archives, names[0]) as first, open_member(archives, names[1]) as second:
         sources, targets = read(first, names[0]), read(second, names[1])

@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 from ...base.errors import DataError, naming_full_disk, printable
 
-#: Separates an archive from its member in the name of a place.
+#: Separates an archive from its member in an address.
 SEPARATOR = "!"
 
 #: Kinds of tar, and the suffix of their compression.
@@ -45,13 +45,13 @@ _DAMAGE = (
     *(EOFError, OSError, RuntimeError, ValueError, OverflowError, LookupError, struct.error),
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error),
 )
-#: An OSError of theirs has no number, or that of a place before the start of a file. Others are the
-#: system's: a full disk, a missing permission.
+#: An OSError of theirs has no number, or that of a position before the start of a file. Others are
+#: the system's: a full disk, a missing permission.
 _DAMAGE_NUMBERS = (None, errno.EINVAL)
 
 
 @contextmanager
-def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
+def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
     """Open a file that may be in an archive.
 
     It is unpacked into a temporary file first, so that nothing is read from a damaged archive, nor
@@ -59,7 +59,7 @@ def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
 
     Args:
         directory: folder of the archive or file.
-        place: ``FILE``, or ``ARCHIVE!MEMBER``. Archives end in .tar, .tar.gz, .tgz, .tar.bz2 or
+        address: ``FILE``, or ``ARCHIVE!MEMBER``. Archives end in .tar, .tar.gz, .tgz, .tar.bz2 or
             .zip. A FILE that ends in .gz or .bz2 is decompressed.
 
     Yields:
@@ -69,7 +69,7 @@ def open_member(directory: Path, place: str) -> Iterator[BinaryIO]:
         DataError: there is no such file, or the archive is damaged.
         OSError: the archive cannot be opened, or the disk with temporary files is full.
     """
-    name, _, member = place.partition(SEPARATOR)
+    name, _, member = address.partition(SEPARATOR)
     path = directory / name
     if not path.exists():
         raise DataError(f"{path}: missing; fetch it first, or put it there")
@@ -108,32 +108,32 @@ class _Limited:
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path
         self._most = max(LEAST, RATIO * path.stat().st_size)
-        self._place = 0
+        self._position = 0
 
     def read(self, size: int) -> bytes:
         """Read up to so many bytes."""
         if not 0 <= size <= _BLOCK:
             raise tarfile.ReadError(f"a header of {size} bytes")
         block = self._file.read(size)
-        self._reach(self._place + len(block))
+        self._reach(self._position + len(block))
         return block
 
-    def seek(self, place: int) -> None:
-        """Move to a place."""
-        self._reach(place)
-        self._file.seek(place)
+    def seek(self, position: int) -> None:
+        """Move to a position."""
+        self._reach(position)
+        self._file.seek(position)
 
     def tell(self) -> int:
-        """Return the place."""
-        return self._place
+        """Return the position."""
+        return self._position
 
-    def _reach(self, place: int) -> None:
-        if place > self._most:
+    def _reach(self, position: int) -> None:
+        if position > self._most:
             raise DataError(
                 f"{self._path}: unpacks to more than {self._most} bytes, over {RATIO} times its "
                 "size; the archive is damaged or malicious: remove it and fetch it again"
             )
-        self._place = place
+        self._position = position
 
 
 class _Entry(NamedTuple):
@@ -171,8 +171,8 @@ def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:
         info = _find(_zip_entries(archive), path, member)
         if info.compress_type not in _METHODS:
             raise zipfile.BadZipFile(f"{_show(info.filename)} is neither stored nor deflated")
-        opened: IO[bytes] = stack.enter_context(archive.open(info))
-        return opened
+        member_file: IO[bytes] = stack.enter_context(archive.open(info))
+        return member_file
     kind = next((kind for suffix, kind in TARS.items() if path.name.endswith(suffix)), path.suffix)
     file: IO[bytes] = stack.enter_context(_COMPRESSED.get(kind, open)(path, "rb"))
     if not member:

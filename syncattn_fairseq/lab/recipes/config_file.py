@@ -38,8 +38,8 @@ def read_config(path: Path) -> Any:
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8; convert the file to UTF-8") from None
     except MarkedYAMLError as error:
-        place = f"{path}:{error.problem_mark.line + 1}" if error.problem_mark else str(path)
-        raise DataError(f"{place}: not YAML: {error.problem or error.context}") from None
+        location = f"{path}:{error.problem_mark.line + 1}" if error.problem_mark else str(path)
+        raise DataError(f"{location}: not YAML: {error.problem or error.context}") from None
     except DataError:
         raise
     except (YAMLError, OmegaConfBaseException, OSError, ValueError) as error:
@@ -49,11 +49,11 @@ def read_config(path: Path) -> Any:
 @lru_cache(maxsize=512)  # the systems of a corpus share most of their files
 def _parse(text: str, path: Path) -> DictConfig:
     _check_text(text, path)
-    found = OmegaConf.load(StringIO(text))
-    if not isinstance(found, DictConfig) or not found:
+    config = OmegaConf.load(StringIO(text))
+    if not isinstance(config, DictConfig) or not config:
         raise DataError(f"{path}: not a list of names and values; write NAME: VALUE")
-    _check_values(OmegaConf.to_container(found), path)
-    return found
+    _check_values(OmegaConf.to_container(config), path)
+    return config
 
 
 def read_value(text: str) -> Any:
@@ -66,12 +66,12 @@ def read_value(text: str) -> Any:
     _check_values(value, name)  # OmegaConf would replace ${...}
     try:
         _check_text(value, text[:200])
-        found = OmegaConf.select(OmegaConf.from_dotlist([text]), name)
+        setting = OmegaConf.select(OmegaConf.from_dotlist([text]), name)
     except (YAMLError, OmegaConfBaseException, ValueError) as error:
         raise DataError(f"{text[:200]}: not a value: {first_line(error)}") from None
-    found = OmegaConf.to_container(found) if OmegaConf.is_config(found) else found
-    _check_values(found, text[:200])
-    return found
+    setting = OmegaConf.to_container(setting) if OmegaConf.is_config(setting) else setting
+    _check_values(setting, text[:200])
+    return setting
 
 
 def first_line(error: Exception) -> str:
@@ -79,12 +79,12 @@ def first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
-def _check_text(text: str, place: object) -> None:
+def _check_text(text: str, location: object) -> None:
     if len(text) > LARGEST:
-        raise DataError(f"{place}: more than {LARGEST:,} characters, which is too much")
+        raise DataError(f"{location}: more than {LARGEST:,} characters, which is too much")
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        at = f"{place}:{event.start_mark.line + 1}"
+        at = f"{location}:{event.start_mark.line + 1}"
         if isinstance(event, AliasEvent):
             raise DataError(f"{at}: *{event.anchor} is an alias; write its value again")
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
@@ -92,23 +92,23 @@ def _check_text(text: str, place: object) -> None:
             raise DataError(f"{at}: lists of more than {DEEPEST} levels")
 
 
-def _check_values(value: Any, place: object) -> None:
+def _check_values(value: Any, location: object) -> None:
     """Check that programs can be called with all names and values."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if not isinstance(name, str):
-                raise DataError(f"{place}: {name!r} is no name; quote it: {str(name)!r}")
-            _check_values(name, place)
-            _check_values(inner, place)
+                raise DataError(f"{location}: {name!r} is no name; quote it: {str(name)!r}")
+            _check_values(name, location)
+            _check_values(inner, location)
     elif isinstance(value, list):
         for inner in value:
-            _check_values(inner, place)
+            _check_values(inner, location)
     elif isinstance(value, str):
         if "${" in value:
-            raise DataError(f"{place}: {value[:60]}: write the value in place of ${{...}}")
+            raise DataError(f"{location}: {value[:60]}: write the value in place of ${{...}}")
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise DataError(f"{place}: {value[:60]!r} has characters that are not text")
+            raise DataError(f"{location}: {value[:60]!r} has characters that are not text")
     elif isinstance(value, bytes):
-        raise DataError(f"{place}: {value[:60]!r} is not text; give text")
+        raise DataError(f"{location}: {value[:60]!r} is not text; give text")
     elif isinstance(value, int) and abs(value) >= 10**_DIGITS:
-        raise DataError(f"{place}: a number of more than {_DIGITS} digits")
+        raise DataError(f"{location}: a number of more than {_DIGITS} digits")

@@ -81,10 +81,10 @@ class Here:
         Raises:
             DataError: it is not there.
         """
-        place = os.environ.get(self.variable)
-        if place and not Path(place).is_dir():
-            raise DataError(f"{self.variable}={place}: no such folder")
-        return Path(place).absolute() if place else None
+        folder = os.environ.get(self.variable)
+        if folder and not Path(folder).is_dir():
+            raise DataError(f"{self.variable}={folder}: no such folder")
+        return Path(folder).absolute() if folder else None
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Corpus:
         folder: folder of its configs, with the corpus's name.
         source, target: languages.
         archives: the files with the texts.
-        train, valid, test: the texts, each ``FORMAT=PLACE`` (`.archived_pairs`).
+        train, valid, test: the texts, each ``FORMAT=ADDRESS`` (`.archived_pairs`).
         words: for each language a tokeniser, a command from standard input to standard output;
             ``syncattn-tokenise`` unless given.
             ``{cores}`` in it is the number of processes; ``{normalise}`` is ``--normalise`` for
@@ -145,7 +145,7 @@ class Corpus:
         tokenised: splits that are published tokenised.
         checkpoint: what to decode with: ``best``, ``last``, or the mean of the last N epochs.
         score: options of ``syncattn-score``; ``references: words`` means tokenised references.
-        gold_alignments: place of the test set's alignments, counted from 1; if given, systems'
+        gold_alignments: address of the test set's alignments, counted from 1; if given, systems'
             alignments are scored.
         generated: options of ``syncattn-corpus``, which then writes the text with its gold
             structure in place of archives, tokeniser and parsers; empty: not used.
@@ -189,21 +189,21 @@ class Corpus:
         """Source and target language."""
         return self.source, self.target
 
-    def places(self, split: str) -> list[str]:
+    def list_texts(self, split: str) -> list[str]:
         """Return the texts of a split: those that the user has, or those of the archives."""
         if self.here is not None and self.here.folder is not None:
-            place = getattr(self.here, split)
-            return [f"plain={place}"] if place else []
-        found: list[str] = getattr(self, split)
-        return found
+            address = getattr(self.here, split)
+            return [f"plain={address}"] if address else []
+        texts: list[str] = getattr(self, split)
+        return texts
 
-    def treebanks(self) -> list[str]:
+    def list_treebanks(self) -> list[str]:
         """Return the languages whose heads and labels come with the text."""
-        if not self.given("heads", "train"):
+        if not self.list_parses("heads", "train"):
             return []
         return [x for x in self.languages if self.treebank is None or x in self.treebank]
 
-    def given(self, kind: str, split: str) -> list[str]:
+    def list_parses(self, kind: str, split: str) -> list[str]:
         """Return the heads or labels of a split that come with the text, of both sides.
 
         Empty: there are none, or none is used.
@@ -212,14 +212,14 @@ class Corpus:
             kind: ``heads`` or ``labels``.
             split: such as ``train``.
         """
-        return self._given(kind, split) if self.treebank != [] else []
+        return self._list_parses(kind, split) if self.treebank != [] else []
 
-    def _given(self, kind: str, split: str) -> list[str]:
+    def _list_parses(self, kind: str, split: str) -> list[str]:
         if self.here is not None and self.here.folder is not None:
             pattern: str | None = getattr(self.here, kind)
             return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
-        texts = [text.partition("=") for text in self.places(split)]
-        trees = [f"{TREEBANK}_{kind}={place}" for name, _, place in texts if name == TREEBANK]
+        texts = [text.partition("=") for text in self.list_texts(split)]
+        trees = [f"{TREEBANK}_{kind}={address}" for name, _, address in texts if name == TREEBANK]
         return trees if len(trees) == len(texts) else []
 
     def baseline(self, system: str) -> str:
@@ -333,8 +333,8 @@ def read_facts(
     check_group(str(name))
     path = find_file(folders, Path(str(name), "_data"))
     if path is None:
-        places = [p for folder in folders for p in folder.glob("*/_data.yaml")]
-        known = ", ".join(sorted({p.parent.name for p in places}))
+        paths = [p for folder in folders for p in folder.glob("*/_data.yaml")]
+        known = ", ".join(sorted({p.parent.name for p in paths}))
         raise DataError(f"{folders[0] / str(name)}/_data.yaml: no such corpus; choose from {known}")
     if name in after:
         raise DataError(f"{path}: like: {' is like '.join([*after, name])}")
@@ -353,7 +353,7 @@ def _check(corpus: Corpus, path: Path) -> None:
         for language, tokeniser in corpus.words.items():
             with naming(f"{path}: words: {language}"):
                 split_commands(tokeniser)
-        if corpus.given("heads", "train") and (corpus.clean is not None or not corpus.valid):
+        if corpus.list_parses("heads", "train") and (corpus.clean is not None or not corpus.valid):
             raise DataError(
                 f"{path}: heads come with the text, so all pairs are used as they are: give "
                 "clean: null, and valid as texts"
@@ -373,12 +373,12 @@ def _check(corpus: Corpus, path: Path) -> None:
 
 def _texts(path: Path, split: str, entries: Any) -> list[str]:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise DataError(f"{path}: {split}: give a list of FORMAT: PLACE")
+        raise DataError(f"{path}: {split}: give a list of FORMAT: ADDRESS")
     for name in (name for entry in entries for name in entry):
         if name not in (*TEXTS, *PAIRS):
             known = ", ".join((*TEXTS, *PAIRS))
             raise DataError(f"{path}: {split}: no format {name!r}; choose from {known}")
-    return [f"{name}={place}" for entry in entries for name, place in entry.items()]
+    return [f"{name}={address}" for entry in entries for name, address in entry.items()]
 
 
 def _need(path: Path, values: Any, names: Iterable[str]) -> None:
@@ -399,8 +399,8 @@ def _make(kind: type[Any], path: Path, values: Any) -> Any:
         raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {known_keys}")
     for name, hint in get_type_hints(kind).items():
         if name in values and not _fits(values[name], hint):
-            wanted = known[name].type
-            raise DataError(f"{path}: {name}: {values[name]!r} is not of type {wanted}")
+            hint = known[name].type
+            raise DataError(f"{path}: {name}: {values[name]!r} is not of type {hint}")
         if type(values.get(name)) is int and values[name] < 1:
             raise DataError(f"{path}: {name}: {values[name]}: give a whole number, at least 1")
     return kind(**values)

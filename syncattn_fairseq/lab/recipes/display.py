@@ -18,7 +18,7 @@ from tqdm import tqdm
 #: How fairseq logs the number of updates, in any of its formats.
 UPDATES = re.compile(r"num_updates\W+(\d+)")
 #: Seconds between two lines about a training, if there is no terminal.
-SAID_EVERY = 30
+REPORT_EVERY = 30
 
 
 class Bar:
@@ -35,14 +35,14 @@ class Bar:
         self, title: str, updates: int | None, position: int, say: Callable[[str], object]
     ) -> None:
         self._title, self._updates, self._say = title, updates, say
-        self._said = time.monotonic()
-        shown = "{l_bar}{bar}{r_bar}" if updates else "{desc} [{elapsed}] {postfix}"
+        self._report_time = time.monotonic()
+        layout = "{l_bar}{bar}{r_bar}" if updates else "{desc} [{elapsed}] {postfix}"
         self._bar = tqdm(
             desc=title,
             total=updates,
             position=position,
             leave=False,
-            bar_format=shown,
+            bar_format=layout,
             unit=" updates",
             dynamic_ncols=True,
             disable=not sys.stderr.isatty(),
@@ -52,12 +52,12 @@ class Bar:
         """Show what a command printed."""
         if self._updates is None:
             self._bar.set_postfix_str(text.strip()[:120])
-        elif found := UPDATES.search(text):
-            self._bar.n = int(found[1])
+        elif match := UPDATES.search(text):
+            self._bar.n = int(match[1])
             self._bar.refresh()
-            if self._bar.disable and time.monotonic() - self._said >= SAID_EVERY:
-                self._said = time.monotonic()
-                self._say(f"   {self._title}: {found[1]} of {self._updates} updates")
+            if self._bar.disable and time.monotonic() - self._report_time >= REPORT_EVERY:
+                self._report_time = time.monotonic()
+                self._say(f"   {self._title}: {match[1]} of {self._updates} updates")
 
     def close(self) -> None:
         """Remove the bar."""

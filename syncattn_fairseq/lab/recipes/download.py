@@ -1,4 +1,4 @@
-"""A download from one place: what is asked for, and which answers are the file."""
+"""A download from one URL: what is asked for, and which answers are the file."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class Expected(NamedTuple):
         return bool(self.sha256 or self.md5)
 
     def differences(self, path: Path) -> Iterator[tuple[str, object, object]]:
-        """Yield what is wrong with a file: the property, the expected and the found value."""
+        """Yield what is wrong with a file: the property, the expected and the actual value."""
         if self.size is not None and (size := path.stat().st_size) != self.size:
             yield "size", self.size, size
         for what, expected, algorithm in (
             ("SHA-256", self.sha256, "sha256"),
             ("MD5", self.md5, "md5"),
         ):
-            if expected and (found := hash_file(path, algorithm)) != expected.lower():
-                yield what, expected.lower(), found
+            if expected and (actual := hash_file(path, algorithm)) != expected.lower():
+                yield what, expected.lower(), actual
 
 
 def download(part: PartialFile, url: str, expected: Expected) -> None:
@@ -74,9 +74,9 @@ def download(part: PartialFile, url: str, expected: Expected) -> None:
                 raise
         time.sleep(pause)
     part.flush()
-    for what, wanted, found in expected.differences(part.path):
+    for what, value, actual in expected.differences(part.path):
         part.clear()
-        raise Failure(f"{what} {found}, expected {wanted}; has it changed there?")
+        raise Failure(f"{what} {actual}, expected {value}; has it changed there?")
 
 
 def _origin_at(url: str, part: PartialFile) -> Origin | None:
@@ -102,16 +102,16 @@ def _request(part: PartialFile, url: str, expected: Expected, pace: Pace) -> Non
     with incoming:
         answer = incoming.answer
         _check(answer, expected, part.target)
-        found = _described(answer, url)
+        described = _describe(answer, url)
         if answer.status == HTTPStatus.PARTIAL_CONTENT:
-            size = _size_of_rest(answer, origin, found, part.size)
+            size = _size_of_rest(answer, origin, described, part.size)
             if size is None:
                 part.clear()
                 raise Failure("the server sent a part of another file than before")
         else:
-            size = found.size
-            _check_size(found.size, expected)
-            part.begin(found)
+            size = described.size
+            _check_size(described.size, expected)
+            part.begin(described)
         _read(part, incoming, size, expected.size or MOST, pace)
     if not part.size and not expected.has_sum:
         raise Failure("the server sent an empty file")
@@ -139,16 +139,16 @@ def _read(part: PartialFile, incoming: Incoming, size: int | None, most: int, pa
         raise Failure(f"the connection broke after {part.size} of {size} bytes")
 
 
-def _described(answer: Any, url: str) -> Origin:
+def _describe(answer: Any, url: str) -> Origin:
     """Return the origin of a file from the response's headers."""
     tag = answer.headers["ETag"]
     # Only a strong ETag guarantees that two files are the same byte for byte.
     version = answer.headers["Last-Modified"] if tag is None or tag.startswith("W/") else tag
-    length = None if _is_chunked(answer) else _told_length(answer)
+    length = None if _is_chunked(answer) else _read_length(answer)
     return Origin(url, version, length)
 
 
-def _told_length(answer: Any) -> int | None:
+def _read_length(answer: Any) -> int | None:
     length = answer.headers["Content-Length"] or ""
     return int(length) if _NUMBER.fullmatch(length) else None
 
@@ -170,7 +170,7 @@ def _check(answer: Any, expected: Expected, target: Path) -> None:
     coding = answer.headers["Content-Encoding"] or ""
     if coding.strip().lower() not in _AS_IT_IS:
         raise Failure(f"sent in another coding ({coding}), which only a checksum could verify")
-    ends = _is_chunked(answer) or _told_length(answer) is not None or expected.size is not None
+    ends = _is_chunked(answer) or _read_length(answer) is not None or expected.size is not None
     if not ends:
         raise Failure("sent without its length, so that a part of it would pass for the whole")
 
@@ -184,11 +184,11 @@ def _check_size(size: int | None, expected: Expected) -> None:
         raise Failure(f"{size} bytes; give its size if that is right")
 
 
-def _size_of_rest(answer: Any, origin: Origin | None, found: Origin, begin: int) -> int | None:
+def _size_of_rest(answer: Any, origin: Origin | None, described: Origin, begin: int) -> int | None:
     """Return the size of the whole file if an answer is its rest from ``begin``."""
-    given = _RANGE.fullmatch(answer.headers["Content-Range"] or "")
-    if origin is None or given is None or int(given[1]) != begin:
+    content_range = _RANGE.fullmatch(answer.headers["Content-Range"] or "")
+    if origin is None or content_range is None or int(content_range[1]) != begin:
         return None
-    size = int(given[2])
-    same = found.version == origin.version and origin.size in (None, size)
+    size = int(content_range[2])
+    same = described.version == origin.version and origin.size in (None, size)
     return size if same else None

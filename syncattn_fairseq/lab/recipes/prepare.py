@@ -55,18 +55,18 @@ def list_preparation(
         needs: what the systems need (`list_needs`).
     """
     steps, compared = _steps(corpus, cores, parsing, needs), _steps(corpus, 1, (), needs)
-    after = _after(corpus, steps)
+    after = _list_sources(corpus, steps)
     return [
         Stage(
             name.partition("-")[0],
             _log(corpus, name),
-            made,
+            each,
             title=f"{corpus.name}: {name.replace('-', ' ')}",
             settings={f"command {n}": str(step) for n, step in enumerate(compared[name], 1)},
             after=tuple(_log(corpus, other) for other in after.get(name, ())),
             programs=_programs(corpus, name),
         )
-        for name, made in steps.items()
+        for name, each in steps.items()
     ]
 
 
@@ -84,7 +84,7 @@ def _log(corpus: Corpus, stage: str) -> Path:
     return Path("logs", corpus.name, stage)
 
 
-def _after(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]:
+def _list_sources(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]:
     """Return the stages whose results a stage reads, those among them that there are."""
     texts = [name for name in ("generate", *TEXTS) if name in stages]
     words, source = texts[-1], corpus.source
@@ -104,9 +104,9 @@ def _steps(
     corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]
 ) -> dict[str, list[Step]]:
     """Return what each stage of the preparation does."""
-    parsed = [] if corpus.generated else _parsed(corpus, needs)
+    parsed = [] if corpus.generated else _list_parsed(corpus, needs)
     texts: dict[str, list[Step]] = {
-        **{f"download-{language}": _models(corpus, language) for language in parsed},
+        **{f"download-{language}": _download_models(corpus, language) for language in parsed},
         "download": _download(corpus),
         "collect": _collect(corpus),
         "tokenise": _tokenise(corpus, cores),
@@ -122,16 +122,16 @@ def _steps(
         **texts,
         "align": _align(corpus),
         "subwords": _subwords(corpus, cores),
-        "parse": _given(corpus, needs) if needs else [],
+        "parse": _collect_parses(corpus, needs) if needs else [],
         **{f"parse-{language}": _parse(corpus, language, parsing) for language in parsed},
-        "binarise": _binarised(corpus, folder(corpus, PIECES), data(corpus), cores),
+        "binarise": _binarise(corpus, folder(corpus, PIECES), data(corpus), cores),
         **{
-            f"binarise-{kind.replace('.', '-', 1)}": [_add(corpus, kind)]
+            f"binarise-{kind.replace('.', '-', 1)}": [_add_parses(corpus, kind)]
             for kind in sorted(needs - {MULTI_TASK})
         },
         f"binarise-{MULTI_TASK}": _mix(corpus, cores) if MULTI_TASK in needs else [],
     }
-    return {name: made for name, made in steps.items() if made}
+    return {name: each for name, each in steps.items() if each}
 
 
 def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
@@ -142,14 +142,14 @@ def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
     return ("kytea", "eda") if uses_eda else ()
 
 
-def _parsed(corpus: Corpus, needs: set[str]) -> list[str]:
+def _list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
     """Return the languages that a parser is needed for."""
     labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
-    treebanks = corpus.treebanks()
-    wanted = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}} - {*treebanks}
-    if labelled and not (corpus.source in treebanks and corpus.given("labels", "train")):
-        wanted.add(corpus.source)
-    return [language for language in corpus.languages if language in wanted]
+    treebanks = corpus.list_treebanks()
+    languages = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}} - {*treebanks}
+    if labelled and not (corpus.source in treebanks and corpus.list_parses("labels", "train")):
+        languages.add(corpus.source)
+    return [language for language in corpus.languages if language in languages]
 
 
 def _parser(parsing: str) -> str:
@@ -157,7 +157,7 @@ def _parser(parsing: str) -> str:
     return next((word for flag, word in pairwise(split_words(parsing)) if flag == "--parser"), "")
 
 
-def _models(corpus: Corpus, language: str) -> list[Step]:
+def _download_models(corpus: Corpus, language: str) -> list[Step]:
     """Return the step that downloads the models of a language's parser, if it needs any."""
     if _parser(corpus.parses[language]) != "stanza" or os.environ.get("STANZA_DIR"):
         return []
@@ -172,14 +172,12 @@ def _download(corpus: Corpus) -> list[Step]:
         raise DataError(f"{corpus.here.variable}: set this variable to the folder of the texts")
     commands = []
     for archive in corpus.archives:
-        facts = {"name": archive.file, "sha256": archive.sha256, "size": archive.size}
-        facts["md5"] = archive.md5
-        if archive.licence:
-            facts = {"licence": archive.licence}
-        given = {name: value for name, value in facts.items() if value is not None}
+        names = ("licence",) if archive.licence else ("file", "sha256", "size", "md5")
+        values = {"name" if n == "file" else n: getattr(archive, n) for n in names}
+        checks = {name: value for name, value in values.items() if value is not None}
         where = ("--directory", folder(corpus, DOWNLOAD))
         commands.append(
-            new_step("syncattn-fetch", *where, *options(given), archive.url or archive.name)
+            new_step("syncattn-fetch", *where, *options(checks), archive.url or archive.name)
         )
     return commands
 
@@ -191,18 +189,18 @@ def _collect(corpus: Corpus) -> list[Step]:
         if getattr(corpus, split):
             links = split == "test" and corpus.gold_alignments
             aligned = ("--alignments", links) if links else ()
-            places = corpus.places(split)
-            commands.append(_collected(corpus, raw / split, split, *aligned, *places))
+            texts = corpus.list_texts(split)
+            commands.append(_collect_texts(corpus, raw / split, split, *aligned, *texts))
     return commands
 
 
-def _collected(corpus: Corpus, output: Path, split: str, *places: str) -> Step:
+def _collect_texts(corpus: Corpus, output: Path, split: str, *texts: str) -> Step:
     own = corpus.here.folder if corpus.here else None
     archives = own or folder(corpus, DOWNLOAD)
     first = ("--first", corpus.first) if corpus.first and split == "train" else ()
     return new_step(
         *("syncattn-collect", "--archives", archives, "--languages", *corpus.languages),
-        *("--output", output, *first, *places),
+        *("--output", output, *first, *texts),
     )
 
 
@@ -280,18 +278,18 @@ def _subwords(corpus: Corpus, cores: int) -> list[Step]:
     return commands
 
 
-def _given(corpus: Corpus, needs: set[str]) -> list[Step]:
+def _collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
     """Collect the heads and labels that came with the text, from the same lines as the text."""
     kinds = ["heads"]
     if any(need.startswith("labels") for need in needs) or MULTI_TASK in needs:
         kinds.append("labels")
-    words, used = folder(corpus, WORDS), corpus.treebanks()
+    words, used = folder(corpus, WORDS), corpus.list_treebanks()
     part = words if len(used) == len(corpus.languages) else words / "treebank"
     steps = [] if part == words or not used else [new_step("mkdir", "-p", part)]
     for kind, split in product(kinds, SPLITS):
-        if places := corpus.given(kind, split):
+        if texts := corpus.list_parses(kind, split):
             name = f"{split}.{kind}"
-            steps.append(_collected(corpus, part / name, split, "--keep-empty", *places))
+            steps.append(_collect_texts(corpus, part / name, split, "--keep-empty", *texts))
             if part != words:  # a parser writes the other language's
                 steps += [new_step("cp", part / f"{name}.{side}", words) for side in used]
     return steps
@@ -300,7 +298,7 @@ def _given(corpus: Corpus, needs: set[str]) -> list[Step]:
 def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
-    heads = "parsed" if language in corpus.treebanks() else "heads"
+    heads = "parsed" if language in corpus.list_treebanks() else "heads"
     stanza = os.environ.get("STANZA_DIR") if _parser(parser) == "stanza" else None
     models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
     return [
@@ -319,7 +317,7 @@ def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
     ]
 
 
-def _add(corpus: Corpus, kind: str) -> Step:
+def _add_parses(corpus: Corpus, kind: str) -> Step:
     """Add heads or labels to the binarised texts."""
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
     return new_step(
@@ -330,7 +328,7 @@ def _add(corpus: Corpus, kind: str) -> Step:
     )
 
 
-def _binarised(corpus: Corpus, texts: Path, destination: Path, cores: int) -> list[Step]:
+def _binarise(corpus: Corpus, texts: Path, destination: Path, cores: int) -> list[Step]:
     joined = ["--joined-dictionary"] if corpus.subwords.joined else []
     if corpus.subwords.unit == "word" and corpus.subwords.size:
         joined += [w for s in ("src", "tgt") for w in (f"--nwords{s}", str(corpus.subwords.size))]
@@ -369,7 +367,7 @@ def _mix(corpus: Corpus, cores: int) -> list[Step]:
             *("--output", *(mixed / f"{split}.{source}" for split in others)),
         ),
         new_step("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
-        *_binarised(corpus, mixed, multi_task_data(corpus), cores),
+        *_binarise(corpus, mixed, multi_task_data(corpus), cores),
     ]
 
 

@@ -42,18 +42,18 @@ def check_programs(facts: Mapping[str, Any], path: Path, programs: Collection[st
     parts = {name: facts[name] for name in _OPTIONS if isinstance(facts.get(name), dict)}
     for name in ("clean", "score"):
         with naming(f"{path}: {name}"):
-            _check_options(name, parts.get(name, ()))
-    pipelines = {f"words: {key}": text for key, text in parts.get("words", {}).items()}
+            _check_names(name, parts.get(name, ()))
+    pipelines = {f"words: {name}": text for name, text in parts.get("words", {}).items()}
     if "words_by" in parts.get("score", {}):
         pipelines["score: words_by"] = parts["score"]["words_by"]
-    for place, text in pipelines.items():
-        with naming(f"{path}: {place}"):
+    for key, text in pipelines.items():
+        with naming(f"{path}: {key}"):
             for command in split_commands(str(text)):
                 _check_command(command, programs)
     for language, text in parts.get("parses", {}).items():
         with naming(f"{path}: parses: {language}"):
             words = split_words(str(text))
-            _check_options("parses", _flags(words))
+            _check_names("parses", _flags(words))
             if any(word.removeprefix("--parser=").startswith("command") for word in words):
                 raise DataError(
                     "a file may not name a command; set the variable "
@@ -64,7 +64,7 @@ def check_programs(facts: Mapping[str, Any], path: Path, programs: Collection[st
 def _check_command(words: Sequence[str], programs: Collection[str]) -> None:
     program = words[0]
     if program == _TOKENISE:
-        _check_options("words", _flags(words))
+        _check_names("words", _flags(words))
     elif program not in (*_HARMLESS, *programs):
         raise DataError(
             f"a program is started only if the command line names it: --programs {program}"
@@ -75,8 +75,8 @@ def _flags(words: Iterable[str]) -> list[str]:
     return [word.partition("=")[0] for word in words if word.startswith("-")]
 
 
-def _check_options(name: str, given: Iterable[str]) -> None:
-    for option in given:
+def _check_names(name: str, names: Iterable[str]) -> None:
+    for option in names:
         if option not in _OPTIONS[name]:
             known = ", ".join(_OPTIONS[name])
             raise DataError(f"{option}: here, only {known} are possible")

@@ -26,20 +26,20 @@ class Sums:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def of(self, name: str) -> str | None:
+    def find(self, name: str) -> str | None:
         """Return a file's checksum; None if there is none.
 
         Raises:
             DataError: a line is not in the format of ``sha256sum``.
         """
-        found = None
+        checksum = None
         for number, line in enumerate(read_lines(self.path) if self.path.exists() else (), 1):
             entry = _LINE.fullmatch(line)
             if entry is None:
                 raise DataError(f"{self.path}:{number}: not a SHA-256 and a name; mend this line")
-            if found is None and entry["name"] == name:
-                found = entry["sum"]
-        return found
+            if checksum is None and entry["name"] == name:
+                checksum = entry["sum"]
+        return checksum
 
     def note(self, name: str, path: Path) -> None:
         """Add a file's checksum unless it has one.
@@ -48,6 +48,6 @@ class Sums:
             DataError: the list is a link.
         """
         refuse_links(self.path)
-        if self.of(name) is None:
+        if self.find(name) is None:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(f"{hash_file(path)}  {name}\n")

@@ -54,18 +54,18 @@ def fetch(
     name = _name_of(url, name)
     target = directory / name
     sums = Sums(directory / SUMS)
-    expected = Expected(size, sha256 or (None if md5 else sums.of(name)), md5)
+    expected = Expected(size, sha256 or (None if md5 else sums.find(name)), md5)
     if not target.exists():
-        with _made(directory), open_partial_file(target) as part:
+        with _make_folder(directory), open_partial_file(target) as part:
             if not target.exists():  # else: another run has finished it
                 _fill(part, url, expected)
                 part.publish()
     if not target.is_file():
         raise DataError(f"{target}: not a file; move it away, then fetch again")
-    for what, wanted, found in expected.differences(target):
+    for what, value, actual in expected.differences(target):
         first = f" as before ({sums.path})" if not sha256 and what == "SHA-256" else ""
         raise DataError(
-            f"{target}: has {what} {found}, not {wanted}{first}; remove it, then fetch it again"
+            f"{target}: has {what} {actual}, not {value}{first}; remove it, then fetch it again"
         )
     if not sha256 and not md5:
         sums.note(name, target)
@@ -108,26 +108,26 @@ def _name_of(url: str, name: str | None) -> str:
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make a folder; if the block leaves nothing in it, remove what was made."""
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+def _make_folder(folder: Path) -> Iterator[None]:
+    """Make a folder; if the block leaves nothing in it, remove it again."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield
     finally:
         with suppress(OSError):  # not empty
-            for path in made:
+            for path in new:
                 path.rmdir()
 
 
 def _fill(part: PartialFile, url: str, expected: Expected) -> None:
-    """Download from the first place that has the file."""
+    """Download from the first URL that has the file."""
     failures = []
-    for place in _places(url):
+    for source in _list_urls(url):
         try:
-            return download(part, place, expected)
+            return download(part, source, expected)
         except Failure as failure:
-            failures.append(f"{place}: {failure}")
+            failures.append(f"{source}: {failure}")
     again = "run the same command again to continue, " if part.origin() else ""
     raise DataError(
         f"{part.target}: not downloaded ({'; '.join(failures)}); {again}name a mirror in "
@@ -135,7 +135,7 @@ def _fill(part: PartialFile, url: str, expected: Expected) -> None:
     )
 
 
-def _places(url: str) -> list[str]:
+def _list_urls(url: str) -> list[str]:
     parts = urlsplit(url)
     mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
     return [*(f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors), url]

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 @dataclass(eq=False)
 class Token:
-    """A word with its place in the dependency tree; the root has no governor."""
+    """A word and its governor; the root has no governor."""
 
     word: str
     upos: str

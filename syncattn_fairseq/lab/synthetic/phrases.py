@@ -16,7 +16,7 @@ NOTHING = NodePair(None, None)
 
 
 class PhraseGrammar:
-    """Draws words and phrases, and keeps the links between the words in ``links``."""
+    """Draws words and phrases, and collects the links between their words in ``links``."""
 
     def __init__(self, seed: int) -> None:
         # Only Random.random() is guaranteed to be stable across Python versions.

@@ -111,7 +111,7 @@ def test_bad_arguments_are_named(
     with pytest.raises(SystemExit):
         collect(archives, text)
     error = capsys.readouterr().err
-    assert f"{text!r} is not FORMAT=PLACE with a FORMAT of plain, latin1, sgm" in error
+    assert f"{text!r} is not FORMAT=ADDRESS with a FORMAT of plain, latin1, sgm" in error
 
 
 def test_alignments_come_with_their_pairs(

@@ -61,7 +61,7 @@ def test_a_part_of_your_own_training_pairs_may_be_for_validation(tmp_path: Path)
     for name, text in (("_data", facts), ("_corpus", "task: {source_lang: en, target_lang: de}\n")):
         (tmp_path / f"{name}.yaml").write_text(text + "valid: {every: 20}\n" * (name == "_data"))
     corpus = load_corpus(tmp_path)
-    assert corpus.every == 20 and corpus.valid == [] and corpus.places("valid") == []
+    assert corpus.every == 20 and corpus.valid == [] and corpus.list_texts("valid") == []
     (tmp_path / "_data.yaml").write_text(f"{facts}train: [{{plain: 'x.{{language}}'}}]\n")
     with pytest.raises(DataError, match=r"_data\.yaml: train: given twice, the second time in her"):
         load_corpus(tmp_path)

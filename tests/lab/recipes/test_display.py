@@ -32,7 +32,7 @@ def test_a_training_says_in_a_log_how_far_it_is(
 def test_other_stages_say_nothing_in_a_log(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(display, "SAID_EVERY", 0)
+    monkeypatch.setattr(display, "REPORT_EVERY", 0)
     with Display().stage("binarise", None) as bar:
         bar.show("num_updates=3")
     assert capsys.readouterr().out.splitlines() == ["== binarise", "== binarise: done in 0 s"]

@@ -1,4 +1,4 @@
-"""IWSLT's training text of TED talks, ``train.tags.de-en.de``: sentences between tagged facts.
+"""IWSLT's training text of TED talks, ``train.tags.de-en.de``: sentences between tagged notes.
 
 It is read as in fairseq's recipes for IWSLT14 and IWSLT17, which give the usual 160,239 pairs.
 """
@@ -13,14 +13,14 @@ from ....base.text import join_line
 from .lines import decoded_lines
 from .segments import read_segments
 
-_FACT = re.compile("<(?:url>|talkid>|keywords>|speaker>|reviewer|translator|/?doc)")
+_NOTE = re.compile("<(?:url>|talkid>|keywords>|speaker>|reviewer|translator|/?doc)")
 _TAG = re.compile("</?(?:title|description)>")
 
 
 def read_ted_talks(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read all lines except facts about talks; titles and descriptions count as text."""
+    """Read all lines except notes about talks; titles and descriptions count as text."""
     for line in decoded_lines(file, name):
-        if not _FACT.search(line):
+        if not _NOTE.search(line):
             yield join_line(_TAG.sub("", line))
 
 

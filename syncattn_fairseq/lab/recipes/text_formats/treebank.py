@@ -41,4 +41,4 @@ def read_labels(file: BinaryIO, name: str) -> Iterator[str]:
 
 
 def _read(file: BinaryIO, name: str) -> Iterator[Analysis]:
-    return (found for found in FORMATS["conllu"](decoded_lines(file, name), name) if found.words)
+    return (x for x in FORMATS["conllu"](decoded_lines(file, name), name) if x.words)
