@@ -96,8 +96,6 @@ def make_training(
         machines: where.
         changes: values by ``SECTION.OPTION`` that differ from its files.
     """
-    from ...cli.plugin_options import TASK  # imports fairseq
-
     settings = dict(changes)
     if config["task"]["_name"] == TASK:  # which can save without validating
         every = config["task"].get("safety_save_updates", SAVED_EVERY)
