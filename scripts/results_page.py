@@ -41,21 +41,21 @@ def update(path: Path) -> None:
 def fill_in(page: str) -> str:
     """Return a page with new tables."""
     first = _TABLE.search(page)
-    said = {*_list_items(page[: first.start()])} if first else set()
-    return _TABLE.sub(lambda found: found[1] + _make_table(found[2], said) + found[3], page)
+    known = {*_list_items(page[: first.start()])} if first else set()
+    return _TABLE.sub(lambda part: part[1] + _make_table(part[2], known) + part[3], page)
 
 
-def _make_table(command: str, said: Set[str]) -> str:
+def _make_table(command: str, known: Set[str]) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         status = main(shlex.split(command))
     if status:
         sys.exit(status)  # main has said why
-    made = printed.getvalue()
-    for item in _list_items(made):
-        if item in said:
-            made = made.replace(f"{item}\n", "")
-    return f"{made}\n"
+    text = printed.getvalue()
+    for item in _list_items(text):
+        if item in known:
+            text = text.replace(f"{item}\n", "")
+    return f"{text}\n"
 
 
 def _list_items(text: str) -> list[str]:

@@ -84,12 +84,12 @@ def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
         raise DataError(f"{path}: has several systems; name one of {known}")
     if name not in systems:
         raise DataError(f"{path}: has no system {name}; there are {known}")
-    found: dict[str, Any] = systems[name]
+    scores: dict[str, Any] = systems[name]
     try:
-        [*_describe(found)]
+        [*_describe(scores)]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise other from None
-    return found
+    return scores
 
 
 def _describe(scores: Mapping[str, Any]) -> Iterator[str]:

@@ -65,8 +65,8 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
         for sentence in chain(output.beam, output.forced or ())
     )
     scores = score_systems(outputs, gold, by_length=by_length, **asked)
-    shown = min(args.sentences, len(gold.references))
-    described = describe(outputs, gold, asked["scheme"], asked["moses_language"], shown)
+    count_shown = min(args.sentences, len(gold.references))
+    described = describe(outputs, gold, asked["scheme"], asked["moses_language"], count_shown)
     described = with_gates(described, outputs, args.matrices)
     if models:
         from ..report.matrices import with_matrices
@@ -74,7 +74,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
         described = with_matrices(described, models, args.matrices)
     sentences = tqdm(
         described,
-        total=shown,
+        total=count_shown,
         desc="sentences",
         unit="",
         leave=False,
@@ -86,7 +86,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
         temporary.write_text(page, encoding="utf-8")
     size = args.output.stat().st_size / 1e6
     every = len(gold.references)
-    count = f"{every} sentences" if shown == every else f"{shown} of {every} sentences"
+    count = f"{every} sentences" if count_shown == every else f"{count_shown} of {every} sentences"
     print(f"{args.output}: {count}, {len(outputs)} systems, {size:.1f} MB; open it in a browser")
 
 

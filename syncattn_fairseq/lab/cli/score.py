@@ -47,9 +47,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     numbers = {name: score.as_dict() for name, score in scores.items()}
     tables = [format_scores(scores)]
-    for measure, found in _compare_measures(args, outputs, len(gold.references)).items():
-        tables.append(format_sentence_scores(measure, found))
-        for name, one in found.items():
+    for measure, by_system in _compare_measures(args, outputs, len(gold.references)).items():
+        tables.append(format_sentence_scores(measure, by_system))
+        for name, one in by_system.items():
             numbers[name].setdefault("sentence_scores", {})[measure] = asdict(one)
     with ExitStack() as stack:
         if args.text:
@@ -77,12 +77,12 @@ def _compare_measures(
     for measure, name, path in args.sentence_scores:
         if name not in systems:
             raise DataError(f"--sentence-scores {name}: no --system has that name")
-        found = read_sentence_scores(path)
-        if len(found) != size:
-            raise DataError(f"{path}: {len(found)} scores, but {size} references")
-        if measured.setdefault(measure, {}).setdefault(name, found) is not found:
+        numbers = read_sentence_scores(path)
+        if len(numbers) != size:
+            raise DataError(f"{path}: {len(numbers)} scores, but {size} references")
+        if measured.setdefault(measure, {}).setdefault(name, numbers) is not numbers:
             raise DataError(f"--sentence-scores {measure} {name}: given twice")
-    return {m: compare_sentence_scores(found, args.baseline) for m, found in measured.items()}
+    return {m: compare_sentence_scores(numbers, args.baseline) for m, numbers in measured.items()}
 
 
 def quieten() -> None:

@@ -66,11 +66,11 @@ def count_links(
 
 def score_counts(each: Sequence[tuple[int, int, int, int]]) -> AlignmentScore:
     """Compute what `alignment_error_rate` does from the numbers of `count_links`."""
-    found, right, predicted, wanted = (sum(row[k] for row in each) for k in range(4))
+    sure, possible, predicted, gold = (sum(row[k] for row in each) for k in range(4))
     return AlignmentScore(
-        aer=1 - (found + right) / (predicted + wanted) if predicted + wanted else 0.0,
-        precision=right / predicted if predicted else 1.0,
-        recall=found / wanted if wanted else 1.0,
+        aer=1 - (sure + possible) / (predicted + gold) if predicted + gold else 0.0,
+        precision=possible / predicted if predicted else 1.0,
+        recall=sure / gold if gold else 1.0,
         margin=_margin(Packed((f + r, p + w) for f, r, p, w in each)),
     )
 

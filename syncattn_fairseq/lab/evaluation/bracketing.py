@@ -177,13 +177,13 @@ def score_trees(
         crossing = count_crossing(spans, gold_spans)
         complete = brackets.matched == brackets.predicted == brackets.gold
         total.update(vars(brackets), sentences=1, words=count, complete=complete, crossing=crossing)
-        kept = [not is_punctuation(word) for word in words]
-        if sum(kept) < 2:
+        stays = [not is_punctuation(word) for word in words]
+        if sum(stays) < 2:
             total["too_short"] += 1
         else:
             sentences.append(
                 count_brackets(
-                    select_proper_spans(spans, kept), select_proper_spans(gold_spans, kept)
+                    select_proper_spans(spans, stays), select_proper_spans(gold_spans, stays)
                 )
             )
     return BracketingScore(
@@ -235,14 +235,14 @@ def count_crossing(predicted: Sequence[Span], gold: Sequence[Span]) -> int:
     )
 
 
-def select_proper_spans(spans: Sequence[Span], kept: Sequence[bool]) -> set[Span]:
+def select_proper_spans(spans: Sequence[Span], stays: Sequence[bool]) -> set[Span]:
     """Remove words; then return the spans of several words, but not of all.
 
     Args:
         spans: over all words.
         kept: for each word, whether it stays.
     """
-    before = [0, *accumulate(kept)]  # the number of kept words before each word
+    before = [0, *accumulate(stays)]  # the number of kept words before each word
     moved = ((before[start], before[end]) for start, end in spans)
     return {(start, end) for start, end in moved if 1 < end - start < before[-1]}
 

@@ -17,8 +17,8 @@ def attachment_by_distance(
 ) -> dict[str, AttachmentScore]:
     """Compare heads as `score_attachment` does, for each of the `DISTANCES` that has words."""
     classes = ([_distance(i, head) for i, head in enumerate(heads or (), 1)] for heads in gold)
-    found = score_classes(predicted, gold, classes, left_only)
-    return {distance: found[distance] for distance in DISTANCES if distance in found}
+    scores = score_classes(predicted, gold, classes, left_only)
+    return {distance: scores[distance] for distance in DISTANCES if distance in scores}
 
 
 def attachment_by_label(
@@ -40,8 +40,8 @@ def attachment_by_label(
     """
     if len(labels) != len(gold):
         raise DataError(f"labels of {len(labels)} sentences, gold heads of {len(gold)}")
-    found = score_classes(predicted, gold, (row or () for row in labels), left_only)
-    return dict(sorted(found.items(), key=lambda item: (-item[1].total, item[0])))
+    scores = score_classes(predicted, gold, (row or () for row in labels), left_only)
+    return dict(sorted(scores.items(), key=lambda item: (-item[1].total, item[0])))
 
 
 def _distance(position: int, head: int) -> str:

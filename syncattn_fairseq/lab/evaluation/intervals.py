@@ -152,8 +152,8 @@ def _detectable_errors(count: int, others: int, power: float, level: float) -> f
     weights = how_often[:, None] * how_often_theirs
 
     def reached(errors: float) -> bool:
-        found = np.average(ndtr(errors - limits) + ndtr(-errors - limits), weights=weights)
-        return bool(found > power)
+        reached_power = np.average(ndtr(errors - limits) + ndtr(-errors - limits), weights=weights)
+        return bool(reached_power > power)
 
     low, high = 0.0, 1.0
     while not reached(high):
@@ -168,9 +168,9 @@ def _deviations(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the deviations that so many values may have if the true one is 1, and how often."""
     freedom = count - 1
     width = 8 / math.sqrt(2 * freedom)
-    found = np.linspace(max(0.0, 1 - width), 1 + width, 201)[1:]
-    logarithm = (freedom - 1) * np.log(found) - freedom * found**2 / 2
-    return found, np.exp(logarithm - logarithm.max())
+    deviations = np.linspace(max(0.0, 1 - width), 1 + width, 201)[1:]
+    logarithm = (freedom - 1) * np.log(deviations) - freedom * deviations**2 / 2
+    return deviations, np.exp(logarithm - logarithm.max())
 
 
 def compute_bleu(totals: np.ndarray) -> float:
@@ -214,8 +214,8 @@ def bootstrap_seeds(
     """
     sentences = {len(counts) for counts in (*system, *baseline)}
     if len(sentences) > 1:
-        shown = " and ".join(map(str, sorted(sentences)))
-        raise DataError(f"outputs of different texts, with {shown} sentences")
+        sizes = " and ".join(map(str, sorted(sentences)))
+        raise DataError(f"outputs of different texts, with {sizes} sentences")
     [size] = sentences
     pair = [np.stack([*outputs]).astype(float) for outputs in (system, baseline)]
     generator = np.random.default_rng(_SEED)

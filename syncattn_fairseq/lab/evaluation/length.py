@@ -56,7 +56,7 @@ def _buckets(lengths: Sequence[int]) -> dict[str, np.ndarray]:
     """Return the sentences of each bucket that has any."""
     bucket = ((np.asarray(lengths) - 1) // 10).clip(0, len(BUCKETS) - 1)
     members = {name: np.flatnonzero(bucket == number) for number, name in enumerate(BUCKETS)}
-    return {name: found for name, found in members.items() if len(found)}
+    return {name: indices for name, indices in members.items() if len(indices)}
 
 
 def intervals_by_length(

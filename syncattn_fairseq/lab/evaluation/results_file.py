@@ -60,15 +60,15 @@ def unpack_counts(text: str) -> np.ndarray:
     try:
         packed = base64.b64decode(text.removeprefix(_LONG))
         counts = unpacker.decompress(packed, max_length=_MOST_COUNTS)
-        kept = np.frombuffer(counts, "<u4" if text.startswith(_LONG) else "<u2").reshape(-1, 6)
+        columns = np.frombuffer(counts, "<u4" if text.startswith(_LONG) else "<u2").reshape(-1, 6)
     except (ValueError, OSError):
         raise DataError("ngrams: damaged; score this training again") from None
     if not unpacker.eof:
         raise DataError(f"ngrams: of more than {_MOST_COUNTS // 12:,} sentences, or cut off")
-    if not len(kept):
+    if not len(columns):
         raise DataError("ngrams: of no sentence; score this training again")
-    kept = kept.astype(int)
-    return np.concatenate([kept, (kept[:, :1] - np.arange(4)).clip(0)], axis=1)
+    columns = columns.astype(int)
+    return np.concatenate([columns, (columns[:, :1] - np.arange(4)).clip(0)], axis=1)
 
 
 def load_results(path: Path) -> dict[str, Any]:
@@ -77,19 +77,19 @@ def load_results(path: Path) -> dict[str, Any]:
     Raises:
         DataError: the file is missing, or is something else.
     """
-    found = read_json(path)
-    if not isinstance(found, dict) or not {"corpus", "cells"} <= found.keys():
+    results = read_json(path)
+    if not isinstance(results, dict) or not {"corpus", "cells"} <= results.keys():
         raise DataError(f"{path}: not a results file of syncattn-recipe")
-    if not _is_text(found["corpus"]) or not isinstance(found["cells"], list):
+    if not _is_text(results["corpus"]) or not isinstance(results["cells"], list):
         raise DataError(f"{path}: expected the name of a corpus, and a list of cells")
     known: dict[tuple[str, int], int] = {}
-    for number, cell in enumerate(found["cells"], 1):
+    for number, cell in enumerate(results["cells"], 1):
         with naming(f"{path}: cell {number}"):
             _check(cell)
             first = known.setdefault((cell["system"], cell["seed"]), number)
             if first != number:
                 raise DataError(f"has the system and the seed of cell {first}; remove one of them")
-    return found
+    return results
 
 
 def _check(cell: Any) -> None:
@@ -156,14 +156,14 @@ def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
         DataError: the file has results of another corpus.
     """
     with locked(path.with_name(f".{path.name}.lock"), lambda: None):
-        found: dict[str, Any] = {"corpus": corpus, "cells": []}
+        results: dict[str, Any] = {"corpus": corpus, "cells": []}
         if path.exists():
-            found = load_results(path)
-        if found["corpus"] != corpus:
-            raise DataError(f"{path}: has results of {found['corpus']}, not of {corpus}")
-        every = [*found["cells"], *cells]
-        kept = {(cell["system"], cell["seed"]): cell for cell in every}
-        document = {"corpus": corpus, "cells": [*kept.values()]}
+            results = load_results(path)
+        if results["corpus"] != corpus:
+            raise DataError(f"{path}: has results of {results['corpus']}, not of {corpus}")
+        every = [*results["cells"], *cells]
+        by_training = {(cell["system"], cell["seed"]): cell for cell in every}
+        document = {"corpus": corpus, "cells": [*by_training.values()]}
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

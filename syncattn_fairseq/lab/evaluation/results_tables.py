@@ -61,8 +61,8 @@ def make_rows(
     Raises:
         DataError: there are no results of a system with these seeds.
     """
-    found = [cell for cell in results["cells"] if seeds is None or cell["seed"] in seeds]
-    known = list(dict.fromkeys(cell["system"] for cell in found))
+    chosen = [cell for cell in results["cells"] if seeds is None or cell["seed"] in seeds]
+    known = list(dict.fromkeys(cell["system"] for cell in chosen))
     if missing := [system for system in systems if system not in known]:
         which = ", ".join(missing) + (f" with seed {', '.join(map(str, seeds))}" if seeds else "")
         there = f"there are some of {', '.join(known)}" if known else "there are no others"
@@ -70,7 +70,7 @@ def make_rows(
     rows: dict[str, dict[tuple[str, str], TableRow]] = {}
     for system in dict.fromkeys([*systems, *map(baseline, systems)]):
         parts: dict[tuple[str, str], list[Any]] = {}
-        for cell in found:
+        for cell in chosen:
             if cell["system"] == system:
                 parts.setdefault((_settings(cell), _own(cell)), []).append(cell)
         rows[system] = {
@@ -90,17 +90,17 @@ def _settings(cell: Mapping[str, Any]) -> str:
 
 def _own(cell: Mapping[str, Any]) -> str:
     """Return what makes a row, where its name does not say it: config, changes and plugin."""
-    made = [f"plugin {cell['plugin'][:8]}"] if "plugin" in cell else []
+    parts = [f"plugin {cell['plugin'][:8]}"] if "plugin" in cell else []
     config = cell.get("config", "")
     if config and cell["system"].partition(":")[0] != config:
         changes = (f"{name}={value}" for name, value in cell.get("changes", {}).items())
-        made = [":".join([config, *sorted(changes)]), *made]
-    return ", ".join(made)
+        parts = [":".join([config, *sorted(changes)]), *parts]
+    return ", ".join(parts)
 
 
 def _name(system: str, settings: tuple[str, str]) -> str:
-    shown = ", ".join(filter(None, settings))
-    return f"{system} ({shown})" if shown else system
+    detail = ", ".join(filter(None, settings))
+    return f"{system} ({detail})" if detail else system
 
 
 def _with_baseline(
@@ -238,11 +238,11 @@ def describe_power(name: str, samples: Sequence[Sequence[float]], counts: Sequen
     if not deviations:
         return ""
     typical = statistics.median(deviations)
-    shown = [f"{smallest_detectable(typical, n):.2g} with {n}" for n in counts if n > 1]
+    smallest = [f"{smallest_detectable(typical, n):.2g} with {n}" for n in counts if n > 1]
     return (
         f"{name}: standard deviation over seeds {min(deviations):.2g} to {max(deviations):.2g}, "
         f"median {typical:.2g}; with the median, differences shown with 80 % power (before "
-        f"correction): {', '.join(shown)} seeds"
+        f"correction): {', '.join(smallest)} seeds"
     )
 
 
@@ -299,7 +299,7 @@ def _notes(
     if changed:
         notes.append(f"changed settings: {', '.join(sorted(changed))}")
     notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in cells})]
-    notes += [f"{name}: {made}" for name, made in _named(cells)]
+    notes += [f"{name}: {settings}" for name, settings in _named(cells)]
     plugins = sorted({cell["plugin"][:8] for cell in cells if "plugin" in cell})
     notes += [f"plugin: {', '.join(plugins)}"] if plugins else []
     notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
@@ -308,8 +308,8 @@ def _notes(
 
 def _named(cells: Sequence[Any]) -> list[tuple[str, str]]:
     """Return the names of rows, each with the config and the changes that it stands for."""
-    found = ((cell["system"], {k: v for k, v in cell.items() if k != "plugin"}) for cell in cells)
-    return sorted({(name, made) for name, cell in found if (made := _own(cell))})
+    named = ((cell["system"], {k: v for k, v in cell.items() if k != "plugin"}) for cell in cells)
+    return sorted({(name, settings) for name, cell in named if (settings := _own(cell))})
 
 
 def spread(numbers: Sequence[float | None], digits: int = 1) -> str:

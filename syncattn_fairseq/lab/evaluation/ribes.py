@@ -44,7 +44,7 @@ def compute_kendall_tau(ranks: Sequence[int]) -> float:
 
 
 def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
-    """Return the reference positions of the aligned hypothesis words, in hypothesis order.
+    """Return the reference hits of the aligned hypothesis words, in hypothesis order.
 
     A word that occurs once on each side is aligned. For other words, longer and longer n-grams
     that end or begin with the word are tried until one occurs once on each side.
@@ -62,10 +62,10 @@ def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
 
 
 def _find_positions(words: Sequence[str]) -> dict[str, list[int]]:
-    positions = defaultdict(list)
+    hits = defaultdict(list)
     for index, word in enumerate(words):
-        positions[word].append(index)
-    return positions
+        hits[word].append(index)
+    return hits
 
 
 def _find_counterparts(
@@ -78,7 +78,7 @@ def _find_counterparts(
 ) -> Iterator[int | None]:
     """Yield a word's position in the reference for 0, 1, 2... words of context on one side.
 
-    None while the n-gram is not unique on both sides. `here` and `there` are the positions of the
+    None while the n-gram is not unique on both sides. `here` and `there` are the hits of the
     word, which the context narrows down.
     """
     offset = 0
@@ -89,6 +89,6 @@ def _find_counterparts(
             return
         neighbour = hypothesis[index + offset]
         here, there = (
-            [i for i in found if 0 <= i + offset < len(words) and words[i + offset] == neighbour]
-            for words, found in ((hypothesis, here), (reference, there))
+            [i for i in hits if 0 <= i + offset < len(words) and words[i + offset] == neighbour]
+            for words, hits in ((hypothesis, here), (reference, there))
         )

@@ -225,8 +225,8 @@ def score_systems(
                 buckets = score_by_length(counts[name], lengths)
                 scores[name] = replace(scores[name], bleu_by_length=buckets)
             if parts:
-                found = bleu_by_part(counts[name], parts)
-                scores[name] = replace(scores[name], bleu_by_part=found)
+                by_part = bleu_by_part(counts[name], parts)
+                scores[name] = replace(scores[name], bleu_by_part=by_part)
             if compound_split:
                 split = score_compound_split_bleu(texts, gold.references, compound_split)
                 scores[name] = replace(scores[name], compound_split_bleu=split)
@@ -248,11 +248,11 @@ def score_systems(
 def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
     """Check that there is gold and output for each reference, also if nothing is measured by it."""
     size = len(gold.references)
-    for name, given in vars(gold).items():
-        found = given[0] if given and name == "alignments" else given
-        if found is not None and len(found) != size:
+    for name, entries in vars(gold).items():
+        lines = entries[0] if entries and name == "alignments" else entries
+        if lines is not None and len(lines) != size:
             raise DataError(
-                f"{flag(name)}: {len(found)} lines, but {size} references; both need "
+                f"{flag(name)}: {len(lines)} lines, but {size} references; both need "
                 "one line per sentence, empty lines included"
             )
     for name, output in outputs.items():
@@ -410,7 +410,7 @@ def _score_alignment(
     if gold.alignments is None:
         return None
     no_parses = [None] * len(gold.references)
-    kept: Packed[tuple[int, int, int, int]] = Packed()
+    counts: Packed[tuple[int, int, int, int]] = Packed()
     for index, (sentence, sure, possible, source_heads, target_heads) in enumerate(
         zip(
             decoded,
@@ -429,5 +429,5 @@ def _score_alignment(
                 left_out.add(index)
                 continue
             words.check_gold(sure | possible)
-            kept.append(count_links(sure, possible, words.links))
-    return score_counts(kept) if kept else None
+            counts.append(count_links(sure, possible, words.links))
+    return score_counts(counts) if counts else None

@@ -46,21 +46,21 @@ def read_sentence_scores(path: str | Path) -> list[float]:
     Raises:
         DataError: a line is something else.
     """
-    found: list[float] = []
+    scores: list[float] = []
     for number, line in enumerate(read_lines(path), 1):
         comet = _COMET.fullmatch(line)
         if comet and comet[1] is None:
             continue  # the system's mean
-        if comet and int(comet[1]) != len(found):
+        if comet and int(comet[1]) != len(scores):
             raise DataError(
-                f"{path}:{number}: Segment {comet[1]} where Segment {len(found)} should be; give "
+                f"{path}:{number}: Segment {comet[1]} where Segment {len(scores)} should be; give "
                 "the output of comet-score for one system"
             )
         try:
-            found.append(read_decimal(comet[2] if comet else line.strip()))
+            scores.append(read_decimal(comet[2] if comet else line.strip()))
         except ValueError as error:
             raise DataError(f"{path}:{number}: {error}; write a number for each sentence") from None
-    return found
+    return scores
 
 
 def compare_sentence_scores(

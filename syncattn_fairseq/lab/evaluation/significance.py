@@ -157,12 +157,12 @@ def _bleu(totals: np.ndarray) -> np.ndarray:
     Args:
         totals: any number of sums, ``(..., 10)``.
     """
-    length, wanted = totals[..., 0], totals[..., 1]
+    length, reference_length = totals[..., 0], totals[..., 1]
     matching, every = totals[..., 2 : 2 + _ORDERS], totals[..., 2 + _ORDERS :]
     none = matching <= _ROUNDING
     smoothed = 0.5 ** np.cumsum(none, axis=-1)  # "exp": the k-th order without a match counts 2^-k
     counted = (every.min(axis=-1) > 0) & ~none.all(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(np.where(none, smoothed, matching) / every).mean(axis=-1)
-        scores = 100 * np.exp(logs + np.minimum(0, 1 - wanted / length))
+        scores = 100 * np.exp(logs + np.minimum(0, 1 - reference_length / length))
     return np.where(counted, scores, 0.0)

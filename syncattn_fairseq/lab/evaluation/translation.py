@@ -80,9 +80,9 @@ def sum_bleu(counts: np.ndarray, tokenize: str = "13a") -> BleuScore:
     """Compute BLEU from the numbers of `count_ngrams`, got with the same tokenizer."""
     metric: Any = BLEU(tokenize=tokenize)
     metric.num_refs = 1  # it would learn that from the texts
-    found = metric._compute_score_from_stats(counts.sum(axis=0).tolist())
-    length = 100 * found.sys_len / max(1, found.ref_len)
-    return BleuScore(found.score, str(metric.get_signature()), length)
+    bleu = metric._compute_score_from_stats(counts.sum(axis=0).tolist())
+    length = 100 * bleu.sys_len / max(1, bleu.ref_len)
+    return BleuScore(bleu.score, str(metric.get_signature()), length)
 
 
 def _count(
@@ -132,10 +132,10 @@ def score_compound_split_bleu(
         words = (tokenizer.tokenize(text, return_str=True, escape=False) for text in texts)
         return Packed(re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words)
 
-    found = score_bleu(split(hypotheses), split(references), "none")
+    bleu = score_bleu(split(hypotheses), split(references), "none")
     return replace(
-        found,
-        signature=found.signature.replace("tok:none", f"tok:moses-{language}+split-compounds"),
+        bleu,
+        signature=bleu.signature.replace("tok:none", f"tok:moses-{language}+split-compounds"),
     )
 
 
@@ -210,8 +210,8 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
         raise DataError(f"--words-by {command}: its output is not UTF-8; make it so") from None
     if done.returncode or len(lines) != len(texts):
         errors = done.stderr.decode(errors="replace").strip().splitlines()
-        said = errors[-1:] or [f"{len(lines)} lines of {len(texts)}"]
-        raise DataError(f"--words-by {command}: ended with status {done.returncode}: {said[0]}")
+        reasons = errors[-1:] or [f"{len(lines)} lines of {len(texts)}"]
+        raise DataError(f"--words-by {command}: ended with status {done.returncode}: {reasons[0]}")
     return lines
 
 

@@ -127,9 +127,9 @@ def read_word_alignments(
     chosen: list[LinksOf | None] = [*sorted(topics)]
     if not topics or any(sentence.links is not None for sentence in decoded):
         chosen.insert(0, None)
-    found: dict[LinksOf | None, list[WordAlignment | None]] = {layer: [] for layer in chosen}
+    by_topic: dict[LinksOf | None, list[WordAlignment | None]] = {layer: [] for layer in chosen}
     for number, sentence in enumerate(decoded, 1):
-        for topic, alignments in found.items():
+        for topic, alignments in by_topic.items():
             if topic is not None:
                 sentence = replace(sentence, links=sentence.layer_links.get(topic))
             try:
@@ -137,7 +137,7 @@ def read_word_alignments(
             except DataError as error:
                 raise DataError(f"{path}: sentence {number}: {error}") from None
             alignments.append(alignment.reversed() if alignment and backward else alignment)
-    return found
+    return by_topic
 
 
 def select_common_sentences(
@@ -154,15 +154,15 @@ def select_common_sentences(
     Raises:
         DataError: the outputs have different sentences, or nothing is left.
     """
-    (first, wanted), *_ = outputs.items()
-    for name, found in outputs.items():
-        if len(found) != len(wanted):
-            raise DataError(f"{name}: {len(found)} sentences, but {len(wanted)} in {first}")
+    (first, expected), *_ = outputs.items()
+    for name, alignments in outputs.items():
+        if len(alignments) != len(expected):
+            raise DataError(f"{name}: {len(alignments)} sentences, but {len(expected)} in {first}")
     common: dict[int, list[WordAlignment]] = {}
     for index, row in enumerate(zip(*outputs.values(), strict=True)):
         known = {name: alignment for name, alignment in zip(outputs, row, strict=True) if alignment}
         # Compare with an output that knows the number of words, if there is one.
-        model = next((name for name, found in known.items() if found.words), first)
+        model = next((name for name, alignments in known.items() if alignments.words), first)
         for name, alignment in known.items():
             try:
                 known.get(model, alignment).check_same_sentence(alignment)

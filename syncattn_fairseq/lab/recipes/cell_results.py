@@ -70,12 +70,12 @@ def read_training(log: Path) -> dict[str, Any]:
             if logged.kind == "train" and {"epoch", "num_updates", "wall"} <= numbers.keys():
                 epochs[numbers["epoch"]] = numbers
     last = list(epochs.values())[-1] if epochs else {}
-    found: dict[str, Any] = {
+    training: dict[str, Any] = {
         "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if isfinite(best.get(k, inf))}
     }
     if last:
         seconds = sum(numbers.get("train_wall", 0) for numbers in epochs.values())
-        found |= {"updates": int(last["num_updates"]), "seconds": sum(walls)}
+        training |= {"updates": int(last["num_updates"]), "seconds": sum(walls)}
         if seconds:
-            found["updates_per_second"] = round(last["num_updates"] / seconds, 3)
-    return found
+            training["updates_per_second"] = round(last["num_updates"] / seconds, 3)
+    return training

@@ -34,7 +34,7 @@ def index_cells(
         DataError: a training has settings that were changed for all systems, so that it is not the
             planned one.
     """
-    found: dict[tuple[str, int], Mapping[str, Any]] = {}
+    cells: dict[tuple[str, int], Mapping[str, Any]] = {}
     for prefix, document in [("", results), *((f"{k}/", v) for k, v in others.items())]:
         for cell in document["cells"]:
             if cell["overrides"]:
@@ -43,10 +43,10 @@ def index_cells(
                     f"{cell['system']}, seed {cell['seed']}: trained with {changed}, which is not "
                     "planned; keep the plan's results in a file of their own"
                 )
-            found[prefix + cell["system"], cell["seed"]] = cell
+            cells[prefix + cell["system"], cell["seed"]] = cell
     for name, system in (names or {}).items():
-        found |= {(name, seed): cell for (other, seed), cell in found.items() if other == system}
-    return found
+        cells |= {(name, seed): cell for (other, seed), cell in cells.items() if other == system}
+    return cells
 
 
 def nats_per_word(cell: Mapping[str, Any]) -> float | None:
@@ -108,7 +108,7 @@ class MeasuredPlan:
         """
         if not self.is_complete(contrast):
             return None
-        tests = (found.get(contrast, (None, None))[1] for found in (self.p, self.p_same))
+        tests = (p_values.get(contrast, (None, None))[1] for p_values in (self.p, self.p_same))
         return make_difference(self.measure, *self.samples(contrast), *tests)
 
     def list_systems(self, chosen: Container[bool] = (False, True)) -> list[list[float]]:
@@ -128,11 +128,11 @@ class MeasuredPlan:
     ) -> dict[Contrast, tuple[float, float]]:
         """Return p and Holm's p of the complete ones among the chosen contrasts."""
         family = [contrast for contrast in self.plan.contrasts if chosen(contrast)]
-        found = [test(*self.samples(c)) if self.is_complete(c) else None for c in family]
-        corrected = holm([1.0 if p is None else p for p in found])
+        p_values = [test(*self.samples(c)) if self.is_complete(c) else None for c in family]
+        corrected = holm([1.0 if p is None else p for p in p_values])
         return {
             contrast: (p, other)
-            for contrast, p, other in zip(family, found, corrected, strict=True)
+            for contrast, p, other in zip(family, p_values, corrected, strict=True)
             if p is not None and other is not None
         }
 
@@ -188,18 +188,18 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
     return [one.measure for one in measured], [Group(*item) for item in groups.items()]
 
 
-def _likelihood_table(contrasts: Iterable[Contrast], found: MeasuredPlan) -> list[list[str]]:
+def _likelihood_table(contrasts: Iterable[Contrast], measured: MeasuredPlan) -> list[list[str]]:
     header = ["contrast", "seeds", "NLL", "p", "p Holm", "p same", "p same, Holm", "verdict"]
     return [
         header,
         *(
             [
                 contrast.name,
-                _count(found, contrast),
-                format_difference(found.difference(contrast)),
-                *_ps(found.p, contrast),
-                *_ps(found.p_same, contrast),
-                judge(found, contrast),
+                _count(measured, contrast),
+                format_difference(measured.difference(contrast)),
+                *_ps(measured.p, contrast),
+                *_ps(measured.p_same, contrast),
+                judge(measured, contrast),
             ]
             for contrast in contrasts
         ),
@@ -212,19 +212,19 @@ def _score_table(
     header = ["contrast"]
     for name in scores:
         header += [name, "p", "p Holm"]
-    made = [[*header, "BLEU, other sentences too"]]
+    table = [[*header, "BLEU, other sentences too"]]
     for contrast in contrasts:
         row = [contrast.name]
-        for found in scores.values():
-            row += [format_difference(found.difference(contrast)), *_ps(found.p, contrast)]
+        for measured in scores.values():
+            row += [format_difference(measured.difference(contrast)), *_ps(measured.p, contrast)]
         both = _bootstrap(contrast, cells) if scores["BLEU"].is_complete(contrast) else None
-        made.append([*row, NONE if both is None else both.format(scores["BLEU"].measure.digits)])
-    return made
+        table.append([*row, NONE if both is None else both.format(scores["BLEU"].measure.digits)])
+    return table
 
 
-def judge(found: MeasuredPlan, contrast: Contrast) -> str:
+def judge(measured: MeasuredPlan, contrast: Contrast) -> str:
     """Return what a contrast's NLL says: better, worse, the same, not known, or an estimate."""
-    difference = found.difference(contrast)
+    difference = measured.difference(contrast)
     if difference is None:
         return "not complete"
     return difference.verdict if contrast.tested else "estimate"
@@ -243,14 +243,14 @@ def _bootstrap(contrast: Contrast, cells: Cells) -> Interval | None:
     return bootstrap_seeds(ours, theirs) if min(len(ours), len(theirs)) > 1 else None
 
 
-def _count(found: MeasuredPlan, contrast: Contrast) -> str:
-    ours, theirs = map(len, found.samples(contrast))
+def _count(measured: MeasuredPlan, contrast: Contrast) -> str:
+    ours, theirs = map(len, measured.samples(contrast))
     counted = str(ours) if ours == theirs else f"{ours} and {theirs}"
-    return counted if found.is_complete(contrast) else f"{counted} of {len(contrast.seeds)}"
+    return counted if measured.is_complete(contrast) else f"{counted} of {len(contrast.seeds)}"
 
 
-def _ps(found: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> list[str]:
-    return [*map(format_p, found[contrast])] if contrast in found else [NONE, NONE]
+def _ps(tests: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> list[str]:
+    return [*map(format_p, tests[contrast])] if contrast in tests else [NONE, NONE]
 
 
 def _notes(
@@ -279,7 +279,7 @@ def _notes(
     measured = {
         "NLL": likelihood.list_systems([False]),
         "NLL per word": likelihood.list_systems([True]),
-        **{name: found.list_systems() for name, found in scores.items()},
+        **{name: other.list_systems() for name, other in scores.items()},
     }
     notes += filter(None, (describe_power(name, one, counts) for name, one in measured.items()))
     notes.append(
@@ -297,20 +297,20 @@ def _disagreements(
     plan: Plan, likelihood: MeasuredPlan, scores: Mapping[str, MeasuredPlan]
 ) -> list[str]:
     """List the contrasts of which a score says something else than NLL."""
-    said = []
+    contrasts = []
     for contrast in plan.contrasts:
         if not likelihood.is_complete(contrast):
             continue
         lower = _side(likelihood.interval(contrast))
         wrong = [
             name
-            for name, found in scores.items()
-            if (side := _side(found.interval(contrast))) and side != -lower
+            for name, other in scores.items()
+            if (side := _side(other.interval(contrast))) and side != -lower
         ]
         if wrong:
-            said.append(f"{contrast.name} ({', '.join(wrong)})")
-    note = f"chrF or BLEU says what NLL does not (interval without 0): {'; '.join(said)}"
-    return [note] if said else []
+            contrasts.append(f"{contrast.name} ({', '.join(wrong)})")
+    note = f"chrF or BLEU says what NLL does not (interval without 0): {'; '.join(contrasts)}"
+    return [note] if contrasts else []
 
 
 def _side(interval: Interval | None) -> int:

@@ -90,7 +90,7 @@ class Plan:
                 system = self.names.get(name, name)
                 if "/" not in system.partition(":")[0]:
                     seeds.setdefault(system, set()).update(contrast.seeds)
-        return {system: sorted(found) for system, found in seeds.items()}
+        return {system: sorted(chosen) for system, chosen in seeds.items()}
 
     def list_corpora(self) -> list[str]:
         """List the other corpora whose systems are compared."""
@@ -118,10 +118,10 @@ def load_plan(folder: Path) -> Plan:
         raise DataError(f"{path}: names: give a system for each name")
     contrasts: list[Contrast] = []
     for part, tested in (("family", True), ("estimates", False), ("added", False)):
-        found = facts.pop(part, {})
-        if not isinstance(found, dict) or not {*found} <= {"seeds", "contrasts"}:
+        section = facts.pop(part, {})
+        if not isinstance(section, dict) or not {*section} <= {"seeds", "contrasts"}:
             raise DataError(f"{path}: {part}: give seeds and contrasts")
-        seeds, groups = found.get("seeds", []), found.get("contrasts", {})
+        seeds, groups = section.get("seeds", []), section.get("contrasts", {})
         if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
             raise DataError(f"{path}: {part}: seeds: give a list of whole numbers")
         if not isinstance(groups, dict) or not all(isinstance(g, list) for g in groups.values()):
@@ -152,11 +152,11 @@ def load_plan(folder: Path) -> Plan:
 def _read(
     path: Path, group: str, text: Any, seeds: tuple[int, ...], tested: bool, per_word: bool
 ) -> Contrast:
-    found = _CONTRAST.fullmatch(str(text))
-    if found is None:
+    match = _CONTRAST.fullmatch(str(text))
+    if match is None:
         raise DataError(
             f"{path}: {str(text)[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without"
         )
-    if found[3] and not tested:
+    if match[3] and not tested:
         raise DataError(f"{path}: {text}: only contrasts of the family are tested")
-    return Contrast(group, found[1], found[2], seeds, tested, found[3] is not None, per_word)
+    return Contrast(group, match[1], match[2], seeds, tested, match[3] is not None, per_word)

@@ -49,17 +49,19 @@ class TableReport:
     @property
     def shown(self) -> dict[str, Cell]:
         """The first training of each system, whose sentences are shown."""
-        found: dict[str, Cell] = {}
+        first: dict[str, Cell] = {}
         for cell in self.decoded:
-            found.setdefault(cell.row.label, cell)
-        return found
+            first.setdefault(cell.row.label, cell)
+        return first
 
     def call(self, output: Path) -> Step:
         """Return the call that writes the page, from any folder."""
         words: list[object] = []
         for name, cell in self.shown.items():
-            made = self.work / cell.output
-            files = [made / file for file in ("test.txt", "forced.txt") if (made / file).exists()]
+            outputs = self.work / cell.output
+            files = [
+                outputs / file for file in ("test.txt", "forced.txt") if (outputs / file).exists()
+            ]
             words += ["--system", name, *files]
         for cell in self.decoded:
             words += ["--log", cell.row.label, self.work / cell.folder / "train.log"]
@@ -91,7 +93,7 @@ class TableReport:
         corpus = self.experiment.corpus
         names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]
         models = [self.work / folder(corpus, PIECES) / f"{name}.model" for name in names]
-        found: list[object] = []
+        arguments: list[object] = []
         for name, cell in self.shown.items():
             path = self.work / cell.checkpoint()
             # A model that reads a parse would need a parser here.
@@ -102,10 +104,10 @@ class TableReport:
                 and not cell.settings.own_plugin
                 and path.exists()
             ):
-                found += ["--attention", name, path]
-        if not found or not all(model.exists() for model in models):
+                arguments += ["--attention", name, path]
+        if not arguments or not all(model.exists() for model in models):
             return []
-        return [*found, "--data-bin", self.work / data(corpus), "--subwords", *models]
+        return [*arguments, "--data-bin", self.work / data(corpus), "--subwords", *models]
 
     def say_shown(self) -> str:
         """Say which seeds are shown."""

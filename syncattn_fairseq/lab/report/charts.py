@@ -105,9 +105,9 @@ def pair(prefix: str = "") -> alt.LayerChart:
         )
     )
     drawn = []
-    for side, up, place in (("source", -1, 0), ("target", 1, gap)):
+    for side, up, base in (("source", -1, 0), ("target", 1, gap)):
         asked = sides[side].transform_filter("datum.verdict != 'unasked'")
-        drawn += _dependencies(asked, "predicted", up, _by_verdict(), place)
+        drawn += _dependencies(asked, "predicted", up, _by_verdict(), base)
     return _picture(
         link.mark_rule(strokeWidth=1.4, opacity=0.75).encode(
             x=pixels("from_x"),
@@ -193,7 +193,7 @@ def tree(prefix: str = "") -> alt.LayerChart:
 
     Data ``items``: first a row for each word, with ``word``; then one for each constituent:
     ``start`` and ``end``, its first word and the one after its last; ``height``, from 1;
-    ``parent``, the place of its parent among the constituents, null for the topmost; ``label``;
+    ``parent``, the index of its parent among the constituents, null for the topmost; ``label``;
     ``verdict``, as in `pair`.
     """
     n = "datum.words"
@@ -257,8 +257,8 @@ def bars(prefix: str = "") -> alt.LayerChart:
 
 def specification(chart: Any) -> dict[str, Any]:
     """Return the chart as Vega-Lite, without the styling that only whole pictures have."""
-    found: dict[str, Any] = chart.to_dict()
-    return found
+    chart_dict: dict[str, Any] = chart.to_dict()
+    return chart_dict
 
 
 def fill(chart: Any, data: Data) -> dict[str, Any]:
@@ -328,31 +328,31 @@ def _with_arcs(words: Any, heads: str) -> Any:
     )
 
 
-def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int | str = 0) -> list[Any]:
-    """Draw arcs, tips at the dependents, and roots, above (-1) or below (1) words at a height."""
-    given = _with_arcs(words, heads)
+def _dependencies(words: Any, heads: str, up: int, colour: Any, base: int | str = 0) -> list[Any]:
+    """Draw arcs, tips at the dependents, and roots, above (-1) or below (1) words at a base."""
+    arcs = _with_arcs(words, heads)
     dash = alt.condition("datum.dashed", alt.value([4, 3]), alt.value([1, 0]))
     line = (
-        given.transform_filter(f"datum.{heads} > 0")
+        arcs.transform_filter(f"datum.{heads} > 0")
         .transform_calculate(step=f"sequence({_STEPS + 1})")
         .transform_flatten(["step"])
         .transform_calculate(
             px=f"(datum.x + datum.to) / 2 + (datum.x - datum.to) / 2 "
             f"* cos(PI * datum.step / {_STEPS})",
-            py=f"{place} + {up} * (11 + datum.height * sin(PI * datum.step / {_STEPS}))",
+            py=f"{base} + {up} * (11 + datum.height * sin(PI * datum.step / {_STEPS}))",
         )
         .mark_line(strokeWidth=1.6, strokeJoin="round")
         .encode(x=pixels("px"), y=pixels("py"), detail="position:Q", order="step:Q", color=colour)
         .encode(strokeDash=dash)
     )
     root = (
-        given.transform_filter(f"datum.{heads} == 0")
-        .transform_calculate(near=f"{place} + {up} * 11", far=f"{place} + {up} * 40")
+        arcs.transform_filter(f"datum.{heads} == 0")
+        .transform_calculate(near=f"{base} + {up} * 11", far=f"{base} + {up} * 40")
         .mark_rule(strokeWidth=1.6)
         .encode(x=pixels("x"), y=pixels("near"), y2="far", color=colour, strokeDash=dash)
     )
     tip = (
-        given.transform_calculate(near=f"{place} + {up} * 12")
+        arcs.transform_calculate(near=f"{base} + {up} * 12")
         .mark_point(
             shape="triangle-down" if up < 0 else "triangle-up", filled=True, size=34, opacity=1
         )
@@ -363,8 +363,8 @@ def _dependencies(words: Any, heads: str, up: int, colour: Any, place: int | str
 
 def _labels(words: Any) -> Any:
     """Write the gold relations above the words."""
-    given = words.transform_filter("isValid(datum.gold)")
-    return given.mark_text(fontSize=9, color=GOLD).encode(
+    labelled = words.transform_filter("isValid(datum.gold)")
+    return labelled.mark_text(fontSize=9, color=GOLD).encode(
         x=pixels("x"), y=alt.value(-13), text="label:N"
     )
 

@@ -55,9 +55,9 @@ def _values(seed: Iterable[Point], measure: str, part: str) -> dict[int, float]:
 
 def _line(seeds: Iterable[Mapping[int, float]]) -> list[dict[str, Any]]:
     """Return mean, lowest and highest value at each update that all seeds have logged."""
-    kept = [seed for seed in seeds if seed]
-    shared = [update for update in kept[0] if all(update in s for s in kept)] if kept else []
-    values = {update: [seed[update] for seed in kept] for update in shared}
+    logged = [seed for seed in seeds if seed]
+    shared = [update for update in logged[0] if all(update in s for s in logged)] if logged else []
+    values = {update: [seed[update] for seed in logged] for update in shared}
     return [
         {
             "update": update,

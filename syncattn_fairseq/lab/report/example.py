@@ -103,15 +103,15 @@ def _read_side(prefix: str, language: str, number: int) -> Side:
         line(".labels", read_labels),
         line(".trees", read_trees),
     )
-    for kind, found in (
+    for kind, row in (
         ("heads", side.heads),
         ("labels", side.labels),
         ("trees", side.tree and list(side.tree.leaves())),
     ):
         with naming(f"{prefix}.{kind}.{language}:{number}"):
-            if found and len(found) != len(side.words):
+            if row and len(row) != len(side.words):
                 raise DataError(
-                    f"this is for {len(found)} words, but line {number} of {prefix}.{language} "
+                    f"this is for {len(row)} words, but line {number} of {prefix}.{language} "
                     f"has {len(side.words)}; make it from this text"
                 )
             if side.heads and kind == "heads":
@@ -120,7 +120,7 @@ def _read_side(prefix: str, language: str, number: int) -> Side:
 
 
 def _pick(rows: Iterable[T], path: Path, number: int) -> T:
-    found = list(islice(rows, number - 1, number))
-    if not found:
+    row = list(islice(rows, number - 1, number))
+    if not row:
         raise DataError(f"{path}: there is no line {number}")
-    return found[0]
+    return row[0]

@@ -38,7 +38,7 @@ def with_gates(
 
 def _gates(sentence: DecodedSentence, forced: bool) -> list[dict[str, Any]]:
     """Return one matrix of the distances of each side, and one of each layer's gates."""
-    made = []
+    matrices = []
     for side, title in (("source", "Source"), ("hypothesis", "Reference")):
         by_layer: dict[int, list[float]] = getattr(sentence, f"{side}_distances")
         pieces = [piece.strip("▁@") or piece for piece in getattr(sentence, side).split()]
@@ -48,13 +48,13 @@ def _gates(sentence: DecodedSentence, forced: bool) -> list[dict[str, Any]]:
             continue
         distances = [[round(50 * (d + 1)) for d in found] for found in layers.values()]
         names = [f"layer {layer}" for layer in layers]
-        made.append(_matrix(f"{title}: distance before each subword", names, pieces, distances))
+        matrices.append(_matrix(f"{title}: distance before each subword", names, pieces, distances))
         for layer, found in layers.items():
             gates = distance_gates(torch.tensor(found), causal=causal)
             values = (100 * gates).round().int().tolist()
             name = f"{title}: gates of layer {layer}, for τ = 1"
-            made.append(_matrix(name, pieces, pieces, values, causal))
-    return made
+            matrices.append(_matrix(name, pieces, pieces, values, causal))
+    return matrices
 
 
 def _matrix(

@@ -29,32 +29,34 @@ def say_differences(comparisons: Sequence[Comparison], over_seeds: bool) -> list
         comparisons: of all systems that have a baseline.
         over_seeds: whether several trainings of each system are compared, or one of each.
     """
-    said = []
+    sentences = []
     for baseline in dict.fromkeys(one.baseline for one in comparisons):
         alike = [one for one in comparisons if one.baseline == baseline]
         text = _one(alike[0]) if len(alike) == 1 else _several(alike)
         if not over_seeds and any(one.verdict != "not known" for one in alike):
             text += "; other seeds may differ"
-        said.append(f"{text}.")
-    return said
+        sentences.append(f"{text}.")
+    return sentences
 
 
-def say_parents(found: Mapping[str, float]) -> str:
+def say_parents(shares: Mapping[str, float]) -> str:
     """Say how many parents the heads find; empty if there are no numbers.
 
     Args:
         found: the share of the source's words, from 0 to 100, by system.
     """
-    if not found:
+    if not shares:
         return ""
-    if len(found) <= _FEW:
-        first, *others = found
-        text = f"{first}’s heads find the parents of {_percent(found[first])} of the source’s words"
-        return "; ".join([text, *(f"{n}’s those of {_percent(found[n])}" for n in others)]) + "."
-    best, worst = max(found, key=lambda n: found[n]), min(found, key=lambda n: found[n])
+    if len(shares) <= _FEW:
+        first, *others = shares
+        text = (
+            f"{first}’s heads find the parents of {_percent(shares[first])} of the source’s words"
+        )
+        return "; ".join([text, *(f"{n}’s those of {_percent(shares[n])}" for n in others)]) + "."
+    best, worst = max(shares, key=lambda n: shares[n]), min(shares, key=lambda n: shares[n])
     return (
-        f"Of {len(found)} systems with heads that parse, {best} finds most parents of the source’s "
-        f"words, {_percent(found[best])}, and {worst} fewest, {_percent(found[worst])}."
+        f"Of {len(shares)} systems with heads that parse, {best} finds most parents of the "
+        f"source’s words, {_percent(shares[best])}, and {worst} fewest, {_percent(shares[worst])}."
     )
 
 
@@ -83,21 +85,21 @@ def say_sameness(translations: Sequence[Sequence[str]]) -> str:
     return f"The translations of {differ} of {len(translations)} sentences differ."
 
 
-def _one(found: Comparison) -> str:
-    where = "ahead of" if found.difference > 0 else "behind"
-    text = f"{found.name} is {abs(found.difference):.1f} BLEU {where} {found.baseline}"
-    if abs(found.difference) < 0.05:
-        text = f"{found.name} has as much BLEU as {found.baseline}"
-    if found.p is None:
+def _one(one: Comparison) -> str:
+    where = "ahead of" if one.difference > 0 else "behind"
+    text = f"{one.name} is {abs(one.difference):.1f} BLEU {where} {one.baseline}"
+    if abs(one.difference) < 0.05:
+        text = f"{one.name} has as much BLEU as {one.baseline}"
+    if one.p is None:
         return f"{text}; two seeds of each would tell whether that is chance"
-    if found.verdict != "not known":
-        return f"{text}, which is more than chance ({_p(found.p)})"
-    return f"{text}, which may be chance ({_p(found.p)})"
+    if one.verdict != "not known":
+        return f"{text}, which is more than chance ({_p(one.p)})"
+    return f"{text}, which may be chance ({_p(one.p)})"
 
 
-def _several(found: Sequence[Comparison]) -> str:
-    count, baseline = len(found), found[0].baseline
-    ranked = sorted(found, key=lambda one: -abs(one.difference))
+def _several(comparisons: Sequence[Comparison]) -> str:
+    count, baseline = len(comparisons), comparisons[0].baseline
+    ranked = sorted(comparisons, key=lambda one: -abs(one.difference))
     ahead = [one for one in ranked if one.verdict == "better"]
     behind = [one for one in ranked if one.verdict == "worse"]
     if not ahead and not behind:
@@ -114,8 +116,8 @@ def _several(found: Sequence[Comparison]) -> str:
     return text + (f"; what the other {left} differ by may be chance" if left else "")
 
 
-def _named(found: Iterable[Comparison]) -> list[str]:
-    return [f"{one.name} ({_signed(one)})" for one in found]
+def _named(comparisons: Iterable[Comparison]) -> list[str]:
+    return [f"{one.name} ({_signed(one)})" for one in comparisons]
 
 
 def _list(names: Sequence[str]) -> str:

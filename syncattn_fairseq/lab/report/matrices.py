@@ -30,8 +30,8 @@ def with_matrices(
     rest = iter(sentences)
     first = list(islice(rest, number))
     drawn = (s for s in first if "long" not in s.detail)
-    shown = [s for s in drawn if s.detail["source"]["words"] and s.detail["target"]["words"]]
-    examples = [_example(sentence.detail) for sentence in shown]
+    complete = [s for s in drawn if s.detail["source"]["words"] and s.detail["target"]["words"]]
+    examples = [_example(sentence.detail) for sentence in complete]
     sources = [example.source.text for example in examples]
     targets = [example.target.text for example in examples if example.target]
     for system, model in models.items():
@@ -42,7 +42,7 @@ def with_matrices(
         except DataError:  # it has no dependency heads
             pairs = [None] * len(sources)
         for sentence, example, alignment, pair in zip(
-            shown, examples, alignments, pairs, strict=True
+            complete, examples, alignments, pairs, strict=True
         ):
             sizes = len(alignment.source.words), len(alignment.target.words)
             if sizes == (len(example.source.words), len(sentence.detail["target"]["words"])):

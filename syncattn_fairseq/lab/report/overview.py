@@ -102,7 +102,7 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
             for words, b in (score.bleu_by_length or {}).items()
         )
         return _points("BLEU by length", "", x, "BLEU", points, names)
-    found = [
+    differences = [
         _Point(
             name,
             f"{words} ({bucket.sentences})",
@@ -114,11 +114,19 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
         if name != baseline
         for words, bucket in (score.bleu_by_length or {}).items()
     ]
-    sure = [point for point in found if point.interval]
+    with_interval = [point for point in differences if point.interval]
     note = f"Difference to {baseline}, with 95 % intervals by bootstrap over the sentences."
-    if sure and len(sure) < len(found):
+    if with_interval and len(with_interval) < len(differences):
         note += f" Lengths of fewer than {FEWEST} sentences are left out."
-    return _points("BLEU by length", note, x, "BLEU, difference", sure or found, names, zero=True)
+    return _points(
+        "BLEU by length",
+        note,
+        x,
+        "BLEU, difference",
+        with_interval or differences,
+        names,
+        zero=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -161,13 +169,13 @@ def _points(
     rows = [point.row() for point in points]
     if not rows:
         return None
-    shown = [name for name in systems if any(row["system"] == name for row in rows)]
+    present = [name for name in systems if any(row["system"] == name for row in rows)]
     parts = len({row["part"] for row in rows})
     axis = _FLAT if parts <= 8 else alt.Axis(labelAngle=-45)
     base = alt.Chart(alt.NamedData("rows")).encode(
         x=alt.X("part:N", title=x, sort=None, axis=axis),
-        xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=shown, paddingOuter=0.7)),
-        color=colours(systems, shown),
+        xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=present, paddingOuter=0.7)),
+        color=colours(systems, present),
         tooltip=["system:N", "part:N", "value:Q", "low:Q", "high:Q", "n:N"],
     )
     scale = alt.Scale(zero=False)
@@ -179,7 +187,7 @@ def _points(
     if zero:
         line = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK)
         chart = line.encode(y="zero:Q") + chart
-    return make_chart(title, note, chart, rows, width=max(240, parts * (len(shown) * 13 + 22)))
+    return make_chart(title, note, chart, rows, width=max(240, parts * (len(present) * 13 + 22)))
 
 
 def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:
@@ -195,10 +203,10 @@ def colours(systems: Sequence[str], shown: Iterable[str]) -> alt.Color:
         systems: all systems of the page.
         shown: those that the chart shows.
     """
-    found = [COLOURS[index % len(COLOURS)] for index in range(len(systems))]
-    scale = alt.Scale(domain=list(systems), range=found)
-    kept = {*shown}
+    palette = [COLOURS[index % len(COLOURS)] for index in range(len(systems))]
+    scale = alt.Scale(domain=list(systems), range=palette)
+    present = {*shown}
     legend = alt.Legend(
-        orient="top", title=None, symbolOpacity=1, values=[n for n in systems if n in kept]
+        orient="top", title=None, symbolOpacity=1, values=[n for n in systems if n in present]
     )
     return alt.Color("system:N", scale=scale, legend=legend)

@@ -68,11 +68,11 @@ def describe(
         links = gold.alignments and [sorted(x[index]) for x in gold.alignments]
         sure, possible = links or (None, None)
         longest = max(len(side["words"]) for side in sides.values())
-        shown: list[dict[str, Any]] = []
+        analyses: list[dict[str, Any]] = []
         detail: dict[str, Any] = {"long": longest}
         if longest <= MOST_WORDS:
-            shown = [system.show(index, sides) for system in systems]
-            detail = {**sides, "sure": sure, "possible": possible, "systems": shown}
+            analyses = [system.show(index, sides) for system in systems]
+            detail = {**sides, "sure": sure, "possible": possible, "systems": analyses}
         yield ReportedSentence(
             {
                 "source": " ".join(source),
@@ -83,7 +83,7 @@ def describe(
                     round(chrf.sentence_score(system.texts[index], [reference]).score, 1)
                     for system in systems
                 ],
-                "differ": list(_differences(systems, shown, index)),
+                "differ": list(_differences(systems, analyses, index)),
             },
             detail,
         )
@@ -112,7 +112,7 @@ class _System:
         beam = self.beam[index]
         words = {side: sides[side]["words"] for side in ("source", "target")}
         analysed = beam if self.forced is None else self.forced[index]
-        shown: dict[str, Any] = {
+        analysis: dict[str, Any] = {
             "source": _fitting(analysed.source_heads, words["source"]),
             "target": None,
             "links": {},
@@ -121,41 +121,41 @@ class _System:
             "own": None,
         }
         if self.forced is not None:
-            shown["target"] = _fitting(analysed.hypothesis_heads, words["target"])
-            shown["target_trees"] = self._trees(analysed, "hypothesis", sides["target"])
-            shown["links"] = self._links(analysed, words)
+            analysis["target"] = _fitting(analysed.hypothesis_heads, words["target"])
+            analysis["target_trees"] = self._trees(analysed, "hypothesis", sides["target"])
+            analysis["links"] = self._links(analysed, words)
         own = join_subwords(beam.hypothesis.split(), detect_scheme([beam.hypothesis]))
         if 0 < len(own) <= MOST_WORDS and _fitting(beam.hypothesis_heads, own):
-            shown["own"] = {"words": own, "heads": beam.hypothesis_heads}
-        return shown
+            analysis["own"] = {"words": own, "heads": beam.hypothesis_heads}
+        return analysis
 
     def _links(
         self, sentence: DecodedSentence, words: Mapping[str, Sequence[str]]
     ) -> dict[str, list[tuple[int, int]]]:
         printed = {"": sentence.links, **{str(n): x for n, x in sentence.layer_links.items()}}
-        found = {}
+        links_by_layer = {}
         for layer, links in printed.items():
             if links is not None:
                 of_layer = replace(sentence, links=links)
                 sizes = len(words["source"]), len(words["target"])
                 alignment = align_words(of_layer, self.scheme, *sizes)
                 if alignment and alignment.words == sizes:
-                    found[layer] = sorted(alignment.links)
-        return found
+                    links_by_layer[layer] = sorted(alignment.links)
+        return links_by_layer
 
     def _trees(
         self, sentence: DecodedSentence, side: str, known: Mapping[str, Any]
     ) -> dict[str, Any]:
         gold = known["tree"] and {tuple(node[:2]) for node in known["tree"]["nodes"]}
-        found = {}
+        trees = {}
         for layer in getattr(sentence, f"{side}_distances"):
             try:
                 tree = induce_tree(sentence, side, self.scheme, layer, known["words"])
             except DataError:  # joined words, which have no distances
                 return {}
             if tree:
-                found[str(layer)] = tree_nodes(tree, gold)
-        return found
+                trees[str(layer)] = tree_nodes(tree, gold)
+        return trees
 
 
 def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
         gold: spans of the gold tree, if known.
 
     Returns:
-        Each node is its first word, the one after its last, its height, the place of its parent
+        Each node is its first word, the one after its last, its height, the index of its parent
         (None for the topmost), its label, and 1 if it is right, 0 if not, None if that is unknown.
     """
     nodes: list[list[Any]] = []
@@ -182,10 +182,10 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
         elif len(node.children) == 1:
             agenda.append((node.children[0], parent))
         else:
-            place = len(nodes)
+            number = len(nodes)
             nodes.append([len(parents), 0, 1, parent, node.label])
-            agenda.append((None, place))
-            agenda += [(child, place) for child in reversed(node.children)]
+            agenda.append((None, number))
+            agenda += [(child, number) for child in reversed(node.children)]
     for laid in reversed(nodes):
         if laid[3] is not None:
             nodes[laid[3]][2] = max(nodes[laid[3]][2], laid[2] + 1)
@@ -229,7 +229,7 @@ def _fitting(heads: Sequence[int] | None, words: Sequence[str]) -> Sequence[int]
 
 
 def _differences(
-    systems: Sequence[_System], shown: Sequence[Mapping[str, Any]], index: int
+    systems: Sequence[_System], analyses: Sequence[Mapping[str, Any]], index: int
 ) -> Iterator[str]:
     """List the things on which the systems that show them disagree."""
     if len({system.texts[index] for system in systems}) > 1:
@@ -240,7 +240,7 @@ def _differences(
         ("trees", ("source_trees", "target_trees")),
     ):
         for field in fields:
-            given = [system[field] for system in shown if system[field]]
-            if any(value != given[0] for value in given):
+            parts = [system[field] for system in analyses if system[field]]
+            if any(value != parts[0] for value in parts):
                 yield name
                 break

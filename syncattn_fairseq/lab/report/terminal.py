@@ -63,10 +63,10 @@ def draw_arcs(
 
 def draw_links(links: Iterable[Link], source: Sequence[str], target: Sequence[str]) -> str:
     """Write the source words of each target word."""
-    found: dict[int, list[str]] = {}
+    sources: dict[int, list[str]] = {}
     for i, j in sorted(links):
-        found.setdefault(j, []).append(source[i])
-    return "  ".join(f"{word}–{'+'.join(found.get(j, '∅'))}" for j, word in enumerate(target))
+        sources.setdefault(j, []).append(source[i])
+    return "  ".join(f"{word}–{'+'.join(sources.get(j, '∅'))}" for j, word in enumerate(target))
 
 
 def draw_tree(tree: Tree) -> str:
@@ -88,7 +88,7 @@ def draw_tree(tree: Tree) -> str:
 def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
     """Give each arc the column nearest to the words where it meets no other arc."""
     taken: list[list[tuple[int, int, int]]] = []
-    found = {}
+    lanes = {}
     for word, head in sorted(arcs, key=lambda arc: (abs(arc[0] - arc[1]), min(arc))):
         top, bottom = min(word, head), max(word, head)
         free = (
@@ -103,8 +103,8 @@ def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
         if lane == len(taken):
             taken.append([])
         taken[lane].append((top, bottom, head))
-        found[word, head] = lane
-    return found
+        lanes[word, head] = lane
+    return lanes
 
 
 def _width(text: str) -> int:
