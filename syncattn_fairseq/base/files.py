@@ -108,7 +108,7 @@ def replacing(path: Path) -> Iterator[Path]:
             yield temporary
             if target.exists():
                 shutil.copymode(target, temporary)
-            _flush(temporary)
+            flush(temporary)
             os.replace(temporary, target)
         except OSError as error:
             if error.filename == str(temporary):
@@ -130,7 +130,8 @@ def _is_stream(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -7,7 +7,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 
@@ -45,6 +45,24 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
                 return
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def claiming(*paths: Path) -> Iterator[None]:
+    """Keep other processes that claim these files out of a block that may take hours.
+
+    A hidden file beside each is locked meanwhile, and removed at the end.
+
+    Raises:
+        DataError: another process has claimed one.
+    """
+    with ExitStack() as stack:
+        for path in {path.resolve() for path in paths}:
+            own = path.with_name(f".{path.name}.lock")
+            busy = f"{path}: another process is writing it; wait until it ends, or stop it"
+            stack.enter_context(locked(own, busy))
+            stack.callback(own.unlink, missing_ok=True)
+        yield
 
 
 def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False) -> bool:

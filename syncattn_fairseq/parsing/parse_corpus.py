@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..base.errors import BadParse, DataError
 from ..base.files import hash_file, replacing
 from ..base.inputs import keeping_pipes
-from ..base.locks import locked, refuse_links, remove_locked
+from ..base.locks import claiming, locked, refuse_links, remove_locked
 from ..base.text import is_plain, read_lines
 from ..data.parses import check_parsed
 from .executors import Executor
@@ -69,10 +69,10 @@ def parse_corpus(
             raise DataError(f"{path.parent}: no such folder; make it first")
     output = outputs[HEADS].resolve()
     folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
-    busy = f"{output}: another syncattn-parse is writing it; wait until it ends, or stop it"
+    busy = f"{output}: another process is writing it; wait until it ends, or stop it"
     lock = folder / "lock"
     refuse_links(folder, record)
-    with locked(lock, busy):
+    with claiming(*(path for kind, path in outputs.items() if kind != HEADS)), locked(lock, busy):
         earlier, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
         try:
             text = _unpack(text, folder / "text")

@@ -14,14 +14,19 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import BadParse, DataError
+from ..base.files import flush, hash_file, read_json
 from ..base.text import MAX_LINE, read_lines, split_lines
 from .outcome import ParseReport
 from .parsed_file import EMPTY
 from .parser import Parse, Parser, ParserSource
-from .writer import CONLLU, open_writer
+from .writer import open_writer
 
 if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
+
+
+#: In a finished shard: its report, and the SHA-256 sums of all other files.
+_REPORT, _SUMS = "report.json", "sums.json"
 
 
 class Shard(NamedTuple):
@@ -160,7 +165,11 @@ class ShardTask:
                 for words, outcome in zip(sentences, results, strict=True):
                     assert outcome is not None  # parsers answer for every sentence
                     writer.write(words, outcome)
-            (folder / "report.json").write_text(json.dumps(writer.report.to_json()))
+            (folder / _REPORT).write_text(json.dumps(writer.report.to_json()))
+            sums = {name: hash_file(folder / name) for name in (*self.kinds, _REPORT)}
+            (folder / _SUMS).write_text(json.dumps(sums))
+            for path in (*folder.iterdir(), folder):
+                flush(path)
             try:
                 os.rename(folder, shard.folder(self.shards))
             except OSError:
@@ -175,34 +184,23 @@ class ShardTask:
 
 
 def is_whole(shard: Shard, folder: Path, kinds: Iterable[str]) -> bool:
-    """Return whether a finished shard has its report, and a line in each file for each of its own.
+    """Return whether the files of a finished shard are those that were written.
 
     Args:
         shard: the shard.
         folder: of all shards.
-        kinds: the kinds of output; CoNLL-U has other lines, and only has to be there.
+        kinds: the kinds of output.
     """
     own = shard.folder(folder)
     try:
-        report = _read_report(own)
-        counts = {kind: _count_lines(own / kind) for kind in kinds}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        sums = {name: hash_file(own / name) for name in (*kinds, _REPORT)}
+        return bool(read_json(own / _SUMS) == sums)
+    except (OSError, DataError):
         return False
-    numbers = [report.sentences, report.words, *report.empty.values()]
-    return (
-        numbers[:2] == [shard.lines, shard.words]
-        and all(type(number) is int for number in numbers)
-        and all(count == shard.lines for kind, count in counts.items() if kind != CONLLU)
-    )
 
 
 def _read_report(folder: Path) -> ParseReport:
-    return ParseReport.from_json(json.loads((folder / "report.json").read_text()))
-
-
-def _count_lines(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
+    return ParseReport.from_json(read_json(folder / _REPORT))
 
 
 def refuse_sentence(words: list[str], max_words: int) -> BadParse | None:

@@ -102,11 +102,15 @@ def test_finished_shards_are_not_parsed_again(run: Run) -> None:
         ("report.json", ""),
         ("report.json", "[" * 100_000),
         ("report.json", '{"sentences": "x", "words": 1, "empty": {}, "failures": []}'),
+        ("sums.json", "{}"),
         ("heads", "0\n"),
+        ("heads", "\n" * 10),  # as many lines
+        ("labels", "\n" * 10),
         ("heads", None),
     ],
 )
 def test_damaged_shards_are_parsed_again(run: Run, name: str, content: str | None) -> None:
+    run.outputs["labels"] = run.text.with_name("labels")
     assert run(stop_after=2) == [0, 1]
     if content is None:
         (run.shards / "00001" / name).unlink()
@@ -357,11 +361,16 @@ def test_a_file_of_another_text_leaves_nothing_behind(run: Run) -> None:
 
 def test_two_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
     run = Run(tmp_path)
+    run.outputs["labels"] = tmp_path / "labels"
     refused = []
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
-        with pytest.raises(DataError, match="heads: another syncattn-parse is writing it"):
-            parse_corpus(run.text, run.outputs, run.source, 9, execute)
+        for outputs, busy in (
+            ({"heads": run.outputs["heads"]}, "heads"),
+            ({**run.outputs, "heads": tmp_path / "others"}, "labels"),
+        ):
+            with pytest.raises(DataError, match=f"/{busy}: another process is writing it"):
+                parse_corpus(run.text, outputs, run.source, 9, execute)
         refused.append(True)
         for shard in shards:
             task.parse(shard, Chain(), progress)
@@ -372,6 +381,7 @@ def test_two_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "heads",
         "heads.manifest.json",
+        "labels",
         "text",
     ]
 
