@@ -15,7 +15,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.pieces import MODEL_TYPES, apply_pieces, learn_pieces, open_pieces
+from ..data.pieces import apply_pieces, learn_pieces, open_pieces
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
 from .common import add_command, add_texts, announce, command, new_parser, positive, rewrite_texts
@@ -41,9 +41,6 @@ def _parser() -> CommandLine:
     )
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
-    )
-    learn.add_argument(
-        "--type", choices=MODEL_TYPES, default="bpe", help="kind of subwords (default: bpe)"
     )
     learn.name_files(inputs=["input"], outputs=[lambda args: [_name_model(args.model)]])
     apply = add_command(
@@ -72,7 +69,7 @@ def _name_model(prefix: Path) -> Path:
 def _learn(args: argparse.Namespace) -> None:
     output = _name_model(args.model)
     with replacing(output) as path:
-        path.write_bytes(learn_pieces(args.input, args.vocab_size, args.type))
+        path.write_bytes(learn_pieces(args.input, args.vocab_size))
         size = len(open_pieces(path))
     announce(output, f"{size} subwords")
 

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
         report, rate = convert_parsed(
-            args.input, args.parsed, args.format, outputs, args.overwrite, args.min_parsed
+            args.input, args.parsed, args.format, outputs, args.min_parsed
         )
     else:
         report, rate = parse_corpus(
@@ -39,7 +39,6 @@ def main(argv: Sequence[str] | None = None) -> None:
             args.max_words,
             _make_executor(args),
             args.shards,
-            args.overwrite,
             min_parsed=args.min_parsed,
             say=print,
         )
@@ -116,11 +115,6 @@ def _parser() -> CommandLine:
         metavar="FILE",
         help="write everything that the parser finds as CoNLL-U; sentences without a parse are "
         "left out, sent_id is the number of the line",
-    )
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace even files that this command did not make, or that were changed since",
     )
     parser.add_argument(
         "--max-words",

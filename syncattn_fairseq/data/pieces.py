@@ -17,16 +17,13 @@ from ..base.errors import DataError
 from ..base.text import read_lines
 from .words import without_mark
 
-MODEL_TYPES = ("bpe", "unigram", "char")
 
-
-def learn_pieces(paths: Iterable[Path | str], vocab_size: int, model_type: str = "bpe") -> bytes:
+def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
     """Learn a sentencepiece model; the same text always gives the same model.
 
     Args:
         paths: tokenised texts.
         vocab_size: number of pieces, including <unk>, <s> and </s>.
-        model_type: ``bpe``, ``unigram`` or ``char``.
 
     Returns:
         The content of the ``.model`` file.
@@ -48,7 +45,7 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int, model_type: str =
             sentence_iterator=sentences(),
             model_writer=model,
             vocab_size=vocab_size,
-            model_type=model_type,
+            model_type="bpe",
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
             character_coverage=1.0,

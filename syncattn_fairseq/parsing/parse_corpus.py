@@ -36,7 +36,6 @@ def parse_corpus(
     max_words: int,
     execute: Executor,
     count: int | None = None,
-    overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
     min_parsed: float = 0.0,
 ) -> tuple[ParseReport, float]:
@@ -53,7 +52,6 @@ def parse_corpus(
         max_words: sentences of more words are not parsed.
         execute: parses shards.
         count: how many shards; None: one per 2 MB.
-        overwrite: whether to overwrite files that this function did not make.
         say: called with a message about what is skipped or done again, and why.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
 
@@ -82,8 +80,7 @@ def parse_corpus(
             manifest = Manifest.describe(
                 sha256, shards, source, max_words=max_words, outputs=sorted(outputs)
             )
-            if not overwrite:
-                _refuse_foreign(outputs, *(some.outputs for some in (earlier, unfinished) if some))
+            _refuse_foreign(outputs, *(some.outputs for some in (earlier, unfinished) if some))
         except (DataError, OSError):
             if unfinished is None:
                 remove_locked(lock)
@@ -141,7 +138,7 @@ def _refuse_foreign(outputs: Mapping[str, Path], *checksums: Mapping[str, str]) 
         if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in checksums]:
             raise DataError(
                 f"{path}: already exists, and was not made by this command or was changed since; "
-                "move it away, or give --overwrite"
+                "move it away"
             )
 
 
@@ -230,7 +227,6 @@ def convert_parsed(
     parsed: Path,
     file_format: str,
     outputs: Mapping[str, Path],
-    overwrite: bool = False,
     min_parsed: float = 0.0,
 ) -> tuple[ParseReport, float]:
     """Take the parses of a text from a parser's output.
@@ -240,7 +236,6 @@ def convert_parsed(
         parsed: the parser's output for this text.
         file_format: see :data:`.formats.FORMATS`.
         outputs: as in `parse_corpus`.
-        overwrite: whether to overwrite existing files.
         min_parsed: as in `parse_corpus`.
 
     Returns:
@@ -251,8 +246,8 @@ def convert_parsed(
             a parse.
     """
     for path in outputs.values():
-        if path.is_file() and not overwrite:
-            raise DataError(f"{path}: already exists; move it away, or give --overwrite")
+        if path.is_file():
+            raise DataError(f"{path}: already exists; move it away")
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
     outcomes = match_parses(read_lines(text), analyses, str(parsed))

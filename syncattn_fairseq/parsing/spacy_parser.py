@@ -33,21 +33,18 @@ class SpacyModel(ParserSource):
 
     about: ClassVar = "spaCy, with any model, such as GiNZA's ja_ginza"
     specs: ClassVar[tuple[str, ...]] = ("MODEL",)
-    needs: ClassVar[tuple[str, ...]] = ("spacy_model",)
+    needs: ClassVar[tuple[str, ...]] = ()
 
     model: str
 
     @staticmethod
     def add_options(group: Any) -> None:
-        """Add ``--spacy-model``."""
-        group.add_argument(
-            "--spacy-model", metavar="MODEL", help="name of a spaCy model, or its folder"
-        )
+        """Add nothing: the spec names the model."""
 
     @classmethod
     def from_options(cls, options: Namespace) -> SpacyModel:
-        """Take the model of ``--spacy-model``."""
-        return cls(options.spacy_model)
+        """Refuse a name without a model."""
+        raise DataError("--parser spacy: name a model, as in --parser spacy:ja_ginza")
 
     @classmethod
     def from_spec(cls, spec: str) -> SpacyModel | None:

@@ -15,28 +15,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.cli import bpe
-from syncattn_fairseq.data.pieces import MODEL_TYPES, apply_pieces, open_pieces
+from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
 from syncattn_fairseq.data.words import count_subwords, join_subwords
 
 NAMES = [a + b + c for a in ("ba", "den", "mu") for b in ("ra", "te", "no") for c in ("l", "um")]
 TEXT = f"{' '.join(NAMES)}\n\nder alte baum steht\na\u3000b c\u00a0d @@ x@@ baum\n" * 9
-SIZES = {"bpe": "60", "unigram": "34", "char": "15"}  # the last one does not hold every character
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bpe")
     (folder / "text").write_text(TEXT, encoding="utf-8")
-    models: dict[str, Path] = {}
-    for kind in MODEL_TYPES:
-        arguments = ["learn", "--input", f"{folder}/text", "--vocab-size", SIZES[kind]]
-        for name in (kind, kind + "2"):
-            assert bpe.main([*arguments, "--type", kind, "--model", f"{folder}/{name}"]) == 0
-        models[kind] = folder / f"{kind}.model"
-        again = folder / f"{kind}2.model"
-        assert models[kind].read_bytes() == again.read_bytes()  # deterministic
-    assert len(list(folder.iterdir())) == 2 * len(MODEL_TYPES) + 1
-    return models
+    learn = ["learn", "--input", f"{folder}/text", "--vocab-size", "60"]
+    for name in ("one", "two"):
+        assert bpe.main([*learn, "--model", f"{folder}/{name}"]) == 0
+    assert (folder / "one.model").read_bytes() == (folder / "two.model").read_bytes()
+    assert len(list(folder.iterdir())) == 3
+    return folder / "one.model"
 
 
 # Anything a line can hold: no line ends, no surrogates, no word mark.
@@ -44,32 +39,32 @@ letters = st.characters(exclude_categories=["Cs"], exclude_characters="\r\n ▁"
 words = st.text(st.sampled_from("abdemnrtu@\u3000\u00a0\t猫") | letters, min_size=1, max_size=6)
 
 
-@given(st.lists(words, max_size=6), st.sampled_from(MODEL_TYPES))
-def test_join_undoes_apply(models: dict[str, Path], sentence: list[str], kind: str) -> None:
-    pieces = apply_pieces(open_pieces(models[kind]), " ".join(sentence))
+@given(st.lists(words, max_size=6))
+def test_join_undoes_apply(model: Path, sentence: list[str]) -> None:
+    pieces = apply_pieces(open_pieces(model), " ".join(sentence))
     assert join_subwords(pieces, "sentencepiece") == sentence
     assert len(count_subwords(pieces, "sentencepiece")) == len(sentence)
     assert all(" " not in piece for piece in pieces)
 
 
 def test_vocabulary_is_learnt(
-    models: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text").write_text(TEXT, encoding="utf-8")
     learn = ["learn", "--input", f"{tmp_path}/text", "--vocab-size", "60"]
     assert bpe.main([*learn, "--model", f"{tmp_path}/m"]) == 0
     assert capfd.readouterr().out == f"{tmp_path}/m.model: 60 subwords\n"
-    pieces = apply_pieces(open_pieces(models["bpe"]), "baum alte ☃☃")
+    pieces = apply_pieces(open_pieces(model), "baum alte ☃☃")
     assert pieces[0] == "▁baum"
     assert pieces[-1] == "☃☃"
 
 
 def test_apply_through_pipes_and_files(
-    models: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes("  der   baum ☃\n\nalte\r\nmann".encode())
-    arguments = ["apply", "--model", str(models["bpe"])]
+    arguments = ["apply", "--model", str(model)]
     capfd.readouterr()
     assert bpe.main([*arguments, "--input", str(source), "--output", str(target)]) == 0
     assert capfd.readouterr().out == f"{target}: 4 lines\n"
@@ -111,12 +106,12 @@ def test_a_model_that_writes_line_ends_is_refused(
     assert not output.exists()
 
 
-def test_processes_write_the_same(models: dict[str, Path], tmp_path: Path) -> None:
+def test_processes_write_the_same(model: Path, tmp_path: Path) -> None:
     rng = random.Random(1)
     lines = [" ".join(rng.choices([*NAMES, "☃"], k=rng.randrange(9))) for _ in range(2500)]
     source, outputs = tmp_path / "in", [tmp_path / "1", tmp_path / "3"]
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    arguments = ["apply", "--model", str(models["bpe"]), "--input", str(source)]
+    arguments = ["apply", "--model", str(model), "--input", str(source)]
     for output in outputs:
         assert bpe.main([*arguments, "--output", str(output), "--workers", output.name]) == 0
     one, three = (output.read_bytes() for output in outputs)
@@ -124,14 +119,14 @@ def test_processes_write_the_same(models: dict[str, Path], tmp_path: Path) -> No
 
 
 def test_the_mark_of_pieces_is_replaced_and_counted(
-    models: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     source, plain = tmp_path / "in", tmp_path / "plain"
     source.write_text("a▁b ▁\nbaum\nder ▁baum\n", encoding="utf-8")
     plain.write_text("a_b _\nbaum\nder _baum\n", encoding="utf-8")
     for text in (source, plain):
         arguments = ["--input", str(text), "--output", f"{text}.bpe"]
-        assert bpe.main(["apply", "--model", str(models["bpe"]), *arguments]) == 0
+        assert bpe.main(["apply", "--model", str(model), *arguments]) == 0
         arguments = ["--input", str(text), "--vocab-size", "20", "--model", f"{text}"]
         assert bpe.main(["learn", *arguments]) == 0
     for suffix in (".bpe", ".model"):
@@ -168,7 +163,7 @@ def test_a_model_is_not_a_folder(folder: str, capfd: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_apply_refuses_and_leaves_no_output(
     workers: str,
-    models: dict[str, Path],
+    model: Path,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -177,7 +172,7 @@ def test_apply_refuses_and_leaves_no_output(
     arguments = ["apply", "--input", f"{tmp_path}/good", f"{tmp_path}/text", "--output"]
     arguments += [f"{tmp_path}/out.good", f"{tmp_path}/out"]
     arguments += ["--workers", workers, "--model"]
-    assert bpe.main([*arguments, str(models["bpe"])]) == 1
+    assert bpe.main([*arguments, str(model)]) == 1
     assert "text:2: not UTF-8" in capfd.readouterr().err
     assert bpe.main([*arguments, f"{tmp_path}/text"]) == 1
     assert "not a sentencepiece model" in capfd.readouterr().err

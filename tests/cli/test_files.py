@@ -155,7 +155,7 @@ def test_outputs_are_not_compressed(folder: Path, capsys: pytest.CaptureFixture[
 #: What is not a file of its own: a name in a folder, a folder or package, and test sets, whose
 #: files no picture can replace, since its name ends in .svg, .png or .pdf.
 OTHERS = {
-    *("syncattn-fetch name", "syncattn-parse spacy_model", "syncattn-show gold"),
+    *("syncattn-fetch name", "syncattn-show gold"),
     "syncattn-draw gold",
 }
 OWN_PARSERS = [name for name in SCRIPTS if name != "syncattn-preprocess"]

@@ -120,7 +120,7 @@ CALLS = {
     "tag": Call(multitask.main, "tag --input a b --output o p", {"a": TEXT, "b": ""}, ["o", "p"]),
     "parse": Call(
         parse.main,
-        "--input a --parsed c --format conllu --output o --labels l --overwrite",
+        "--input a --parsed c --format conllu --output o --labels l",
         {"a": TEXT, "c": CONLLU},
         ["o", "l"],
     ),

@@ -35,9 +35,7 @@ class Run:
         self.source = ChainSource({"version": "1"})
         self.said: list[str] = []
 
-    def __call__(
-        self, stop_after: int = 99, count: int = 6, max_words: int = 9, overwrite: bool = False
-    ) -> list[int]:
+    def __call__(self, stop_after: int = 99, count: int = 6, max_words: int = 9) -> list[int]:
         """Parse; return the numbers of the shards that were parsed."""
         parsed: list[int] = []
         self.said = []
@@ -57,7 +55,6 @@ class Run:
                 max_words,
                 execute,
                 count,
-                overwrite,
                 self.said.append,
             )
         except DataError as error:
@@ -196,7 +193,8 @@ def test_shards_without_a_record_are_not_trusted(run: Run) -> None:
     shutil.copy(run.text, run.text.with_name("heads.manifest.json"))
     with pytest.raises(DataError, match="already exists"):
         run()
-    assert run(overwrite=True) == [0, 1, 2, 3, 4, 5]
+    run.outputs["heads"].unlink()
+    assert run() == [0, 1, 2, 3, 4, 5]
 
 
 def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
@@ -205,7 +203,7 @@ def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
     theirs.write_text("mine\n")
     made = ours.read_text()
     run.outputs["labels"] = theirs
-    message = f"{theirs}: already exists, and was not made by this command.*give --overwrite"
+    message = f"{theirs}: already exists, and was not made by this command"
     with pytest.raises(DataError, match=message):
         run()
     assert (theirs.read_text(), ours.read_text()) == ("mine\n", made)
@@ -216,13 +214,15 @@ def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
     with pytest.raises(DataError, match="heads: already exists.*was changed since"):
         run()
     assert ours.read_text() == "corrected by hand\n"
-    assert run(overwrite=True) == [0, 1, 2, 3, 4, 5]
+    ours.unlink()
+    assert run() == [0, 1, 2, 3, 4, 5]
     assert ours.read_text() == made
     parsed = run.text.with_name("parsed")
     parsed.write_text("")
     with pytest.raises(DataError, match="heads: already exists"):
         convert_parsed(run.text, parsed, "conllu", run.outputs)
-    convert_parsed(run.text, parsed, "conllu", run.outputs, overwrite=True)
+    ours.unlink()
+    convert_parsed(run.text, parsed, "conllu", run.outputs)
     assert ours.read_text() == "\n" * len(LINES)
 
 

@@ -45,14 +45,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_words_stay_as_they_are_given(model: Path, tmp_path: Path) -> None:
+def test_words_stay_as_they_are_given(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text, heads = tmp_path / "text", tmp_path / "heads"
     text.write_text("".join(f"{sentence}\n" for sentence in [*SENTENCES, ""]))
     assert main(["--parser", f"spacy:{model}", "--input", str(text), "--output", str(heads)]) == 0
     assert heads.read_text().splitlines() == [*(" ".join(map(str, h)) for h in HEADS), ""]
-    again = ["--parser", "spacy", "--spacy-model", str(model)]
-    assert main([*again, "--input", str(text), "--output", str(tmp_path / "again")]) == 0
-    assert (tmp_path / "again").read_text() == heads.read_text()
+    assert main(["--parser=spacy", "--input", str(text), "--output", str(heads)]) == 1
+    assert "name a model, as in --parser spacy:ja_ginza" in capsys.readouterr().err
 
 
 def test_two_sentences_on_a_line_are_one(model: Path) -> None:
