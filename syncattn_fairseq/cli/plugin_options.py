@@ -11,17 +11,14 @@ from typing import Any
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY
 from fairseq.tasks.translation import TranslationConfig
 
-from .. import (
-    CRITERION,
-    TASK,
-    plugin,  # noqa: F401  (registers everything)
-)
+from .. import plugin  # noqa: F401  (registers everything)
 from ..base.errors import DataError
 from ..base.option_fields import as_fairseq, flag
 from ..criterions.terms import TERMS
 from ..models import config
 from ..models.architectures import SIZES, SYSTEMS
 from ..models.rnn_config import SyntaxRNNConfig
+from ..registered_names import CRITERION, TASK
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig
 
 #: The recurrent model, whose options are all in this plugin.
