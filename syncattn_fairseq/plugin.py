@@ -26,6 +26,8 @@ from .patches import (
     whole_checkpoints,
 )
 
+# The order counts: the first two shape the messages of the others, and what writes checkpoints
+# comes before what changes their contents, which wraps it (whole_checkpoints refuses otherwise).
 one_line.fail_in_one_line()
 quiet.quieten_commands()
 fairseq_version.require_fairseq()

@@ -16,7 +16,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 #: Scores of a block: they fit into a processor's cache.
-BLOCK = 2**19
+BLOCK_SCORES = 2**19
 
 
 def sum_smoothed_loss(
@@ -118,7 +118,7 @@ def _blocks(rows: int, size: int) -> list[slice]:
 
     A block has at least two rows: PyTorch would add up a single one in another order.
     """
-    count = max(1, rows // max(2, BLOCK // size))
+    count = max(1, rows // max(2, BLOCK_SCORES // size))
     bounds = [rows * block // count for block in range(count + 1)]
     return [slice(*pair) for pair in pairwise(bounds)]
 

@@ -97,7 +97,7 @@ def aligning_layer(layers: int) -> int:
     return min(layers, max(layers - 1, 2))
 
 
-def check_options(cfg: Any) -> None:
+def check_model_options(cfg: Any) -> None:
     """Raise ``DataError`` for options that do not fit the model, such as a layer too high.
 
     Heads for which a layer has no room are noticed when that layer is built.

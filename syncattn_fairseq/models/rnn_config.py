@@ -1,11 +1,12 @@
 """The options of the recurrent model."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
 from ..base.errors import DataError
+from ..base.option_fields import option
 from ..modules.layer_numbers import check_range
 from ..modules.source_attention import TREE_POSITIONS
 
@@ -16,46 +17,32 @@ ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
 class SyntaxRNNConfig(FairseqDataclass):
     """Recurrent models: sizes, by default those of the paper, and the attention."""
 
-    dropout: float = field(
-        default=0.1, metadata={"help": "dropout of embeddings and before the output layer"}
+    dropout: float = option(0.1, "dropout of embeddings and before the output layer")
+    encoder_embed_dim: int = option(620, "size of source embeddings")
+    encoder_hidden_size: int = option(1000, "size of the encoder's state in each direction")
+    decoder_embed_dim: int = option(620, "size of target embeddings")
+    decoder_hidden_size: int = option(1000, "size of the decoder's state")
+    share_decoder_input_output_embed: bool = option(
+        False, "share the target embeddings with the output layer"
     )
-    encoder_embed_dim: int = field(default=620, metadata={"help": "size of source embeddings"})
-    encoder_hidden_size: int = field(
-        default=1000, metadata={"help": "size of the encoder's state in each direction"}
+    share_all_embeddings: bool = option(
+        False, "share the embeddings of source, target and output layer"
     )
-    decoder_embed_dim: int = field(default=620, metadata={"help": "size of target embeddings"})
-    decoder_hidden_size: int = field(default=1000, metadata={"help": "size of the decoder's state"})
-    share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "share the target embeddings with the output layer"}
+    source_attention: ChoiceEnum(list(ATTENTIONS)) = option(  # type: ignore[valid-type]
+        "global",
+        "how the decoder attends to the source",
     )
-    share_all_embeddings: bool = field(
-        default=False,
-        metadata={"help": "share the embeddings of source, target and output layer"},
+    double_context: bool = option(False, "add the context of this attention to a global one")
+    half_window: int = option(10, "local and flexible attention: tokens on either side (D)")
+    renormalise_local: bool = option(
+        False, "make the weights of local attention sum to one, unlike in the paper"
     )
-    source_attention: ChoiceEnum(list(ATTENTIONS)) = field(  # type: ignore[valid-type]
-        default="global", metadata={"help": "how the decoder attends to the source"}
-    )
-    double_context: bool = field(
-        default=False, metadata={"help": "add the context of this attention to a global one"}
-    )
-    half_window: int = field(
-        default=10,
-        metadata={"help": "local and flexible attention: tokens on either side (D)"},
-    )
-    renormalise_local: bool = field(
-        default=False,
-        metadata={"help": "make the weights of local attention sum to one, unlike in the paper"},
-    )
-    tree_window: int = field(
-        default=4, metadata={"help": "syntax-directed attention: edges in any direction (n)"}
-    )
-    tree_position: ChoiceEnum(list(TREE_POSITIONS)) = field(  # type: ignore[valid-type]
-        default="predicted",
-        metadata={
-            "help": "syntax-directed attention: count edges from the word predicted from the "
-            "decoder's state, as in the paper; or expected: average over all words, weighted by "
-            "the global attention"
-        },
+    tree_window: int = option(4, "syntax-directed attention: edges in any direction (n)")
+    tree_position: ChoiceEnum(list(TREE_POSITIONS)) = option(  # type: ignore[valid-type]
+        "predicted",
+        "syntax-directed attention: count edges from the word predicted from the "
+        "decoder's state, as in the paper; or expected: average over all words, weighted by "
+        "the global attention",
     )
 
 
@@ -73,5 +60,5 @@ def check(args: Any, task: Any) -> None:
                 f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} differs "
                 f"from --decoder-embed-dim {args.decoder_embed_dim}"
             )
-    for option in ("half_window", "tree_window"):
-        check_range(args, option, 1, float("inf"), "must be 1 or more")
+    for window in ("half_window", "tree_window"):
+        check_range(args, window, 1, float("inf"), "must be 1 or more")

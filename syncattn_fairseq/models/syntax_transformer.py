@@ -87,7 +87,7 @@ class SyntaxTransformerModel(TransformerModel):
         """
         config.set_defaults(args)
         cfg = TransformerConfig.from_namespace(args)
-        config.check_options(cfg)
+        config.check_model_options(cfg)
         sides = {"src": "encoder", "tgt": "decoder"}
         exposed = {
             f"{short}_{name}": layers
@@ -113,7 +113,7 @@ class SyntaxTransformerModel(TransformerModel):
         cls, cfg: Any, src_dict: Any, embed_tokens: nn.Embedding
     ) -> SyntaxTransformerEncoder:
         """Build the encoder."""
-        config.check_options(cfg)
+        config.check_model_options(cfg)
         return SyntaxTransformerEncoder(cfg, src_dict, embed_tokens)
 
     @classmethod

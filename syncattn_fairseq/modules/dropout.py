@@ -12,7 +12,7 @@ from torch.nn import functional as F
 #: Random bits for each number that `fast_dropout` may drop.
 BITS = 16
 #: Random numbers that `same_dropout` draws at a time: they stay in the processor's cache.
-BLOCK = 2**15
+BLOCK_NUMBERS = 2**15
 #: Bits of a random number between 0 and 1 in float64.
 _FRACTION = 2**53
 
@@ -47,8 +47,8 @@ def fast_dropout(x: Tensor, p: float) -> Tensor:
 
 def _draw(mask: Tensor, p: float, generator: Generator | None = None) -> Tensor:
     """Fill a contiguous tensor as ``bernoulli_`` does: with 1 with probability p, or else 0."""
-    bits = torch.empty(min(BLOCK, mask.numel()), dtype=torch.int64)
-    for part in mask.view(-1).split(BLOCK):
+    bits = torch.empty(min(BLOCK_NUMBERS, mask.numel()), dtype=torch.int64)
+    for part in mask.view(-1).split(BLOCK_NUMBERS):
         drawn = bits[: len(part)].random_(-(2**63), None, generator=generator)
         torch.lt(drawn.bitwise_and_(_FRACTION - 1), math.ceil(p * _FRACTION), out=part)
     return mask

@@ -35,11 +35,16 @@ def keep_checkpoints_whole() -> None:
 
     If ``checkpoint_last.pt`` is damaged, training resumes from the newest intact checkpoint beside
     it, with a warning. Every error while loading names the file.
+
+    Raises:
+        RuntimeError: other patches, which would be lost, already wrap what writes checkpoints.
     """
     from fairseq import checkpoint_utils, file_io
 
     copy = file_io.PathManager.copy
     persist = checkpoint_utils.torch_persistent_save
+    if hasattr(persist, "__wrapped__"):
+        raise RuntimeError("keep_checkpoints_whole() comes before what wraps torch_persistent_save")
     load = checkpoint_utils.load_checkpoint_to_cpu
     resume = checkpoint_utils.load_checkpoint
 

@@ -4,7 +4,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Optional, TextIO
@@ -20,6 +20,7 @@ from omegaconf import II, OmegaConf
 from torch import Tensor
 
 from ..base.errors import DataError
+from ..base.option_fields import option
 from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, check_words, load_marks
 from ..data.fields import NOTHING, LossField
 from ..data.labels import load_dictionary, locate_dictionary
@@ -34,71 +35,55 @@ from .input_parses import InputParses
 class TranslationWithSyntaxConfig(TranslationConfig):
     """fairseq's options for translation, and ours."""
 
-    upsample_primary: int = field(
-        default=1, metadata={"help": "how often to repeat train if there are train1, train2, ..."}
+    upsample_primary: int = option(1, "how often to repeat train if there are train1, train2, ...")
+    safety_save_updates: int = option(
+        0,
+        "also save checkpoint_last.pt every N updates, without validating (0 = "
+        "never); --save-interval-updates validates, which counts towards --patience",
     )
-    safety_save_updates: int = field(
-        default=0,
-        metadata={
-            "help": "also save checkpoint_last.pt every N updates, without validating (0 = "
-            "never); --save-interval-updates validates, which counts towards --patience"
-        },
+    fast_cpu: bool = option(
+        False,
+        "train faster on a CPU: cheap random numbers for dropout, Adam in one pass; "
+        "such a training can be repeated and resumed exactly, but differs from one without the "
+        "option",
     )
-    fast_cpu: bool = field(
-        default=False,
-        metadata={
-            "help": "train faster on a CPU: cheap random numbers for dropout, Adam in one pass; "
-            "such a training can be repeated and resumed exactly, but differs from one without the "
-            "option"
-        },
+    missing_parses: ChoiceEnum(["stop", "ignore"]) = option(  # type: ignore[valid-type]
+        "stop",
+        "if text to translate has no parses, but the model reads them: stop, or "
+        "continue without them (no scaling, unknown labels)",
     )
-    missing_parses: ChoiceEnum(["stop", "ignore"]) = field(  # type: ignore[valid-type]
-        default="stop",
-        metadata={
-            "help": "if text to translate has no parses, but the model reads them: stop, or "
-            "continue without them (no scaling, unknown labels)"
-        },
+    input_heads: Optional[str] = option(  # noqa: UP045 (fairseq reads it)
+        None,
+        "fairseq-interactive: file with the heads of each line of the input",
     )
-    input_heads: Optional[str] = field(  # noqa: UP045 (fairseq reads it)
-        default=None,
-        metadata={"help": "fairseq-interactive: file with the heads of each line of the input"},
+    input_labels: Optional[str] = option(  # noqa: UP045
+        None,
+        "fairseq-interactive: file with the dependency labels of each line",
     )
-    input_labels: Optional[str] = field(  # noqa: UP045
-        default=None,
-        metadata={"help": "fairseq-interactive: file with the dependency labels of each line"},
+    source_parser: Optional[str] = option(  # noqa: UP045
+        None,
+        "fairseq-interactive: parser of the input, such as stanza:en",
     )
-    source_parser: Optional[str] = field(  # noqa: UP045
-        default=None,
-        metadata={"help": "fairseq-interactive: parser of the input, such as stanza:en"},
+    print_parses: bool = option(
+        False,
+        "print the heads of each source and hypothesis (X- lines; with --results-path, "
+        "into parses-SUBSET.txt there)",
     )
-    print_parses: bool = field(
-        default=False,
-        metadata={
-            "help": "print the heads of each source and hypothesis (X- lines; with --results-path, "
-            "into parses-SUBSET.txt there)"
-        },
+    print_distances: bool = option(
+        False, "also print the syntactic distances of each source and hypothesis"
     )
-    print_distances: bool = field(
-        default=False,
-        metadata={"help": "also print the syntactic distances of each source and hypothesis"},
+    print_layer_alignments: bool = option(
+        False, "also print the links of every decoder layer (L- lines)"
     )
-    print_layer_alignments: bool = field(
-        default=False,
-        metadata={"help": "also print the links of every decoder layer (L- lines)"},
+    alignment_head: int = option(
+        0,
+        "the head of a decoder layer that --print-alignment and "
+        "--print-layer-alignments read, from 1 (0 = mean of all heads)",
     )
-    alignment_head: int = field(
-        default=0,
-        metadata={
-            "help": "the head of a decoder layer that --print-alignment and "
-            "--print-layer-alignments read, from 1 (0 = mean of all heads)"
-        },
-    )
-    gold_source_heads: bool = field(
-        default=False,
-        metadata={
-            "help": "for analysis: make the encoder's dependency heads attend to the gold parse, "
-            "not to what they predict"
-        },
+    gold_source_heads: bool = option(
+        False,
+        "for analysis: make the encoder's dependency heads attend to the gold parse, "
+        "not to what they predict",
     )
     gen_subset: str = II("dataset.gen_subset")
     results_path: Optional[str] = II("common_eval.results_path")  # noqa: UP045

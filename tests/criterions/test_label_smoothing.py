@@ -12,7 +12,7 @@ from syncattn_fairseq.criterions import label_smoothed_cross_entropy_with_syntax
 from syncattn_fairseq.criterions import label_smoothing
 from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import has_plain_scores
 from syncattn_fairseq.criterions.label_smoothing import (
-    BLOCK,
+    BLOCK_SCORES,
     _blocks,
     sum_smoothed_loss,
     sum_smoothed_loss_of_scores,
@@ -83,17 +83,23 @@ def test_the_nll_has_fairseqs_gradient_too(ours: Loss) -> None:
 def test_blocks_do_not_change_a_bit(
     block: int, tokens: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(label_smoothing, "BLOCK", block)
+    monkeypatch.setattr(label_smoothing, "BLOCK_SCORES", block)
     check_bits(sum_smoothed_loss_of_scores, draw(tokens, size))
 
 
 def test_no_block_is_a_single_row_which_threads_would_add_up_in_another_order() -> None:
     for rows in range(2, 60):
-        for size in (BLOCK // 8, BLOCK // 7, BLOCK // 2, BLOCK, 2 * BLOCK):
+        for size in (
+            BLOCK_SCORES // 8,
+            BLOCK_SCORES // 7,
+            BLOCK_SCORES // 2,
+            BLOCK_SCORES,
+            2 * BLOCK_SCORES,
+        ):
             blocks = _blocks(rows, size)
             lengths = [block.stop - block.start for block in blocks]
             assert blocks[0].start == 0 and blocks[-1].stop == rows == sum(lengths)
-            assert min(lengths) >= 2 and max(lengths) * size < 4 * max(size, BLOCK)
+            assert min(lengths) >= 2 and max(lengths) * size < 4 * max(size, BLOCK_SCORES)
     assert _blocks(1, 9) == [slice(0, 1)]
 
 

@@ -27,12 +27,3 @@ def test_parser_scores_equal_the_loop(T: int, S: int, d: int, bias: bool, seed: 
         rtol=1e-5,
         atol=1e-5,
     )
-
-
-def test_gradients() -> None:
-    torch.manual_seed(0)
-    inputs = [
-        torch.randn(*shape, dtype=torch.float64, requires_grad=True)
-        for shape in [(2, 3, 4), (2, 5, 4), (4, 4)]
-    ]
-    assert torch.autograd.gradcheck(parser_scores, inputs)

@@ -51,12 +51,6 @@ def test_linear_biases_equal_the_loop(T: int, S: int, heads: int, seed: int) -> 
             torch.testing.assert_close(biases[b, h], torch.tensor(expected).double())
 
 
-def test_the_gradient_of_a_slope_is_right() -> None:
-    distances = torch.randint(0, 9, (2, 3, 4))
-    slopes = torch.rand(5).double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda m: linear_biases(distances, m), slopes)
-
-
 def slow_bucket(offset: int, causal: bool, buckets: int, furthest: int) -> int:
     """In whole numbers: exact + k if (furthest / exact)^k <= (distance / exact)^(buckets - exact).
 

@@ -1,4 +1,4 @@
-"""Everything is computed in float32, if half precision goes in and under autocast."""
+"""Everything is computed in float32, under autocast too, and has the right gradient."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from syncattn_fairseq.functional import (
     additive_scores,
     biaffine_scores,
     dependency_loss,
+    distance_gates,
     expected_distances,
     flexible_attention,
     forget_log_gates,
@@ -45,11 +46,17 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "biaffine": (biaffine_scores, [(2, 5, 4), (2, 6, 4), (4, 4), (4,)]),
     "parser": (parser_scores, [(2, 5, 4), (2, 6, 4), (4, 4), (4,)]),
     "dependency loss": (lambda a: dependency_loss(a, COLUMNS)[0], [(2, 5, 5)]),
+    "causal dependency loss": (lambda a: dependency_loss(a, COLUMNS, True)[0], [(2, 5, 5)]),
     "projected attention": (project_attention, [(2, 6, 6), (2, 5, 6), (2, 6, 5)]),
-    "attention loss": (sync_attention_loss, [(2, 5, 5), (2, 5, 5)]),
+    "attention loss": (
+        lambda *x: sync_attention_loss(*x, COLUMNS == 3),
+        [(2, 5, 5), (2, 5, 5)],
+    ),
     "distances": (syntactic_distances, [(2, 5, 4), (3, 4), ()]),
     "last distance": (last_syntactic_distance, [(2, 5, 4), (3, 4), ()]),
     "gates": (log_gates, [(2, 6)]),
+    "steep gates": (lambda d: distance_gates(d, 2.0), [(2, 6)]),
+    "causal gates": (lambda d: distance_gates(d, 2.0, causal=True), [(2, 6)]),
     "gates of last": (log_gates_of_last, [(2, 6)]),
     "forget gates": (lambda f: forget_log_gates(-f), [(2, 6)]),
     "slopes": (lambda m: linear_biases(COLUMNS.abs().unsqueeze(0), m), [(3,)]),
@@ -65,8 +72,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     ),
     "additive": (additive_scores, [(2, 3, 4), (2, 5, 4), (4,)]),
     "planted": (lambda a: planted_losses(a, CHAIN), [(2, 5, 5)]),
+    "causal planted": (lambda a: planted_losses(a, CHAIN, True), [(2, 5, 5)]),
     "position": (lambda a: predicted_position(a, torch.tensor([5, 6])), [(2, 3)]),
     "local": (local_attention, [(2, 5), (2,)]),
+    "narrow": (lambda *x: local_attention(*x, 2), [(2, 5), (2,)]),
+    "renormalised": (lambda *x: local_attention(*x, 2, renormalise=True), [(2, 5), (2,)]),
     "flexible": (flexible_attention, [(2, 5), (2,), (2,)]),
     "expected distances": (expected_distances, [(2, 3, 5), (2, 5, 5)]),
     "syntax-directed": (syntax_directed_attention, [(2, 5), (2, 5)]),
@@ -94,6 +104,14 @@ def test_autocast_changes_nothing(name: str) -> None:
         found = function(*inputs)
     assert found.dtype == torch.float32
     assert found.equal(function(*inputs))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_right(name: str) -> None:
+    function, shapes = FUNCTIONS[name]
+    torch.manual_seed(0)
+    inputs = [torch.rand(shape).double().requires_grad_() for shape in shapes]
+    assert torch.autograd.gradcheck(function, inputs)
 
 
 def test_defaults_are_those_of_the_papers() -> None:

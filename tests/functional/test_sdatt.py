@@ -195,39 +195,3 @@ def test_every_position_has_the_row_of_its_nearest_word(S: int, seed: int) -> No
     for b in range(2):
         for t in range(5):
             assert torch.equal(rows[b, t], distances[b, round(position[b, t].item())].float())
-
-
-def test_half_precision_is_summed_in_float32() -> None:
-    scores, place = torch.randn(1, 5).bfloat16(), torch.tensor([2.0])
-    for weights in (
-        local_attention(scores, place),
-        local_attention(scores, place, renormalise=True),
-        flexible_attention(scores, place, torch.tensor([0.5])),
-        syntax_directed_attention(scores, torch.zeros(1, 5)),
-        expected_distances(scores, torch.zeros(5, 5)),
-    ):
-        assert weights.dtype == torch.float32
-
-
-def test_gradients() -> None:
-    torch.manual_seed(0)
-
-    def inputs(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
-
-    check = torch.autograd.gradcheck
-    position = torch.tensor([1.3, 2.6], dtype=torch.float64, requires_grad=True)
-    sharpness = torch.tensor([0.2, 0.9], dtype=torch.float64, requires_grad=True)
-    near = torch.tensor([[0, 1, 2.5, 5], [1, 0.0, 3, 9]], dtype=torch.float64, requires_grad=True)
-    assert check(additive_scores, (inputs(2, 3, 4), inputs(2, 5, 4), inputs(4)))
-    assert check(lambda a: predicted_position(a, torch.tensor([3, 5])), inputs(2, 4))
-    for renormalise in (False, True):
-        assert check(
-            lambda e, p, renormalise=renormalise: local_attention(e, p, 2, renormalise),
-            (inputs(2, 4), position),
-        )
-    assert check(lambda e: expected_distances(e, torch.arange(16).view(4, 4)), inputs(2, 3, 4))
-    assert check(
-        lambda e, p, g: flexible_attention(e, p, g, 2), (inputs(2, 4), position, sharpness)
-    )
-    assert check(syntax_directed_attention, (inputs(2, 4), near))

@@ -112,10 +112,7 @@ def test_a_mirrored_sentence_has_mirrored_gates(data: st.DataObject, temperature
     torch.testing.assert_close(gates, others.flip(-1, -2))
 
 
-def test_their_gradient_is_right_and_finite() -> None:
-    torch.manual_seed(0)
-    distances = torch.randn(2, 5).double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda d: supervised_gates(d, 2.0), distances)
+def test_they_are_finite() -> None:
     assert supervised_log_gates(torch.tensor([0.0, 9999.0, 0.0])).isfinite().all()
 
 

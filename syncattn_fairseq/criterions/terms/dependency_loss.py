@@ -11,7 +11,7 @@ from ...base.errors import DataError
 from ...base.option_fields import option
 from ...functional.dbsa import gold_parent_surprisals, visible_gold_parents
 from .term import (
-    SIDES,
+    LANGUAGE_SIDES,
     Log,
     Term,
     average_heads,
@@ -77,8 +77,8 @@ class DependencyTerm(Term):
             return True
         if torch.is_grad_enabled() and self.weight > 0:
             raise DataError(
-                f"the batches hold no parses of the {SIDES[self.side]} side for the model's "
-                "dependency heads: train with --task translation_with_syntax on data that "
+                f"the batches hold no parses of the {LANGUAGE_SIDES[self.side]} side for the "
+                "model's dependency heads: train with --task translation_with_syntax on data that "
                 "syncattn-preprocess binarised with heads, not all of them empty, or without this "
                 f"loss (--{self.side}-dep-weight 0)"
             )
@@ -87,7 +87,7 @@ class DependencyTerm(Term):
     def list_parses(self, exposed: Container[str]) -> set[str]:
         """Return this side, if the model has heads there and the loss has a weight."""
         reads = self.weight > 0 and f"{self.side}_dependency" in exposed
-        return {SIDES[self.side]} if reads else set()
+        return {LANGUAGE_SIDES[self.side]} if reads else set()
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the sentences; one without gold parents gives 0."""

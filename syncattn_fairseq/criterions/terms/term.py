@@ -14,7 +14,7 @@ from ...data.fields import LossField
 Log = dict[str, Tensor]
 
 #: The sides, as they begin the names of losses and of their options.
-SIDES = {"src": "source", "tgt": "target"}
+LANGUAGE_SIDES = {"src": "source", "tgt": "target"}
 
 
 class Term(ABC):

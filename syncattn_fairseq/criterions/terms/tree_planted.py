@@ -11,7 +11,16 @@ from ...base.option_fields import flag, option
 from ...data.fields import WORD_DISTANCES, LossField, ask_for_word_distances
 from ...functional.controls.tree_planted import count_words, planted_losses
 from .dependency_loss import DependencyLossOptions
-from .term import SIDES, Log, Term, average_heads, join_heads, log_ratio, log_sums, register_term
+from .term import (
+    LANGUAGE_SIDES,
+    Log,
+    Term,
+    average_heads,
+    join_heads,
+    log_ratio,
+    log_sums,
+    register_term,
+)
 
 
 @dataclass
@@ -56,7 +65,7 @@ class PlantedTerm(Term):
         super().__init__(options, task)
         self.by_tokens = str(options.dep_normalization) == "tokens"
         self.distance = str(options.planted_distance)
-        self.field = ask_for_word_distances(SIDES[self.side], self.distance)
+        self.field = ask_for_word_distances(LANGUAGE_SIDES[self.side], self.distance)
 
     def list_fields(self) -> frozenset[LossField]:
         """Ask for the distances between words."""
@@ -81,9 +90,9 @@ class PlantedTerm(Term):
         if torch.is_grad_enabled() and self.field.name not in sample:
             raise DataError(
                 f"{setting}: the batches hold no {self.distance} distances of the "
-                f"{SIDES[self.side]} side: train with --task translation_with_syntax on data that "
-                "syncattn-preprocess binarised with heads, or choose --planted-distance linear, "
-                "which needs no heads"
+                f"{LANGUAGE_SIDES[self.side]} side: train with --task translation_with_syntax on "
+                "data that syncattn-preprocess binarised with heads, or choose --planted-distance "
+                "linear, which needs no heads"
             )
         return has_heads and self.field.name in sample
 
