@@ -20,13 +20,11 @@ SIZES: dict[str, Callable[[Any], None]] = {
 
 def plain(args: Any) -> None:
     """Add nothing: fairseq's Transformer."""
-    config.set_defaults(args)
 
 
 def dbsa(args: Any) -> None:
     """Put one dependency head into the bottom layer of encoder and decoder (l_dep = 1)."""
     config.prefer(args, encoder_dependency_layer=1, decoder_dependency_layer=1)
-    config.set_defaults(args)
 
 
 def syncattn(args: Any) -> None:
@@ -41,7 +39,6 @@ def pascal(args: Any) -> None:
     The paper tunes the number of heads per corpus, from 2 to 8 of 8; half of its systems have 7.
     """
     config.prefer(args, pascal_layers="1")
-    config.set_defaults(args)
 
 
 def lpsi(args: Any) -> None:
@@ -55,25 +52,21 @@ def lpsi(args: Any) -> None:
         gated = config.count_layers(args.distance_layers, args.decoder_layers)
         upper = range(args.decoder_layers - gated + 1, args.decoder_layers + 1)
         config.prefer(args, distance_sync_layers=",".join(map(str, upper)))
-    config.set_defaults(args)
 
 
 def local_attention(args: Any) -> None:
     """Let the heads of the two bottom encoder layers see two subwords on either side."""
     config.prefer(args, local_layers="1,2" if args.encoder_layers > 1 else "1")
-    config.set_defaults(args)
 
 
 def lisa(args: Any) -> None:
     """Put one LISA head into the bottom layer of the encoder."""
     config.prefer(args, encoder_dependency_layer=1, encoder_parser="lisa")
-    config.set_defaults(args)
 
 
 def sennrich_haddow(args: Any) -> None:
     """Give 10 dimensions of the source embedding to the dependency label."""
     config.prefer(args, source_label_dim=10)
-    config.set_defaults(args)
 
 
 SYSTEMS: dict[str, Callable[[Any], None]] = {
@@ -92,6 +85,7 @@ def _register(system: str, size: str) -> None:
     def architecture(args: Any) -> None:
         SIZES[size](args)
         SYSTEMS[system](args)
+        config.set_defaults(args)
 
     register_model_architecture("syntax_transformer", system + size)(architecture)
 

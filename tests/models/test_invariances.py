@@ -14,10 +14,12 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.functional import rotary_angles, rotate
 from syncattn_fairseq.functional.dbsa import biaffine_query
 from syncattn_fairseq.functional.lisa import rectify
-from syncattn_fairseq.modules.heads import ForgetGateHeads, WindowHeads
+from syncattn_fairseq.modules.heads import ForgetGateHeads, Slot, WindowHeads
 from syncattn_fairseq.modules.positions import (
     POSITIONS,
     AlibiPositions,
+    NoPositions,
+    Positions,
     RotaryPositions,
     offsets,
 )
@@ -99,7 +101,7 @@ def test_queries_turned_by_another_position_are_noticed(monkeypatch: pytest.Monk
         testing.check_steps(testing.build_model(positions="rotary"))
 
 
-def test_what_is_kept_for_another_hypothesis_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_of_another_hypothesis_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = ForgetGateHeads.bias
 
     def forgetful(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
@@ -142,10 +144,10 @@ def test_half_precision_is_not_left_in_the_model() -> None:
     constants = {name: value.clone() for name, value in model.named_buffers()}
     model.encoder.layers[0].self_attn.positions.slopes.add_(2.0**-20)
     testing.check_half_precision(model)
-    found = model.encoder.layers[0].self_attn.positions.slopes
-    assert found.dtype == torch.float64
+    after = model.encoder.layers[0].self_attn.positions.slopes
+    assert after.dtype == torch.float64
     slopes = constants["encoder.layers.0.self_attn.positions.slopes"]
-    torch.testing.assert_close(found, slopes + 2.0**-20, rtol=0, atol=0)
+    torch.testing.assert_close(after, slopes + 2.0**-20, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -174,28 +176,43 @@ def test_heads_with_scores_of_their_own_turn_queries_and_keys(
 def test_dependency_heads_know_positions(options: dict[str, Any], positions: str) -> None:
     model = testing.build_model(positions=positions, dependency_heads=2, **options)
     batch = testing.make_batch(model, [2])["net_input"]
-    attention, seen = model.encoder.layers[0].self_attn, []
-    attention.register_forward_pre_hook(
+    layer, seen = model.encoder.layers[0].self_attn, []
+    layer.register_forward_pre_hook(
         lambda module, args, kwargs: seen.append(kwargs["query"]), with_kwargs=True
     )
     _, extra = model(**batch)
-    heads, x = attention.heads["dependency"], seen[0][:, 0]
-    queries, keys = F.linear(x, *attention.q_proj.plain), attention.k_proj(x)
-    for h, shown in enumerate(extra["src_dependency"][0][0]):
+    heads, x = layer.heads["dependency"], seen[0][:, 0]
+    queries, keys = F.linear(x, *layer.q_proj.plain), layer.k_proj(x)
+    for h, attention in enumerate(extra["src_dependency"][0][0]):
         query, key = (states[:, 32 * h : 32 * h + 32] for states in (queries, keys))
         if heads.parser == "lisa":
             query, key = rectify(query), rectify(key)
         query = biaffine_query(
             query, heads.weight[h], None if heads.key_bias is None else heads.key_bias[h]
         )
-        places = torch.arange(len(x)).double()
+        columns = torch.arange(len(x)).double()
         if positions == "rotary":
-            angles = rotary_angles(places, 32)
+            angles = rotary_angles(columns, 32)
             query, key = rotate(query, angles), rotate(key, angles)
         scores = query @ key.T / 32**0.5
         if positions == "alibi":
-            scores = scores - 2.0 ** (-4 * (h + 1)) * (places - places[:, None]).abs()
-        torch.testing.assert_close(shown, scores.softmax(-1), atol=1e-6, rtol=1e-5)
+            scores = scores - 2.0 ** (-4 * (h + 1)) * (columns - columns[:, None]).abs()
+        torch.testing.assert_close(attention, scores.softmax(-1), atol=1e-6, rtol=1e-5)
+
+
+def test_some_layers_may_have_positions_that_others_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LowerRotary(RotaryPositions):
+        @classmethod
+        def build(cls, cfg: Any, layer: Slot) -> Positions:
+            kind = RotaryPositions if (layer.side, layer.layer) == ("encoder", 1) else NoPositions
+            return kind.build(cfg, layer)
+
+    monkeypatch.setitem(POSITIONS, "lower", LowerRotary)
+    testing.check_model(positions="lower")
+    model = testing.build_model(positions="lower")
+    layers = [*model.encoder.layers, *model.decoder.layers]
+    positions = [getattr(layer.self_attn, "positions", None) for layer in layers]
+    assert [type(each) for each in positions] == [RotaryPositions, *[type(None)] * 3]
 
 
 def test_positions_are_checked() -> None:
@@ -226,6 +243,6 @@ def test_dropout_can_be_retained_in_decoding(kind: str) -> None:
 
 
 @pytest.mark.parametrize("layers", ["", "none"])
-def test_distances_that_no_loss_reads_are_not_shown_in_training(layers: str) -> None:
+def test_distances_that_no_loss_reads_are_not_exposed_in_training(layers: str) -> None:
     model = testing.build_model("transformer_lpsi_tiny", distance_sync_layers=layers)
     assert "distances" not in model.exposed

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import copy
 from argparse import Namespace
-from operator import attrgetter
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -97,7 +98,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
 }
 EXTRAS = ("sync_attn", "backward_attn")
-SHOWN = ("src_dependency", "tgt_dependency", "src_distances", "tgt_distances", "distance_attn")
+EXPOSED = ("src_dependency", "tgt_dependency", "src_distances", "tgt_distances", "distance_attn")
 
 
 @pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS))
@@ -112,6 +113,15 @@ def test_without_syntactic_heads_it_is_fairseqs_transformer() -> None:
     batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     own = {field: batch[field] for field in ("src_tokens", "src_lengths", "prev_output_tokens")}
     torch.testing.assert_close(ours(**batch)[0], theirs(**own)[0])
+
+
+def test_a_model_can_be_copied() -> None:
+    """Python 3.14 copies no iterators."""
+    model = build.model("transformer_lpsi_tiny")
+    values = [value for module in model.modules() for value in vars(module).values()]
+    assert not any(isinstance(value, Iterator) for value in values)
+    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
+    torch.testing.assert_close(copy.deepcopy(model)(**batch)[0], model(**batch)[0])
 
 
 def test_no_system_adds_parameters_but_u() -> None:
@@ -219,7 +229,7 @@ def test_dependencies_are_those_of_the_layers_own_attention(pre_norm: bool) -> N
         torch.testing.assert_close(extra[key][0][0, 0], scores.softmax(-1))
 
 
-def test_distances_are_shown_in_training_only_if_a_loss_looks_at_them() -> None:
+def test_distances_are_exposed_in_training_only_if_a_loss_reads_them() -> None:
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     names = {"src_distances", "tgt_distances"}
     for layers, in_training in (("", set()), ("1,2", names)):
@@ -289,7 +299,7 @@ def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
         loss = scores.square().mean() + sum(
             extra[key].square().sum() for key in EXTRAS if key in extra
         )
-        for key in SHOWN:
+        for key in EXPOSED:
             loss = loss + sum(tensor.square().sum() for tensor in extra.get(key, []))
         (loss + extra["attn"][0].square().sum()).backward()
         gradients.append({n: p.grad for n, p in model.named_parameters()})
@@ -317,7 +327,7 @@ def test_checkpointed_activations_work_with_distributed_training(
         for _ in range(2):
             scores, extra = parallel(**batch)
             loss = scores.square().mean() + sum(
-                tensor.square().sum() for key in SHOWN for tensor in extra.get(key, [])
+                tensor.square().sum() for key in EXPOSED for tensor in extra.get(key, [])
             )
             (loss + extra["attn"][0].square().sum()).backward()
     finally:
@@ -340,22 +350,22 @@ def test_layer_drop_keeps_supervised_layers_and_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", ["syncattn", "lpsi", "lisa", "tree window"])
-def test_layer_drop_drops_no_layer_that_the_criterion_looks_at(name: str) -> None:
+def test_layer_drop_drops_no_layer_that_the_criterion_reads(name: str) -> None:
     options = {"encoder_layerdrop": 1.0, "decoder_layerdrop": 1.0, "dropout": 0.0}
     model = build.model(**{**SYNC, **VARIANTS[name]}, **options).train()
-    kept = {
+    required = {
         "syncattn": ([1], [1, 2]),
         "lpsi": ([1, 2], [1, 2, 3]),
         "lisa": ([1], [2]),
         "tree window": ([], [2, 3]),
     }[name]
-    for stack, numbers in zip((model.encoder, model.decoder), kept, strict=True):
+    for stack, numbers in zip((model.encoder, model.decoder), required, strict=True):
         present = [layer for layer in stack.layers if isinstance(layer, torch.nn.Module)]
         assert [layer.number for layer in present] == numbers
 
 
 @torch.no_grad()
-def test_one_head_can_be_shown_in_the_place_of_the_mean() -> None:
+def test_one_head_can_stand_for_the_mean() -> None:
     model = build.model("transformer_lpsi_tiny", **SYNC)
     batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     for layer in (0, 2):
@@ -517,13 +527,13 @@ def count(layer: Any, kind: str) -> int:
     return groups[kind].count if kind in groups else 0
 
 
+def list_exposing(model: Any, name: str) -> tuple[list[int], list[int]]:
+    return tuple(stack.exposing_layers[name] for stack in (model.encoder, model.decoder))
+
+
 def test_architectures_have_the_layers_of_the_papers() -> None:
     base = build.model("transformer_syncattn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    assert (
-        base.encoder.exposing_layers["dependency"]
-        == base.decoder.exposing_layers["dependency"]
-        == [1]
-    )
+    assert list_exposing(base, "dependency") == ([1], [1])
     assert base.decoder.alignment_layer == 5
     assert [aligning_layer(layers) for layers in (1, 2, 3, 6)] == [1, 2, 2, 5]
     iwslt = build.model("transformer_dbsa_iwslt_de_en", encoder_layers=1, decoder_layers=2)
@@ -538,11 +548,7 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     pascal = build.model("transformer_pascal", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
     assert [count(layer, "parent_scaled") for layer in pascal.encoder.layers] == [7, 0, 0, 0, 0, 0]
     lpsi = build.model("transformer_lpsi", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
-    assert (
-        lpsi.encoder.exposing_layers["distances"]
-        == lpsi.decoder.exposing_layers["distances"]
-        == [1, 2]
-    )
+    assert list_exposing(lpsi, "distances") == ([1, 2], [1, 2])
     assert lpsi.decoder.distance_sync_layers == [5, 6]
     assert lpsi.encoder.layers[0].self_attn.heads["gated"].weight.shape == (8, 6, 2)
     local = build.model("transformer_local_attn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
@@ -550,10 +556,7 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     assert local.encoder.layers[1].self_attn.heads["window"].window == 2
     lisa = build.model("transformer_lisa", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
     assert lisa.encoder.layers[0].self_attn.heads["dependency"].parser == "lisa"
-    assert (
-        lisa.encoder.exposing_layers["dependency"],
-        lisa.decoder.exposing_layers["dependency"],
-    ) == ([1], [])
+    assert list_exposing(lisa, "dependency") == ([1], [])
     sh = build.model("transformer_sh", encoder_layers=1, decoder_layers=1)
     assert sh.encoder.label_embedding.embedding_dim == 10
 
@@ -580,74 +583,66 @@ def test_heads_have_the_settings_of_the_papers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "attribute", "value"),
+    ("side", "kind", "options", "attribute", "value"),
     [
+        ("decoder", "gated", {"distance_layers": "1", "gate_temperature": 3.0}, "temperature", 3),
         (
-            {"distance_layers": "1", "gate_temperature": 3.0},
-            "decoder.layers.0.self_attn.heads.gated.temperature",
-            3,
-        ),
-        (
+            "encoder",
+            "gated",
             {"distance_layers": "1", "distance_look_back": 2},
-            "encoder.layers.0.self_attn.heads.gated.weight.shape",
-            (2, 2 + 1, 32),
+            "weight",
+            (2, 3, 32),
         ),
-        (
-            {"local_layers": "1", "local_window": 3},
-            "encoder.layers.0.self_attn.heads.window.window",
-            3,
-        ),
-        (
-            {"relative_depth_layers": "1", "relative_depth_limit": 3},
-            "encoder.layers.0.self_attn.heads.relative_depth.embedding.shape",
-            (3 + 1 + 3, 32),
-        ),
-        (
-            {"supervised_gate_layers": "1", "supervised_gate_temperature": 3.0},
-            "encoder.layers.0.self_attn.heads.supervised_gate.temperature",
-            3,
+        ("encoder", "window", {"local_layers": "1", "local_window": 3}, "window", 3),
+        *(
+            ("encoder", kind, {f"{kind}_layers": "1", f"{kind}_{option}": 3}, attribute, value)
+            for kind, option, attribute, value in (
+                ("relative_depth", "limit", "embedding", (3 + 1 + 3, 32)),
+                ("supervised_gate", "temperature", "temperature", 3),
+                ("distance_bias", "limit", "weight", (3 + 1, 2)),
+            )
         ),
         *(
             (
-                {"pascal_layers": "1", f"pascal_{option}": value},
-                f"encoder.layers.0.self_attn.heads.parent_scaled.{option}",
+                "encoder",
+                "parent_scaled",
+                {"pascal_layers": "1", f"pascal_{name}": value},
+                name,
                 value,
             )
-            for option, value in (("std", 3.0), ("parents", "self"))
+            for name, value in (("std", 3.0), ("parents", "self"))
         ),
-        ({"cross_attention_tree_window": 3}, "decoder.layers.1.encoder_attn.tree_window", 3),
-        (
-            {"shuffled_gate_layers": "1", "gate_temperature": 3.0},
-            "decoder.layers.0.self_attn.heads.shuffled_gate.temperature",
-            3,
+        *(
+            (side, "shuffled_gate", {"shuffled_gate_layers": "1", option: number}, attribute, value)
+            for side, option, number, attribute, value in (
+                ("decoder", "gate_temperature", 3.0, "temperature", 3),
+                ("encoder", "distance_look_back", 2, "weight", (2, 2 + 1, 32)),
+            )
         ),
+        ("decoder", "forget_gate", {"forget_gate_layers": "1"}, "weight", (2, 64)),
         (
-            {"shuffled_gate_layers": "1", "distance_look_back": 2},
-            "encoder.layers.0.self_attn.heads.shuffled_gate.weight.shape",
-            (2, 2 + 1, 32),
-        ),
-        (
-            {"forget_gate_layers": "1"},
-            "decoder.layers.0.self_attn.heads.forget_gate.weight.shape",
-            (2, 64),
-        ),
-        (
-            {"distance_bias_layers": "1", "distance_bias_limit": 3},
-            "encoder.layers.0.self_attn.heads.distance_bias.weight.shape",
-            (3 + 1, 2),
-        ),
-        (
+            "encoder",
+            "distance_bias",
             {"distance_bias_layers": "1", "distance_bias_distance": "random"},
-            "encoder.layers.0.self_attn.heads.distance_bias.distance",
+            "distance",
             "random",
         ),
-        ({"positions": "bias"}, "decoder.layers.1.self_attn.positions.weight.shape", (32, 2)),
     ],
 )
 def test_options_reach_the_part_that_they_are_for(
-    options: dict[str, Any], attribute: str, value: Any
+    side: str, kind: str, options: dict[str, Any], attribute: str, value: Any
 ) -> None:
-    assert attrgetter(attribute)(build.model("syntax_transformer_tiny", **options)) == value
+    model = build.model("syntax_transformer_tiny", **options)
+    heads = getattr(model, side).layers[0].self_attn.heads[kind]
+    setting = getattr(heads, attribute)
+    assert getattr(setting, "shape", setting) == value
+
+
+def test_options_of_other_parts_reach_them() -> None:
+    top = build.model("syntax_transformer_tiny", cross_attention_tree_window=3).decoder.layers[1]
+    assert top.encoder_attn.tree_window == 3
+    top = build.model("syntax_transformer_tiny", positions="bias").decoder.layers[1]
+    assert top.self_attn.positions.weight.shape == (32, 2)
 
 
 def test_slopes_are_those_of_the_layers_heads() -> None:
@@ -763,53 +758,40 @@ def test_what_a_model_reads_must_be_there() -> None:
 @pytest.mark.parametrize(
     ("arch", "options", "fields"),
     [
-        ("syntax_transformer", {}, SourceFields()),
-        ("transformer_dbsa", {}, SourceFields(rules=frozenset(["chain"]))),
-        ("transformer_lisa", {}, SourceFields(rules=frozenset(["first"]))),
-        ("transformer_pascal", {}, SourceFields(fields=frozenset([ask_for_parents()]))),
-        (
-            "transformer_pascal",
-            {"pascal_parents": "random"},
-            SourceFields(fields=frozenset([ask_for_parents("random")])),
-        ),
-        ("transformer_pascal", {"pascal_parents": "self"}, SourceFields()),
-        ("transformer_pascal", {"pascal_parents": "constant"}, SourceFields()),
-        ("transformer_sh", {}, SourceFields(fields=frozenset([LABELS]))),
-        (
-            "syntax_transformer",
-            {"supervised_gate_layers": "1"},
-            SourceFields(fields=frozenset([GAP_HEIGHTS])),
-        ),
-        (
-            "syntax_transformer",
-            {"relative_depth_layers": "2"},
-            SourceFields(fields=frozenset([DEPTHS])),
-        ),
-        (
-            "syntax_transformer",
-            {"cross_attention_tree_window": 4},
-            SourceFields(fields=frozenset([TREE_DISTANCES])),
-        ),
+        ("syntax_transformer", {}, []),
+        ("transformer_pascal", {}, [ask_for_parents()]),
+        ("transformer_pascal", {"pascal_parents": "random"}, [ask_for_parents("random")]),
+        ("transformer_pascal", {"pascal_parents": "self"}, []),
+        ("transformer_pascal", {"pascal_parents": "constant"}, []),
+        ("transformer_sh", {}, [LABELS]),
+        ("syntax_transformer", {"supervised_gate_layers": "1"}, [GAP_HEIGHTS]),
+        ("syntax_transformer", {"relative_depth_layers": "2"}, [DEPTHS]),
+        ("syntax_transformer", {"cross_attention_tree_window": 4}, [TREE_DISTANCES]),
         *(
             (
                 "syntax_transformer",
                 {"distance_bias_layers": "1", "distance_bias_distance": distance},
-                SourceFields(fields=frozenset([ask_for_tree_distances(control)])),
+                [ask_for_tree_distances(control)],
             )
-            for distance, control in (
-                ("tree", "parse"),
-                ("random", "random"),
-                ("shuffled", "permuted"),
-            )
+            for distance, control in {
+                "tree": "parse",
+                "random": "random",
+                "shuffled": "permuted",
+            }.items()
         ),
-        ("syntax_transformer", {"distance_bias_layers": "1"}, SourceFields()),
-        ("syntax_transformer", {"distance_bias_distance": "tree"}, SourceFields()),
+        ("syntax_transformer", {"distance_bias_layers": "1"}, []),
+        ("syntax_transformer", {"distance_bias_distance": "tree"}, []),
     ],
 )
-def test_a_model_says_what_it_reads(
-    arch: str, options: dict[str, str], fields: SourceFields
-) -> None:
-    assert build.model(f"{arch}_tiny", **options).source_fields == fields
+def test_a_model_says_what_it_reads(arch: str, options: dict[str, str], fields: list[Any]) -> None:
+    model = build.model(f"{arch}_tiny", **options)
+    assert model.source_fields == SourceFields(fields=frozenset(fields))
+
+
+@pytest.mark.parametrize(("arch", "rule"), [("dbsa", "chain"), ("lisa", "first")])
+def test_a_model_says_which_subword_stands_for_a_parent(arch: str, rule: str) -> None:
+    fields = build.model(f"transformer_{arch}_tiny").source_fields
+    assert fields == SourceFields(rules=frozenset([rule]))
 
 
 @torch.no_grad()

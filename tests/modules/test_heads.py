@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 from dataclasses import fields
 from typing import Any
@@ -73,13 +72,6 @@ def test_the_convolution_of_distances_starts_as_a_linear_layer_does() -> None:
     limit = torch.nn.Linear(4 * 64, 8).weight.abs().max().item()
     assert heads.weight.abs().max().item() == pytest.approx(limit, rel=0.01)
     assert heads.weight.min() < -0.99 * limit and heads.weight.max() > 0.99 * limit
-
-
-def test_u_starts_as_fairseqs_query_projection_does() -> None:
-    torch.manual_seed(0)
-    weight = DependencyHeads(8, 64, BatchView()).weight
-    limit = math.sqrt(6 / (64 + 64)) / math.sqrt(2)
-    assert 0.99 * limit < weight.abs().max().item() <= limit
 
 
 def test_only_heads_that_attend_as_ordinary_ones_fold() -> None:

@@ -160,9 +160,10 @@ def test_forget_gates_read_the_layers_input() -> None:
 
 @pytest.mark.parametrize("rows", [6, 1])
 def test_constant_gates_halve_from_token_to_token(rows: int) -> None:
-    gates = ConstantGateHeads(3, 4, view()).bias(states(rows=rows), states(), scope()).exp()
+    query, key = states(rows=rows).double(), states().double()
+    gates = ConstantGateHeads(3, 4, view()).bias(query, key, scope()).exp()
     expected = [[0.5 ** max(0, abs(i - j) - 1) for j in range(6)] for i in range(6 - rows, 6)]
-    torch.testing.assert_close(gates, torch.tensor(expected))
+    torch.testing.assert_close(gates, torch.tensor(expected).double(), atol=1e-15, rtol=1e-14)
     assert gates.log().min() > SHUT
 
 

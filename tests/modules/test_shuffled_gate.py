@@ -21,8 +21,8 @@ def shuffled(tokens: Tensor) -> ShuffledGateHeads:
     return heads
 
 
-def scope(tokens: Tensor, causal: bool, kept: dict[str, Tensor] | None = None) -> Scope:
-    return Scope(None, tokens.eq(PAD), causal, torch.nn.Dropout(0.0), kept)
+def scope(tokens: Tensor, causal: bool, state: dict[str, Tensor] | None = None) -> Scope:
+    return Scope(None, tokens.eq(PAD), causal, torch.nn.Dropout(0.0), state)
 
 
 def reorder(tokens: Tensor, causal: bool) -> list[list[list[int]]]:
@@ -68,7 +68,7 @@ def test_orders_are_random() -> None:
     orders = [reorder(torch.tensor([tokens]), False)[0][0] for tokens in (sentence, changed)]
     assert orders[0] != orders[1]
     for order in orders:
-        assert sum(place == column for place, column in enumerate(order)) < 6
+        assert sum(number == column for number, column in enumerate(order)) < 6
     prefixes = reorder(torch.tensor([sentence]), True)[0]
     assert prefixes[18][:18] != prefixes[17][:18], "each row has an order of its own"
 
@@ -96,11 +96,11 @@ def test_steps_of_decoding_are_the_rows() -> None:
     tokens = torch.tensor([[7, 9, 4, 12, 8], [5, 6, 7, 8, 2]])
     heads, keys = shuffled(tokens), torch.randn(2, 2, 5, 4).double()
     whole = heads.bias(keys, keys, scope(tokens, causal=True))
-    kept: dict[str, Tensor] = {}
+    state: dict[str, Tensor] = {}
     for step in range(5):
         seen = tokens[:, : step + 1]
         heads.view.fill(seen, seen.eq(PAD), {})
         row = heads.bias(
-            keys[:, :, step : step + 1], keys[:, :, : step + 1], scope(seen, True, kept)
+            keys[:, :, step : step + 1], keys[:, :, : step + 1], scope(seen, True, state)
         )
         torch.testing.assert_close(row[:, :, 0], whole[:, :, step, : step + 1])

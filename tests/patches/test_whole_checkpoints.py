@@ -15,7 +15,7 @@ from fairseq.file_io import PathManager
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.checkpoints.averaging import average_checkpoints
-from syncattn_fairseq.patches.whole_checkpoints import find_intact
+from syncattn_fairseq.patches.whole_checkpoints import find_intact, keep_checkpoints_whole
 from tests.patches.resuming import resume, save
 
 
@@ -187,3 +187,8 @@ def test_a_checkpoint_is_written_whole_and_the_same_every_time(tmp_path: Path) -
     full.symlink_to("/dev/full")  # fairseq itself would replace what it names
     with pytest.raises((DataError, OSError), match=str(full)):
         checkpoint_utils.torch_persistent_save({"weight": torch.ones(99999)}, str(full))
+
+
+def test_it_is_not_put_on_top_of_what_changes_checkpoints() -> None:
+    with pytest.raises(RuntimeError, match="comes before what wraps torch_persistent_save"):
+        keep_checkpoints_whole()
