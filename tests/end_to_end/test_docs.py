@@ -58,6 +58,7 @@ NOT_RUN = {
     "bash scripts/recipe.sh mine --plan": "tests/lab/recipes/test_plan.py does",
     "for corpus in multi30k_tiny_en_de_3625": "the same",
     "for system in transformer rotary lpsi": "the same",
+    "for seed in 11 14": "the same",
     "syncattn-recipe iwslt14_de_en_words": "downloads",
     "fairseq-hydra-train": "needs WMT14; tests/test_configs.py makes every config's model",
     "fairseq-train $(python": "the same",
