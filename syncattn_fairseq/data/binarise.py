@@ -223,25 +223,29 @@ class AnnotatedText:
     def _check_words(self, joined: list[str], plain: str) -> None:
         if joined == plain.split():
             return
-        # fairseq loses white space inside a word (U+3000, say), sentencepiece normalises by
-        # default, and syncattn-bpe replaces U+2581: none of this means that the words differ.
-        joined = [normalize("NFKC", without_mark(word)) for word in joined]
-        words = [
-            "".join(normalize("NFKC", without_mark(word)).split())
-            for word in plain.split(" ")
-            if word
-        ]
-        for number, (ours, theirs) in enumerate(zip(joined, words, strict=False), 1):
-            if ours != theirs:
+        ours, theirs = (_comparable(line) for line in (" ".join(joined), plain))
+        for number, (our, their) in enumerate(zip(ours, theirs, strict=False), 1):
+            if our != their:
                 raise BadParse(
                     "words differ",
-                    f"word {number} is {ours!r} in {self.text} but {theirs!r} in {self.words}",
+                    f"word {number} is {our!r} in {self.text} but {their!r} in {self.words}",
                 )
-        if len(joined) != len(words):
+        if len(ours) != len(theirs):
             raise BadParse(
                 "words differ",
-                f"{len(joined)} words in {self.text}, {len(words)} in {self.words}",
+                f"{len(ours)} words in {self.text}, {len(theirs)} in {self.words}",
             )
+
+
+def _comparable(words: str) -> list[str]:
+    """Return words as they are compared.
+
+    fairseq loses white space inside a word (U+3000, say), or a word that is nothing else,
+    sentencepiece normalises by default, and syncattn-bpe replaces U+2581: words that differ in
+    this only are the same.
+    """
+    kept = ("".join(normalize("NFKC", word).split()) for word in without_mark(words).split(" "))
+    return [*filter(None, kept)]
 
 
 def _cut_blocks(lines: Iterable[Lines], characters: int = 2**17) -> Iterator[list[Lines]]:

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
-from .words import SCHEMES, check_choice
+from .words import SCHEMES, check_choice, find_word_starts
 
 #: Whether `str.split` treats a character as white space; the last entry stands for all after it.
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
-_SPACE, _NEWLINE, _AT, _WORD_BEGINS = (ord(character) for character in " \n@▁")
+_SPACE, _NEWLINE, _AT, _MARK = (ord(character) for character in " \n@▁")
 
 
 class TextBlock:
@@ -34,6 +34,7 @@ class TextBlock:
     def __init__(self, lines: Sequence[str], scheme: str) -> None:
         check_choice("scheme", scheme, SCHEMES)
         self._scheme = scheme
+        self._lines = lines
         text = "\n".join(["", *lines, ""])
         self._characters = np.frombuffer(text.encode("utf-32-le"), "<u4")
         self._is_space = np.take(_IS_SPACE, self._characters, mode="clip")
@@ -61,6 +62,11 @@ class TextBlock:
             others = np.where(lone, len(lone), np.arange(len(lone)))
             next_other = np.minimum.accumulate(others[::-1])[::-1]
             starts &= next_other < np.repeat(self._ends, self.subwords)
+            # Lines in which marks end subwords are rare.
+            ends = (self._characters[self._last] == _MARK) & (self._first < self._last)
+            for line in {*np.repeat(np.arange(len(self.subwords)), self.subwords)[ends].tolist()}:
+                words = find_word_starts(self._lines[line].split(), self._scheme)
+                starts[self._begins[line] : self._ends[line]] = words
         starts[self._begins[self.subwords > 0]] = True
         return starts
 
@@ -73,7 +79,7 @@ class TextBlock:
     def join_words(self) -> list[str]:
         """Return the words of each line, separated by one space.
 
-        As `.words.join_subwords`, but a U+2581 that does not begin a subword stays.
+        As `.words.join_subwords`, but bytes, and a U+2581 that does not begin a subword, stay.
         """
         stays = ~self._is_space
         if self._scheme == "subword_nmt":
@@ -99,4 +105,4 @@ class TextBlock:
     @cached_property
     def _begins_word(self) -> np.ndarray:
         """For each subword: does it begin with U+2581?"""
-        return self._characters[self._first] == _WORD_BEGINS
+        return self._characters[self._first] == _MARK

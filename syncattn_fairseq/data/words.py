@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, compress, count, pairwise
+from itertools import accumulate, compress, count, groupby, pairwise
 
 from ..base.errors import DataError
 
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
 #: Begins the first piece of a word in sentencepiece, so no word may contain it.
 MARK, REPLACEMENT = "\u2581", "_"
+#: A byte of a character that a sentencepiece model (``byte_fallback``) has no piece for.
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
+#: What stands for bytes that are no character, and for characters that would break the line.
+_BROKEN = re.compile("[\udc80-\udcff\x00-\x1f\x7f-\x9f]")
+#: In sentencepiece's text, a word's first piece or, with `treat_whitespace_as_suffix`, its last.
+_BEGINNING, _ENDING = re.compile("(?<!\\S)▁+[^\\s▁]"), re.compile("[^\\s▁]▁+(?!\\S)")
 
 
 def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
@@ -20,7 +27,8 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
         scheme: how subwords are written, as in fairseq's ``--post-process``: ``subword_nmt``
             (``@@`` at the end: the word continues), ``sentencepiece`` (U+2581 at the start: a word
             begins; a lone U+2581 belongs to the word that follows; fairseq's ``characters`` are
-            written like this, too) or ``none`` (a token is a word).
+            written like this, too; if it ends subwords and begins none, all this is mirrored) or
+            ``none`` (a token is a word).
 
     Raises:
         ValueError: the scheme is unknown.
@@ -30,6 +38,10 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
         return [True] * len(tokens)
     if scheme == "subword_nmt":
         return [True] + [not token.endswith("@@") for token in tokens[:-1]]
+    text = " ".join(tokens)
+    if _ENDING.search(text) and not _BEGINNING.search(text):
+        ends = find_word_starts([token[::-1] for token in reversed(tokens)], scheme)[::-1]
+        return [True, *ends[:-1]]
     starts = [token[:1] == "▁" for token in tokens]
     starts[0] = True
     if "▁" in tokens:
@@ -49,13 +61,32 @@ def count_subwords(tokens: Sequence[str], scheme: str) -> list[int]:
 
 
 def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
-    """Join the subwords of one sentence into words; see `find_word_starts`."""
+    """Join the subwords of one sentence into words; see `find_word_starts`.
+
+    Those of sentencepiece are joined as its own decoder does: subwords such as ``<0xE4>`` are the
+    bytes of characters. A character that would break the line becomes U+FFFD.
+    """
     starts = find_word_starts(tokens, scheme)
     if scheme == "subword_nmt":
         tokens = [token.removesuffix("@@") for token in tokens]
     begins = [*compress(count(), starts), len(tokens)]
-    words = ["".join(tokens[begin:end]) for begin, end in pairwise(begins)]
-    return [word.strip("▁") for word in words] if scheme == "sentencepiece" else words
+    words = (tokens[begin:end] for begin, end in pairwise(begins))
+    if scheme != "sentencepiece":
+        return ["".join(word) for word in words]
+    return [_join_pieces(word).strip(MARK).replace(MARK, " ") for word in words]
+
+
+def _join_pieces(pieces: Sequence[str]) -> str:
+    if not any(map(_BYTE.fullmatch, pieces)):
+        return "".join(pieces)
+    text = ""
+    for are_bytes, run in groupby(pieces, lambda piece: _BYTE.fullmatch(piece) is not None):
+        joined = "".join(run)
+        if are_bytes:
+            data = bytes.fromhex(_BYTE.sub(r"\1", joined))
+            joined = _BROKEN.sub("\ufffd", data.decode("utf-8", "surrogateescape"))
+        text += joined
+    return text
 
 
 def detect_scheme(texts: Iterable[str]) -> str:
@@ -67,8 +98,9 @@ def find_schemes(texts: Iterable[str]) -> Iterator[str]:
     """Yield the schemes whose marks are in each text, in the order of their first marks."""
     for text in texts:
         padded = f" {text} "
-        marks = {"sentencepiece": padded.find(" ▁"), "subword_nmt": padded.find("@@ ")}
-        yield from sorted((scheme for scheme in marks if marks[scheme] >= 0), key=marks.__getitem__)
+        marks = ((" ▁", "sentencepiece"), ("▁ ", "sentencepiece"), ("@@ ", "subword_nmt"))
+        places = sorted((padded.find(mark), scheme) for mark, scheme in marks if mark in padded)
+        yield from dict.fromkeys(scheme for _, scheme in places)
 
 
 def without_mark(sentence: str) -> str:

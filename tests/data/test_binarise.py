@@ -300,6 +300,20 @@ def test_white_space_inside_a_word_is_not_a_difference(tmp_path: Path, space: st
     write(tmp_path, f"▁a{space} b ▁½\n", "2 0\n", f"a{space}b ½\n", scheme="sentencepiece").check()
 
 
+@pytest.mark.parametrize("space", ["\u3000", "\u00a0"])
+def test_a_word_of_white_space_is_none(tmp_path: Path, space: str) -> None:
+    text, words = "▁a b ▁ 20 ▁ ¨ ▁ 円\n", f"ab ２０ {space} ¨ 円\n"
+    write(tmp_path, text, "2 0 2 2\n", words, scheme="sentencepiece").check()
+
+
+@pytest.mark.parametrize("text", ["▁ <0xE9> <0x82> <0xA3> ▁ <0xE7> <0x8B> <0x97>", "那▁ 狗 ▁"])
+def test_bytes_and_final_marks_are_not_a_difference(tmp_path: Path, text: str) -> None:
+    source = write(tmp_path, f"{text}\n", "2 0\n", "那 狗\n", scheme="sentencepiece")
+    source.check()
+    starts = find_word_starts(text.split(), "sentencepiece")
+    assert read_back(source, tmp_path)[0] == [mark_subwords([2, 0], starts)]
+
+
 def test_white_space_that_parsers_split_words_at_is_named(tmp_path: Path) -> None:
     source = write(tmp_path, "▁10\u00a0000 ▁b\n", "2 0 2\n", scheme="sentencepiece")
     with pytest.raises(DataError, match=r"3 heads, but 2 words .*; parsers split words at U\+00A0"):

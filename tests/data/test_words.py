@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from syncattn_fairseq.data.words import count_subwords, find_schemes, join_subwords
 
@@ -23,7 +25,13 @@ from syncattn_fairseq.data.words import count_subwords, find_schemes, join_subwo
         ("sentencepiece", "▁ ▁a b ▁ ▁ ▁c", [3, 3], "ab c"),
         ("sentencepiece", "▁a ▁ ▁", [3], "a"),
         ("sentencepiece", "a b ▁ c d", [2, 3], "ab cd"),  # fairseq's characters
-        ("none", "a@@ ▁b", [1, 1], "a@@ ▁b"),
+        ("sentencepiece", "der▁ al te▁ s ▁ .▁", [1, 2, 2, 1], "der alte s ."),
+        ("sentencepiece", "▁ al te▁ ▁ s ▁", [4, 2], "alte s"),
+        ("sentencepiece", "▁a ▁ <0xE4> <0xB8> <0x80> b", [1, 5], "a 一b"),
+        ("sentencepiece", "<0xE4> <0xB8> <0x80> ▁ a▁", [4, 1], "一 a"),
+        ("sentencepiece", "▁a <0xE4> <0xB8> ▁b <0x0A>", [3, 2], "a\ufffd\ufffd b\ufffd"),
+        ("sentencepiece", "▁<0x41> x<0x41>", [2], "<0x41>x<0x41>"),
+        ("none", "a@@ ▁b <0x41>", [1, 1, 1], "a@@ ▁b <0x41>"),
         ("subword_nmt", "", [], ""),
         ("sentencepiece", "", [], ""),
         ("none", "", [], ""),
@@ -59,6 +67,35 @@ def test_join_undoes_cutting(words: list[str], written: str, random: Random) -> 
     assert count_subwords(tokens, scheme) == lengths
 
 
+@pytest.fixture(scope="session", params=[False, True])
+def processor(request: pytest.FixtureRequest) -> SentencePieceProcessor:
+    """A model with bytes, which marks the beginnings of words, or their ends."""
+    model = BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(["the old man saw it"] * 9),
+        model_writer=model,
+        vocab_size=280,
+        model_type="bpe",
+        byte_fallback=True,
+        treat_whitespace_as_suffix=request.param,
+        hard_vocab_limit=False,
+        minloglevel=3,
+    )
+    return SentencePieceProcessor(model_proto=model.getvalue())
+
+
+@given(
+    st.lists(st.text(st.sampled_from("theold猫éß😀\u3000<0xE4>"), min_size=1, max_size=5)),
+    st.lists(st.sampled_from(["<0xE4>", "<0xB8>", "<0x41>", "<0xF0>", "<0xFF>", "old", "t"])),
+)
+def test_join_agrees_with_the_decoder_of_sentencepiece(
+    processor: SentencePieceProcessor, words: list[str], others: list[str]
+) -> None:
+    for pieces in (processor.encode(" ".join(words), out_type=str), others):
+        joined = " ".join(join_subwords(pieces, "sentencepiece"))
+        assert joined == processor.decode_pieces(pieces).strip(" ")
+
+
 def test_join_agrees_with_fairseq() -> None:
     from fairseq.data.data_utils import post_process
 
@@ -73,6 +110,6 @@ def test_unknown_scheme() -> None:
 
 
 def test_schemes_are_found_in_the_order_of_their_marks() -> None:
-    texts = ["no marks, a▁b and a@@b", "a@@ b ▁c", "▁a b@@", "▁a"]
+    texts = ["no marks, a▁b and a@@b", "a@@ b ▁c", "▁a b@@", "▁a", "a▁"]
     both = ["subword_nmt", "sentencepiece"]
-    assert list(find_schemes(texts)) == [*both, *reversed(both), "sentencepiece"]
+    assert list(find_schemes(texts)) == [*both, *reversed(both), "sentencepiece", "sentencepiece"]
