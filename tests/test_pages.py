@@ -16,18 +16,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks.trials import make_table
-from syncattn_fairseq.lab.evaluation.intervals import (
-    Interval,
-    welch,
-    welch_interval,
-)
+from syncattn_fairseq.lab.evaluation.intervals import Interval, welch, welch_interval
 from syncattn_fairseq.lab.evaluation.measures import list_compared
-from syncattn_fairseq.lab.recipes.contrasts import (
-    MeasuredPlan,
-    index_cells,
-    judge,
-    nats_per_word,
-)
+from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.plan import load_plan
 from tests.importing import import_file

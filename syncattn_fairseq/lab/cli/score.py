@@ -68,10 +68,7 @@ def _compare_measures(
     args: argparse.Namespace, systems: Collection[str], size: int
 ) -> dict[str, dict[str, SentenceScores]]:
     """Compare the systems in each measure of other programs."""
-    from ..evaluation.sentence_scores import (
-        compare_sentence_scores,
-        read_sentence_scores,
-    )
+    from ..evaluation.sentence_scores import compare_sentence_scores, read_sentence_scores
 
     measured: dict[str, dict[str, list[float]]] = {}
     for measure, name, path in args.sentence_scores:

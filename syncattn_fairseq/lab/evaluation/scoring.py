@@ -20,12 +20,7 @@ from .attachment import AttachmentScore, Heads, score_attachment
 from .bracketing import BracketingScore, score_trees
 from .breakdown import attachment_by_distance, attachment_by_label
 from .induction import induce_tree
-from .length import (
-    BucketScore,
-    count_source_words,
-    intervals_by_length,
-    score_by_length,
-)
+from .length import BucketScore, count_source_words, intervals_by_length, score_by_length
 from .measures import MEASURES
 from .significance import Significance, compare_with_baseline
 from .translation import (

@@ -26,13 +26,7 @@ from ..evaluation.score_table import (
 from ..evaluation.scoring import SystemScore
 from . import charts
 from .curves import training_charts
-from .in_words import (
-    compare_scores,
-    say_differences,
-    say_links,
-    say_parents,
-    say_sameness,
-)
+from .in_words import compare_scores, say_differences, say_links, say_parents, say_sameness
 from .overview import COLOURS, measured_charts
 from .sentences import ReportedSentence
 from .training_points import Point

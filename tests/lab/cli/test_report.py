@@ -17,14 +17,7 @@ from scipy.stats import binomtest
 from syncattn_fairseq.lab.cli import report, score
 from tests.checkpoints import Corpus, make_checkpoint
 from tests.cli.errors import read_error
-from tests.lab.report.corpus import (
-    LONG,
-    SCRIPT,
-    SOURCE,
-    TARGET,
-    TRANSLATED,
-    write_corpus,
-)
+from tests.lab.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
 from tests.parsing.chain import CONLLU
 
 pytest.importorskip("altair", reason="needs the extra viz")

@@ -7,10 +7,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.subwords import subword_parents
 from syncattn_fairseq.data.words import find_word_heads
-from syncattn_fairseq.lab.evaluation.attachment import (
-    AttachmentScore,
-    score_attachment,
-)
+from syncattn_fairseq.lab.evaluation.attachment import AttachmentScore, score_attachment
 
 
 def heads(size: int) -> st.SearchStrategy[list[int]]:

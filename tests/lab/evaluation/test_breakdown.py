@@ -3,10 +3,7 @@ from __future__ import annotations
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.lab.evaluation.attachment import (
-    AttachmentScore,
-    score_attachment,
-)
+from syncattn_fairseq.lab.evaluation.attachment import AttachmentScore, score_attachment
 from syncattn_fairseq.lab.evaluation.breakdown import (
     DISTANCES,
     attachment_by_distance,

@@ -330,9 +330,3 @@ def test_systems_without_results_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=message):
             shown(tmp_path / "x.json", systems, seeds)
-
-
-def test_welch() -> None:
-    assert welch([1.0], [1.0, 2.0]) is None and welch([1.0, 1.0], [2.0, 2.0]) is None
-    p = welch([1.0, 2.0, 3.0], [4.0, 5.0, 5.5])
-    assert p == pytest.approx(ttest_ind([1, 2, 3], [4, 5, 5.5], equal_var=False).pvalue)

@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.lab.evaluation.ribes import (
-    align,
-    compute_kendall_tau,
-    score_sentence,
-)
+from syncattn_fairseq.lab.evaluation.ribes import align, compute_kendall_tau, score_sentence
 
 sentences = st.lists(st.sampled_from("abcde"), max_size=8)
 

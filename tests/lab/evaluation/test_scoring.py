@@ -7,12 +7,7 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.evaluation.attachment import AttachmentScore
-from syncattn_fairseq.lab.evaluation.scoring import (
-    Gold,
-    Output,
-    SystemScore,
-    score_systems,
-)
+from syncattn_fairseq.lab.evaluation.scoring import Gold, Output, SystemScore, score_systems
 from syncattn_fairseq.printed.decoded import DecodedSentence
 from syncattn_fairseq.trees.brackets import parse_tree
 

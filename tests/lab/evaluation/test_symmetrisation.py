@@ -105,53 +105,31 @@ def test_variants_by_hand() -> None:
     assert grow_diag_final_and(forward, backward, "lilt") == {(0, 0), (2, 1), (3, 3)}
 
 
-def test_diagonals_by_hand() -> None:
-    # Neighbours up left, up right, down left and down right, in this order. For Moses each of the
-    # first three aligns a word, and leaves the last one none. For Lilt the first takes a word from
-    # either of the next two, and the last has both of its own.
-    forward, backward = read(
-        "f . f",
-        ". # .",
-        "b . b",
-    )
-    centre = {(1, 1)}
-    assert grow_diag(forward, backward, "moses") == centre | {(0, 0), (2, 0), (0, 2)}
-    assert grow_diag(forward, backward, "lilt") == centre | {(0, 0), (2, 2)}
-
-
-def test_order_of_diagonals_by_hand() -> None:
-    # 2-0 and 2-2 want the same source word: Moses looks up first, Lilt down.
-    forward, backward = read(
-        ". . f",
-        ". # .",
-        ". . f",
-    )
-    assert grow_diag(forward, backward, "moses") == {(1, 1), (2, 0), (2, 2)}  # its target is free
-    assert grow_diag(forward, backward, "lilt") == {(1, 1), (2, 2)}
-
-
-def test_order_of_links_by_hand() -> None:
-    # Both 3-0 and 0-2 have a neighbour with target word 1. Moses visits target word 0 first, so
-    # 3-0's 2-1 comes first, and 1-1 has at least its source. Lilt visits source word 0 first, so
-    # 0-2's 1-1 comes first, and leaves 2-1 without its target.
-    forward, backward = read(
-        ". . . #",
-        ". f f .",
-        "# . . .",
-    )
-    assert grow_diag(forward, backward, "moses") == {(3, 0), (0, 2), (2, 1), (1, 1)}
-    assert grow_diag(forward, backward, "lilt") == {(3, 0), (0, 2), (1, 1)}
-
-
-def test_a_neighbour_behind_is_visited_in_the_next_pass() -> None:
-    # 1-2 adds 2-1 above it; 3-0 above that one has to wait for the second pass.
-    forward, backward = read(
-        ". . . f",
-        ". . f .",
-        ". # . .",
-    )
-    for variant in VARIANTS:
-        assert grow_diag(forward, backward, variant) == {(1, 2), (2, 1), (3, 0)}
+@pytest.mark.parametrize(
+    ("grid", "moses", "lilt"),
+    [
+        # Neighbours up left, up right, down left and down right, in this order. For Moses each of
+        # the first three aligns a word, and leaves the last one none. For Lilt the first takes a
+        # word from either of the next two, and the last has both of its own.
+        (["f . f", ". # .", "b . b"], {(1, 1), (0, 0), (2, 0), (0, 2)}, {(1, 1), (0, 0), (2, 2)}),
+        # 2-0 and 2-2 want the same source word: Moses looks up first, Lilt down. For Moses, the
+        # target of the other is free.
+        ([". . f", ". # .", ". . f"], {(1, 1), (2, 0), (2, 2)}, {(1, 1), (2, 2)}),
+        # Both 3-0 and 0-2 have a neighbour with target word 1. Moses visits target word 0 first, so
+        # 3-0's 2-1 comes first, and 1-1 has at least its source. Lilt visits source word 0 first,
+        # so 0-2's 1-1 comes first, and leaves 2-1 without its target.
+        (
+            [". . . #", ". f f .", "# . . ."],
+            {(3, 0), (0, 2), (2, 1), (1, 1)},
+            {(3, 0), (0, 2), (1, 1)},
+        ),
+        # 1-2 adds 2-1 above it; 3-0 above that one has to wait for the second pass.
+        ([". . . f", ". . f .", ". # . ."], *[{(1, 2), (2, 1), (3, 0)}] * 2),
+    ],
+)
+def test_growth_by_hand(grid: list[str], moses: set[Link], lilt: set[Link]) -> None:
+    links = read(*grid)
+    assert (grow_diag(*links, "moses"), grow_diag(*links, "lilt")) == (moses, lilt)
 
 
 def test_final_by_hand() -> None:

@@ -12,22 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from syncattn_fairseq.inference.answers import (
-    Alignment,
-    Pair,
-    Parse,
-    Sentence,
-    Translation,
-)
+from syncattn_fairseq.inference.answers import Alignment, Pair, Parse, Sentence, Translation
 from syncattn_fairseq.lab.cli import report
-from tests.lab.report.corpus import (
-    IMAGE,
-    LONG,
-    SCRIPT,
-    SOURCE,
-    TARGET,
-    write_corpus,
-)
+from tests.lab.report.corpus import IMAGE, LONG, SCRIPT, SOURCE, TARGET, write_corpus
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
 pytest.importorskip("altair", reason="needs the extra viz")

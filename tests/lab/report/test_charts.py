@@ -14,15 +14,7 @@ pytest.importorskip("altair", reason="needs the extra viz")
 import vl_convert
 
 from syncattn_fairseq.lab.report import charts
-from syncattn_fairseq.lab.report.charts import (
-    CELL,
-    GOLD,
-    INK,
-    RIGHT,
-    UNASKED,
-    UNKNOWN,
-    WRONG,
-)
+from syncattn_fairseq.lab.report.charts import CELL, GOLD, INK, RIGHT, UNASKED, UNKNOWN, WRONG
 
 WORDS = ["a", "bb", "ccc"]
 
