@@ -17,17 +17,9 @@ from ...base.text_tables import format_table
 from ...cli.command_line import CommandLine
 from ...cli.common import add_subword_marks, announce, command, new_parser, publish
 from ...printed.analysis_lines import Link
-from ..evaluation.alignment import (
-    alignment_error_rate,
-    read_alignments,
-    write_alignments,
-)
+from ..evaluation.alignment import alignment_error_rate, read_alignments, write_alignments
 from ..evaluation.symmetrisation import SYMMETRISATIONS
-from ..evaluation.word_alignment import (
-    WordAlignment,
-    read_word_alignments,
-    select_common_sentences,
-)
+from ..evaluation.word_alignment import WordAlignment, read_word_alignments, select_common_sentences
 
 Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
 """Links between words by the name of a system and the direction, one set per sentence."""

@@ -113,17 +113,6 @@ def load_model(args: argparse.Namespace) -> Model:
     )
 
 
-def add_languages(parser: CommandLine) -> None:
-    """Add the arguments that name the languages of a test set."""
-    for letter, side in (("s", "source"), ("t", "target")):
-        parser.add_argument(
-            f"-{letter}",
-            f"--{side}-lang",
-            metavar="LANG",
-            help=f"{side} language of --gold (default: the model's)",
-        )
-
-
 def add_model(parser: CommandLine) -> None:
     """Add the arguments that say which model to use."""
     parser.add_argument(
@@ -151,7 +140,9 @@ def _parser() -> CommandLine:
         "is any: PREFIX.heads.en, PREFIX.labels.en, PREFIX.trees.en, PREFIX.align",
     )
     parser.add_argument("--number", type=positive, default=1, help="which sentence, from 1")
-    add_languages(parser)
+    for letter, side in (("s", "source"), ("t", "target")):
+        text = f"{side} language of --gold (default: the model's)"
+        parser.add_argument(f"-{letter}", f"--{side}-lang", metavar="LANG", help=text)
     parser.add_argument("--layer", type=positive, help="layer for alignment or distances, from 1")
     add_model(parser)
     parser.add_argument(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...base.errors import DataError, printable
 from ...base.text import read_lines
 from ...cli.common import command, new_parser, positive
-from .draw import add_languages, add_model, load_model
+from .draw import add_model, load_model
 
 if TYPE_CHECKING:
     from ...inference.answers import Distances
@@ -57,8 +57,7 @@ def _examples(
 
     if not args.gold:
         return [Example(Side(sentence.split())) for sentence in sentences]
-    languages = args.source_lang or source, args.target_lang or target
-    return [read_example(args.gold, *languages, number) for number in args.number]
+    return [read_example(args.gold, source, target, number) for number in args.number]
 
 
 def _show(model: Model, example: Example, layer: int | None) -> str:
@@ -148,7 +147,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--number", type=positive, nargs="+", default=[1], help="which sentences, from 1"
     )
-    add_languages(parser)
     parser.add_argument("--layer", type=positive, help="layer for alignment and trees, from 1")
     parser.add_argument("--conllu", action="store_true", help="print only the parses, in CoNLL-U")
     add_model(parser)

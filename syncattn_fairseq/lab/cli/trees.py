@@ -13,22 +13,10 @@ from ...base.files import replacing
 from ...base.text import read_lines
 from ...base.text_tables import format_table
 from ...cli.command_line import CommandLine
-from ...cli.common import (
-    add_command,
-    add_subword_marks,
-    command,
-    new_parser,
-    positive,
-    publish,
-)
+from ...cli.common import add_command, add_subword_marks, command, new_parser, positive, publish
 from ...data.words import detect_scheme
 from ...printed.decoded import read_decoded
-from ...trees.binary import (
-    branch_left,
-    branch_right,
-    split_at_random,
-    split_in_the_middle,
-)
+from ...trees.binary import branch_left, branch_right, split_at_random, split_in_the_middle
 from ...trees.brackets import read_trees, remove_binarisation
 from ...trees.tree import Tree
 from ..evaluation.bracketing import BracketingScore, score_trees

@@ -314,10 +314,7 @@ def _add_tools(facts: dict[str, Any], language: str) -> None:
 
 
 def read_facts(
-    folders: Sequence[Path],
-    name: Any,
-    programs: Collection[str] = (),
-    after: tuple[str, ...] = (),
+    folders: Sequence[Path], name: Any, programs: Collection[str] = (), after: tuple[str, ...] = ()
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the corpora that a corpus is like, the first one first, and its facts.
 

@@ -105,7 +105,7 @@ def split_words(text: str) -> list[str]:
 
 
 def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
-    """Split text into commands and words; see `read_pipeline`."""
+    """Split text into commands and words, with errors as in `read_pipeline`."""
     reader = shlex.shlex(text, posix=True, punctuation_chars="|" if pipes else "")
     reader.whitespace_split, reader.commenters = True, ""
     commands: list[list[str]] = [[]]

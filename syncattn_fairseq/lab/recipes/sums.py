@@ -16,38 +16,32 @@ SUMS = "SHA256SUMS"
 _LINE = re.compile(r"(?P<sum>[0-9a-fA-F]{64}) [ *](?P<name>.+)")
 
 
-class Sums:
-    """The checksums of the files in a folder.
+def find_sum(path: Path, name: str) -> str | None:
+    """Return the checksum of a file; None if there is none.
 
     Args:
-        path: the file with the checksums.
+        path: the list of checksums.
+        name: the file's.
+
+    Raises:
+        DataError: a line is not in the format of ``sha256sum``.
     """
+    sums: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path) if path.exists() else (), 1):
+        entry = _LINE.fullmatch(line)
+        if entry is None:
+            raise DataError(f"{path}:{number}: not a SHA-256 and a name; mend this line")
+        sums.setdefault(entry["name"], entry["sum"])
+    return sums.get(name)
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
 
-    def find(self, name: str) -> str | None:
-        """Return a file's checksum; None if there is none.
+def note_sum(path: Path, file: Path) -> None:
+    """Add a file's checksum to a list unless it has one.
 
-        Raises:
-            DataError: a line is not in the format of ``sha256sum``.
-        """
-        checksum = None
-        for number, line in enumerate(read_lines(self.path) if self.path.exists() else (), 1):
-            entry = _LINE.fullmatch(line)
-            if entry is None:
-                raise DataError(f"{self.path}:{number}: not a SHA-256 and a name; mend this line")
-            if checksum is None and entry["name"] == name:
-                checksum = entry["sum"]
-        return checksum
-
-    def note(self, name: str, path: Path) -> None:
-        """Add a file's checksum unless it has one.
-
-        Raises:
-            DataError: the list is a link.
-        """
-        refuse_links(self.path)
-        if self.find(name) is None:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(f"{hash_file(path)}  {name}\n")
+    Raises:
+        DataError: the list is a link.
+    """
+    refuse_links(path)
+    if find_sum(path, file.name) is None:
+        with path.open("a", encoding="utf-8") as sums:
+            sums.write(f"{hash_file(file)}  {file.name}\n")

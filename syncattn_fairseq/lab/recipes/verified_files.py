@@ -12,7 +12,7 @@ from ...base.errors import DataError
 from .download import Expected, download
 from .incoming import Failure
 from .partial_file import PartialFile, open_partial_file
-from .sums import SUMS, Sums
+from .sums import SUMS, find_sum, note_sum
 
 #: Environment variable with the base URLs of mirrors, separated by spaces.
 MIRRORS = "SYNCATTN_MIRROR"
@@ -53,8 +53,8 @@ def fetch(
     """
     name = _name_of(url, name)
     target = directory / name
-    sums = Sums(directory / SUMS)
-    expected = Expected(size, sha256 or (None if md5 else sums.find(name)), md5)
+    sums = directory / SUMS
+    expected = Expected(size, sha256 or (None if md5 else find_sum(sums, name)), md5)
     if not target.exists():
         with _make_folder(directory), open_partial_file(target) as part:
             if not target.exists():  # else: another run has finished it
@@ -63,12 +63,12 @@ def fetch(
     if not target.is_file():
         raise DataError(f"{target}: not a file; move it away, then fetch again")
     for what, value, actual in expected.differences(target):
-        first = f" as before ({sums.path})" if not sha256 and what == "SHA-256" else ""
+        first = f" as before ({sums})" if not sha256 and what == "SHA-256" else ""
         raise DataError(
             f"{target}: has {what} {actual}, not {value}{first}; remove it, then fetch it again"
         )
     if not sha256 and not md5:
-        sums.note(name, target)
+        note_sum(sums, target)
     return target
 
 

@@ -44,7 +44,7 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
     Args:
         directory: made if it is not there.
         sizes: the number of pairs of each split; a split does not depend on those after it.
-        seed: see ``generate``.
+        seed: of all pairs, as in ``generate``.
     """
     directory.mkdir(parents=True, exist_ok=True)
     total = sum(sizes.values())

@@ -96,17 +96,14 @@ def test_trees_are_projective_and_brackets_hold_the_words(seed: int) -> None:
             assert sentence.tree.startswith("(S ") and "()" not in sentence.tree
 
 
-def test_every_bracket_holds_a_word(pairs: list[SentencePair]) -> None:
-    """A German verb phrase whose one verb stands elsewhere leaves no empty bracket behind."""
+def test_every_bracket_holds_a_word_and_every_word_is_linked_but_german_commas(
+    pairs: list[SentencePair],
+) -> None:
     for pair in pairs:
+        # A German verb phrase whose one verb stands elsewhere leaves no empty bracket behind.
         for sentence in (pair.source, pair.target):
             tree = parse_tree(sentence.tree)
-            assert tree is not None
-            assert tuple(tree.leaves()) == sentence.words
-
-
-def test_every_word_is_linked_unless_it_is_a_german_comma(pairs: list[SentencePair]) -> None:
-    for pair in pairs:
+            assert tree is not None and tuple(tree.leaves()) == sentence.words
         assert pair.sure <= pair.possible
         assert {j for _, j in pair.possible} <= set(range(len(pair.target.words)))
         assert {i for i, _ in pair.possible} == set(range(len(pair.source.words)))
@@ -119,6 +116,7 @@ def test_every_word_is_linked_unless_it_is_a_german_comma(pairs: list[SentencePa
 def test_seed_decides_everything(pairs: list[SentencePair]) -> None:
     assert list(generate(300, seed=1)) == pairs[:300]
     assert next(generate(1, seed=2)) != pairs[0]
+    assert len({pair.source.words for pair in pairs}) == len(pairs)
     text = "\n".join(
         f"{' '.join(pair.source.words)}\t{' '.join(pair.target.words)}\t{sorted(pair.possible)}"
         for pair in pairs
@@ -156,10 +154,6 @@ def test_no_two_entries_share_an_english_form() -> None:
     pairs = (*lexicon.ADVERBS, *lexicon.SENTENCE_ADVERBS, *lexicon.NUMERALS, *lexicon.NAMES)
     forms += Counter(english for english, _ in (*pairs, *lexicon.TOWNS))
     assert [form for form, count in forms.items() if count > 1] == []
-
-
-def test_sources_are_distinct(pairs: list[SentencePair]) -> None:
-    assert len({pair.source.words for pair in pairs}) == len(pairs)
 
 
 # German agreement and case, from the words and the lexicon
@@ -362,12 +356,7 @@ def test_relative_pronouns_agree_with_what_they_refer_to(pairs: list[SentencePai
     ],
 )
 def test_analysed_examples(
-    pairs: list[SentencePair],
-    english: str,
-    heads: str,
-    german: str,
-    german_heads: str,
-    links: str,
+    pairs: list[SentencePair], english: str, heads: str, german: str, german_heads: str, links: str
 ) -> None:
     pair = next(p for p in pairs if " ".join(p.source.words) == english)
     assert " ".join(pair.target.words) == german
