@@ -187,5 +187,6 @@ def test_the_model_knows_its_languages(
         err = capsys.readouterr().err
         assert f"t.{language}" in err and err.count("\n") == 1
         Path("away").rename(f"t.{language}")
-    assert command([*drawn, "--gold=t", "-s=en", "-t=de", *named]) == 0
-    assert "a en text" in capsys.readouterr().out
+    if drawn:
+        assert command([*drawn, "--gold=t", "-s=en", "-t=de", *named]) == 0
+        assert "a en text" in capsys.readouterr().out
