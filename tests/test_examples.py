@@ -96,10 +96,10 @@ def test_parent_bias_multiplies_attention_by_the_density(biased: ModuleType) -> 
     query, key, value = torch.randn(3, batch, heads, length, width)
     mask = torch.zeros(padding.shape).masked_fill(padding, float("-inf"))[:, None, None]
     plain = (query @ key.transpose(2, 3) / width**0.5 + mask).softmax(-1)
-    wanted = plain * parent_gaussian(parents, length).unsqueeze(1)
-    wanted = wanted / wanted.sum(-1, keepdim=True) @ value
+    expected = plain * parent_gaussian(parents, length).unsqueeze(1)
+    expected = expected / expected.sum(-1, keepdim=True) @ value
     context = group.attend(query, key, value, Scope(mask, padding, False, torch.nn.Dropout(0.0)))
-    torch.testing.assert_close(context, wanted)
+    torch.testing.assert_close(context, expected)
 
 
 def test_a_model_with_parent_bias(biased: ModuleType) -> None:
@@ -112,15 +112,15 @@ def test_a_model_with_parent_bias(biased: ModuleType) -> None:
 def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp: ModuleType) -> None:
     target, projected = torch.rand(2, 2, 4, 4)
     padding = torch.tensor([[False] * 4, [False, False, False, True]])
-    wanted = 0.0
+    expected = 0.0
     for sentence, size in enumerate((4, 3)):
         for row in range(size):
             total = float(projected[sentence, row, : row + 1].sum())
             for column in range(row + 1):
                 share = float(projected[sentence, row, column]) / total
-                wanted += (share - float(target[sentence, row, column])) ** 2
+                expected += (share - float(target[sentence, row, column])) ** 2
     loss = sharp.SharpSyncTerm.compare(target, projected, padding)
-    assert float(loss) == pytest.approx(wanted, rel=1e-5)
+    assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_transformer_of_ones_own_learns_without_fairseq() -> None:

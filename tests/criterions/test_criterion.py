@@ -38,21 +38,21 @@ def criterion(**options: Any) -> LabelSmoothedCrossEntropyWithSyntax:
 
 def batch(parents: bool = True) -> dict[str, Any]:
     source, target = build.sentences([5, 2]), build.sentences([3, 4], seed=1)
-    made: dict[str, Any] = {
+    sample: dict[str, Any] = {
         "net_input": build.net_input(source, target),
         "target": torch.nn.utils.rnn.pad_sequence(target, True, build.PAD),
         "ntokens": 9,
     }
     if parents:
-        made["src_parents"] = torch.tensor([[1, 1, 4, -1, 2, -1], [-1, -1, -1, 4, 4, -1]])
-        made["tgt_parents"] = torch.tensor([[0, 0, 1, -1, -1], [3, 1, -1, 2, -1]])
+        sample["src_parents"] = torch.tensor([[1, 1, 4, -1, 2, -1], [-1, -1, -1, 4, 4, -1]])
+        sample["tgt_parents"] = torch.tensor([[0, 0, 1, -1, -1], [3, 1, -1, 2, -1]])
         # Words of one or two subwords, in chains; padding is on the left in the source.
         words = {
             "source": torch.tensor([[0, 1, 1, 2, 2, -1], [-1, -1, -1, 0, 1, -1]]),
             "target": torch.tensor([[0, 1, 1, -1, -1], [0, 1, 2, 2, -1]]),
         }
-        made |= {f"{side}_tree_distances": between(words[side]) for side in words}
-    return made
+        sample |= {f"{side}_tree_distances": between(words[side]) for side in words}
+    return sample
 
 
 def between(words: Tensor) -> Tensor:
@@ -449,8 +449,8 @@ def test_what_is_logged_after_every_update_does_not_wait_for_the_device() -> Non
     assert {"total_loss", "src_uas", "tgt_dep_loss", "sync_loss"} < set(ours)
     with NoHostSynchronisation():
         values = {name: meters.get_smoothed_value(name) for name in ours}
-    shown = format_stat(values["src_uas"])
-    assert shown == round(shown, 3), "no digits that mean nothing"
+    value = format_stat(values["src_uas"])
+    assert value == round(value, 3), "no digits that mean nothing"
 
 
 class NoHostSynchronisation(TorchDispatchMode):

@@ -41,19 +41,19 @@ def of_log_probs(scores: Tensor, *args: Any) -> Any:
 
 def check_bits(
     ours: Loss,
-    given: tuple[Tensor, Tensor],
+    inputs: tuple[Tensor, Tensor],
     smoothing: float = 0.1,
     of_loss: float = 1.0,
 ) -> None:
     """Compare loss, NLL and gradient of the scores with fairseq's."""
-    scores, target = given
-    found = []
+    scores, target = inputs
+    results = []
     for loss in (of_fairseq, ours):
         scores = scores.detach().clone().requires_grad_()
         value, nll = loss(scores, target, smoothing, PAD)
         (value * of_loss).backward()
-        found.append([value, nll, scores.grad])
-    assert all(map(torch.equal, *found))
+        results.append([value, nll, scores.grad])
+    assert all(map(torch.equal, *results))
 
 
 @pytest.mark.parametrize("ours", [of_log_probs, sum_smoothed_loss_of_scores])
@@ -106,9 +106,9 @@ def test_no_block_is_a_single_row_which_threads_would_add_up_in_another_order() 
 def test_without_gradients_none_is_kept() -> None:
     scores, target = draw()
     expected = of_fairseq(scores, target, 0.1, PAD)
-    found = sum_smoothed_loss_of_scores(scores, target, 0.1, PAD)
-    assert all(map(torch.equal, expected, found))
-    assert not any(value.requires_grad for value in found)
+    results = sum_smoothed_loss_of_scores(scores, target, 0.1, PAD)
+    assert all(map(torch.equal, expected, results))
+    assert not any(value.requires_grad for value in results)
 
 
 def test_the_criterion_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:

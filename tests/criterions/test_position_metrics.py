@@ -45,10 +45,10 @@ def test_they_equal_the_loop_over_words(seed: int, B: int, S: int, T: int) -> No
             p, last = positions[b, t].item(), source[b].item() - 1
             pairs.append((p / last, t / (target[b].item() - 1)))
             ends += min(p, last - p) < 0.5
-    shown = logged(log)
-    assert shown["saturated_positions"] == pytest.approx(100 * ends / len(pairs), abs=0.06)
+    values = logged(log)
+    assert values["saturated_positions"] == pytest.approx(100 * ends / len(pairs), abs=0.06)
     correlation = torch.corrcoef(torch.tensor(pairs, dtype=torch.float64).T)[0, 1].item()
-    assert shown["position_correlation"] == pytest.approx(correlation, abs=2e-3)
+    assert values["position_correlation"] == pytest.approx(correlation, abs=2e-3)
 
 
 def test_batches_are_counted_together() -> None:
@@ -59,15 +59,15 @@ def test_batches_are_counted_together() -> None:
 
 
 def test_empty_sentences_are_counted() -> None:
-    shown = logged(log_of([[0.0, 0, 0], [0.1, 1.0, 1.9]], [1, 3], [1, 3]))
-    assert shown["saturated_positions"] == 75
-    assert shown["position_correlation"] == shown["position_correlation"], "a number"
+    values = logged(log_of([[0.0, 0, 0], [0.1, 1.0, 1.9]], [1, 3], [1, 3]))
+    assert values["saturated_positions"] == 75
+    assert values["position_correlation"] == values["position_correlation"], "a number"
 
 
 def test_a_predictor_that_is_stuck_shows() -> None:
-    shown = logged(log_of([[0.0, 0, 0], [0, 0, 9]], [9, 5], [3, 2]))
-    assert shown["saturated_positions"] == 100
-    assert shown["position_correlation"] != shown["position_correlation"], "it does not move"
+    values = logged(log_of([[0.0, 0, 0], [0, 0, 9]], [9, 5], [3, 2]))
+    assert values["saturated_positions"] == 100
+    assert values["position_correlation"] != values["position_correlation"], "it does not move"
 
 
 def test_nothing_is_logged_where_no_position_is_predicted() -> None:

@@ -31,12 +31,12 @@ def test_the_loss_is_the_equation_times_its_weight(form: str) -> None:
     model, sample = build.model(noise=0.1, **FORMS[form]), batch()
     extra = model(**sample["net_input"])[1]
     base = translation_loss(model, sample).item()
-    for weight, side, shown, causal in (
+    for weight, side, key, causal in (
         ("src_planted_weight", "source", "src_dependency", False),
         ("tgt_planted_weight", "target", "tgt_dependency", True),
     ):
         distances = sample[f"{side}_tree_distances"]
-        losses = planted_losses(extra[shown][0].mean(1), distances, causal).sum(1)
+        losses = planted_losses(extra[key][0].mean(1), distances, causal).sum(1)
         words = {"source": [3, 2], "target": [2, 3]}[side]
         assert count_words(distances).tolist() == pytest.approx(words)
         by_tokens = sum(

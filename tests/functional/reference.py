@@ -48,8 +48,8 @@ def planted_loss(
         weights = [math.exp(-distances[w][v]) for v in view]
         for v, weight in zip(view, weights, strict=True):
             target = weight / sum(weights)
-            given = [sum(attention[i][j] for j in words[v]) for i in rows]
-            total += target * math.log(target / (sum(given) / len(given)))
+            received = [sum(attention[i][j] for j in words[v]) for i in rows]
+            total += target * math.log(target / (sum(received) / len(received)))
     return total
 
 
@@ -200,13 +200,13 @@ def tree_distances(parents: list[int]) -> list[list[int]]:
             neighbours[parent].add(word)
     rows = []
     for start in neighbours:
-        found, border = {start: 0}, [start]
+        edges, border = {start: 0}, [start]
         while border:
             word = border.pop(0)
-            for other in neighbours[word] - found.keys():
-                found[other] = found[word] + 1
+            for other in neighbours[word] - edges.keys():
+                edges[other] = edges[word] + 1
                 border.append(other)
-        rows.append([found[word] for word in neighbours])
+        rows.append([edges[word] for word in neighbours])
     return rows
 
 

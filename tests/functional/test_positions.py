@@ -111,8 +111,8 @@ def test_turned_states_equal_the_loop(pairs: int, length: int, seed: int) -> Non
                 angle = position * 10000.0 ** (-2 * k / (2 * pairs))
                 number = complex(row[2 * k], row[2 * k + 1])
                 number *= complex(math.cos(angle), math.sin(angle))
-                found = turned[b, t, 2 * k : 2 * k + 2].tolist()
-                assert found == pytest.approx([number.real, number.imag])
+                pair = turned[b, t, 2 * k : 2 * k + 2].tolist()
+                assert pair == pytest.approx([number.real, number.imag])
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 500), seeds)

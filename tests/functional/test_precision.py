@@ -89,10 +89,10 @@ def test_half_precision_is_computed_in_float32(name: str) -> None:
     function, shapes = FUNCTIONS[name]
     torch.manual_seed(0)
     inputs = [torch.rand(shape).bfloat16() for shape in shapes]
-    found = function(*inputs)
-    assert found.dtype == torch.float32
+    result = function(*inputs)
+    assert result.dtype == torch.float32
     exact = function(*(x.double() for x in inputs))
-    torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(result.double(), exact, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -101,9 +101,9 @@ def test_autocast_changes_nothing(name: str) -> None:
     torch.manual_seed(0)
     inputs = [torch.rand(shape) for shape in shapes]
     with torch.autocast("cpu", torch.bfloat16):
-        found = function(*inputs)
-    assert found.dtype == torch.float32
-    assert found.equal(function(*inputs))
+        result = function(*inputs)
+    assert result.dtype == torch.float32
+    assert result.equal(function(*inputs))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -26,8 +26,8 @@ def random_parents(length: int) -> torch.Tensor:
     """A tree whose words stand in no order: each but one hangs from one that came before."""
     order = torch.randperm(length)
     parents = torch.empty(length, dtype=torch.long)
-    for place, word in enumerate(order.tolist()):
-        parents[word] = order[torch.randint(0, max(place, 1), ())]
+    for number, word in enumerate(order.tolist()):
+        parents[word] = order[torch.randint(0, max(number, 1), ())]
     return parents
 
 
@@ -51,21 +51,21 @@ def test_additive_scores_keep_half_for_their_gradient() -> None:
     query, key, weight = (
         torch.randn(*n).bfloat16().requires_grad_() for n in [(2, 3, 4), (2, 5, 4), (4,)]
     )
-    kept: list[torch.Tensor] = []
+    saved: list[torch.Tensor] = []
 
     def keep(x: torch.Tensor) -> torch.Tensor:
-        kept.append(x)
+        saved.append(x)
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
         scores = additive_scores(query, key, weight)
-    assert [x.dtype for x in kept if x.numel() >= 2 * 3 * 5 * 4] == [torch.bfloat16]
+    assert [x.dtype for x in saved if x.numel() >= 2 * 3 * 5 * 4] == [torch.bfloat16]
     wide = [x.detach().float().requires_grad_() for x in (query, key, weight)]
     exact = additive_scores(*wide)
     assert torch.equal(scores, exact)
-    found = torch.autograd.grad(scores.square().sum(), (query, key, weight))
+    gradients = torch.autograd.grad(scores.square().sum(), (query, key, weight))
     expected = torch.autograd.grad(exact.square().sum(), wide)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(gradients, expected, strict=True):
         torch.testing.assert_close(one.float(), other, rtol=0.02, atol=0.05)
 
 

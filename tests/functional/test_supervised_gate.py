@@ -60,8 +60,8 @@ def trees(draw: st.DrawFn) -> list[int]:
     order = draw(st.permutations(range(size)))
     parents = [0] * size
     parents[order[0]] = order[0]
-    for place in range(1, size):
-        parents[order[place]] = order[draw(st.integers(0, place - 1))]
+    for number in range(1, size):
+        parents[order[number]] = order[draw(st.integers(0, number - 1))]
     return parents
 
 

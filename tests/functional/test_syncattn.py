@@ -14,8 +14,8 @@ seeds = st.integers(0, 2**31)
 
 def random_padding(batch: int, length: int) -> torch.Tensor:
     """Padding on the left in even rows, on the right in odd ones; at least one token stays."""
-    kept = torch.randint(1, length + 1, (batch, 1))
-    mask = torch.arange(length) >= kept
+    lengths = torch.randint(1, length + 1, (batch, 1))
+    mask = torch.arange(length) >= lengths
     mask[::2] = mask[::2].flip(-1)
     return mask
 

@@ -30,12 +30,12 @@ def random_words(count: int, left: int) -> list[list[int]]:
 
 def spread(words: list[list[int]], distances: list[list[int]], length: int) -> Tensor:
     """Spread the distances of words over their subwords; -1 where there is no word."""
-    found = torch.full((length, length), -1)
+    by_subword = torch.full((length, length), -1)
     for w, rows in enumerate(words):
         for v, columns in enumerate(words):
             for i in rows:
-                found[i, columns] = distances[w][v]
-    return found
+                by_subword[i, columns] = distances[w][v]
+    return by_subword
 
 
 def random_attention(length: int, causal: bool) -> Tensor:

@@ -18,10 +18,10 @@ LABELS = 5
 
 
 def dictionary(words: int = 20) -> Dictionary:
-    made = Dictionary()
+    vocabulary = Dictionary()
     for i in range(words):
-        made.add_symbol(f"w{i}")
-    return made
+        vocabulary.add_symbol(f"w{i}")
+    return vocabulary
 
 
 def options_of(arch: str, **chosen: Any) -> Namespace:

@@ -38,19 +38,19 @@ def batch(source: list[int], target: list[int], parent: Callable[[Tensor], Tenso
     """Make a batch of sentences of some lengths, in which ``parent`` gives a column for each."""
     sides = build.sentences(source), build.sentences(target, seed=1)
     net_input = build.net_input(*sides)
-    labels = []
+    parents = []
     for tokens in (net_input["src_tokens"], net_input["prev_output_tokens"]):
         columns = torch.arange(tokens.size(1)).expand_as(tokens)
         outside = tokens.eq(build.PAD) | tokens.eq(build.EOS)
-        labels.append(parent(columns).clamp(0, tokens.size(1) - 1).masked_fill(outside, -1))
-    positions = labels[0].double().masked_fill(labels[0] < 0, float("nan"))
+        parents.append(parent(columns).clamp(0, tokens.size(1) - 1).masked_fill(outside, -1))
+    positions = parents[0].double().masked_fill(parents[0] < 0, float("nan"))
     net_input["src_parent_positions"] = positions
     return {
         "net_input": net_input,
         "target": torch.nn.utils.rnn.pad_sequence(sides[1], True, build.PAD),
         "ntokens": sum(target) + len(target),
-        "src_parents": labels[0],
-        "tgt_parents": labels[1],
+        "src_parents": parents[0],
+        "tgt_parents": parents[1],
     }
 
 
@@ -71,11 +71,11 @@ def a_thousand_target_tokens() -> Any:
 
 
 def all_unknown() -> Any:
-    made = batch([7, 4], [5, 5], lambda columns: columns - 1)
-    for tokens in (*made["net_input"].values(), made["target"]):
+    sample = batch([7, 4], [5, 5], lambda columns: columns - 1)
+    for tokens in (*sample["net_input"].values(), sample["target"]):
         if tokens.dtype == torch.long and tokens.dim() == 2:
             tokens[tokens > build.EOS] = UNKNOWN
-    return made
+    return sample
 
 
 def every_parent_in_the_future() -> Any:
@@ -83,20 +83,20 @@ def every_parent_in_the_future() -> Any:
 
 
 def no_parent_at_all() -> Any:
-    made = batch([6, 3], [6, 5], lambda columns: columns)
-    for labels in (made["src_parents"], made["tgt_parents"]):
-        labels.fill_(-1)
-    made["net_input"]["src_parent_positions"].fill_(float("nan"))
-    return made
+    sample = batch([6, 3], [6, 5], lambda columns: columns)
+    for parents in (sample["src_parents"], sample["tgt_parents"]):
+        parents.fill_(-1)
+    sample["net_input"]["src_parent_positions"].fill_(float("nan"))
+    return sample
 
 
 def identical_words() -> Any:
     """All tokens and tree distances the same, and so all that is measured between them."""
-    made = batch([8, 8], [8, 8], lambda columns: torch.zeros_like(columns))
-    for tokens in (made["net_input"]["src_tokens"], made["net_input"]["prev_output_tokens"]):
+    sample = batch([8, 8], [8, 8], lambda columns: torch.zeros_like(columns))
+    for tokens in (sample["net_input"]["src_tokens"], sample["net_input"]["prev_output_tokens"]):
         tokens[tokens > build.EOS] = 5
-    made["net_input"]["src_tree_distances"].zero_()
-    return made
+    sample["net_input"]["src_tree_distances"].zero_()
+    return sample
 
 
 INPUTS = (

@@ -19,13 +19,13 @@ INPUT = build.net_input(build.sentences([5, 3, 7]), build.sentences([4, 6, 2], s
 
 
 def scores(model: torch.nn.Module) -> torch.Tensor:
-    given = (
+    fields = (
         INPUT
         if hasattr(model, "source_fields")
         else {name: INPUT[name] for name in ("src_tokens", "src_lengths", "prev_output_tokens")}
     )
     with torch.no_grad():
-        result: torch.Tensor = model(**given)[0]
+        result: torch.Tensor = model(**fields)[0]
     return result
 
 

@@ -69,13 +69,13 @@ def test_other_random_numbers_are_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 def test_numbers_are_dropped_independently_and_the_mean_stays(p: float, dtype: torch.dtype) -> None:
     torch.manual_seed(1)
     dropped = fast_dropout(torch.ones(400_003, dtype=dtype), p)  # not a multiple of four
-    kept = dropped != 0
-    assert dropped[kept].unique().tolist() == pytest.approx([1 / (1 - p)], rel=1e-3)
-    deviation = (p * (1 - p) / len(kept)) ** 0.5
+    mask = dropped != 0
+    assert dropped[mask].unique().tolist() == pytest.approx([1 / (1 - p)], rel=1e-3)
+    deviation = (p * (1 - p) / len(mask)) ** 0.5
     for start in range(4):  # the four numbers of a word of random bits
-        rate = (~kept)[start::4].double().mean().item()
+        rate = (~mask)[start::4].double().mean().item()
         assert abs(rate - p) < 10 * deviation
-    both = (~kept[:-1] & ~kept[1:]).double().mean().item()
+    both = (~mask[:-1] & ~mask[1:]).double().mean().item()
     assert abs(both - p * p) < 10 * deviation
 
 

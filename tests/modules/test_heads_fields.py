@@ -46,27 +46,27 @@ def spread(values: list[int], lengths: list[int], rest: int | None) -> list[int]
 @pytest.mark.parametrize("left", [False, True])
 def test_gap_heights_are_those_of_the_words(left: bool) -> None:
     marks, tokens = lay_out(left, unparsed=2)
-    found = collate_gap_heights(marks, tokens, dictionary())
-    assert found.dtype == torch.float64
+    result = collate_gap_heights(marks, tokens, dictionary())
+    assert result.dtype == torch.float64
     for b, (heads, lengths) in enumerate(zip(HEADS[:2], LENGTHS[:2], strict=True)):
         parents = [h - 1 if h else i for i, h in enumerate(heads)]
         root = heads.index(0)
         heights = slow_heights([*parents, root])  # the end of the sentence hangs from the root
-        inside = found[b][tokens[b] != PAD].tolist()
+        inside = result[b][tokens[b] != PAD].tolist()
         # Before the first token there is no gap, and what stands there is not read.
         assert inside[1:] == [*spread(heights[:-1], lengths, rest=0)[1:], heights[-1]]
-        assert found[b][tokens[b] == PAD].isnan().all()
-    assert found[2].isnan().all()
+        assert result[b][tokens[b] == PAD].isnan().all()
+    assert result[2].isnan().all()
 
 
 @pytest.mark.parametrize("left", [False, True])
 def test_depths_are_those_of_the_words(left: bool) -> None:
     marks, tokens = lay_out(left, unparsed=1)
-    found = collate_depths(marks, tokens, dictionary())
+    result = collate_depths(marks, tokens, dictionary())
     for b, depths in ((0, [2, 1, 3, 2, 0]), (2, [1, 0, 1])):
-        inside = found[b][tokens[b] != PAD].tolist()
+        inside = result[b][tokens[b] != PAD].tolist()
         assert inside == [*spread(depths, LENGTHS[b], rest=None), 1]
-    assert found[1].eq(0).all()
+    assert result[1].eq(0).all()
 
 
 @pytest.mark.parametrize("pads", [0, 1, 3])

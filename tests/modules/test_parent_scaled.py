@@ -60,14 +60,14 @@ def test_the_control_constant_is_the_densitys_peak(std: float) -> None:
 def test_ignored_rows_are_ones_in_training_only(parents: str) -> None:
     torch.manual_seed(0)
     tokens, columns = torch.zeros(40, 50, dtype=torch.long), torch.zeros(40, 50)
-    kept = weigh(scaled(parents), tokens, columns)
+    plain = weigh(scaled(parents), tokens, columns)
     some = scaled(parents, 1.0, 0.3)
     ignored = weigh(some, tokens, columns).eq(1).all(-1)
     assert 0.25 < ignored.float().mean() < 0.35
     weights = weigh(some, tokens, columns)
     assert not weights.eq(1).all(-1).equal(ignored), "drawn anew each time"
-    torch.testing.assert_close(weights[~weights.eq(1).all(-1)], kept[~weights.eq(1).all(-1)])
-    torch.testing.assert_close(weigh(some.eval(), tokens, columns), kept)
+    torch.testing.assert_close(weights[~weights.eq(1).all(-1)], plain[~weights.eq(1).all(-1)])
+    torch.testing.assert_close(weigh(some.eval(), tokens, columns), plain)
 
 
 def test_all_rows_can_be_ignored() -> None:

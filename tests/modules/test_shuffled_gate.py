@@ -43,8 +43,8 @@ def test_each_sentence_has_one_order_in_every_batch(
     row = padding + sentence if left else sentence + padding
     other = [5] * len(row)
     first = pads if left else 0
-    found = reorder(torch.tensor([other, row]), causal=False)[1][0]
-    inside = found[first : first + len(sentence)]
+    result = reorder(torch.tensor([other, row]), causal=False)[1][0]
+    inside = result[first : first + len(sentence)]
     assert [column - first for column in inside] == alone
 
 
@@ -86,8 +86,8 @@ def test_gates_are_lpsis_of_the_shuffled_distances(causal: bool) -> None:
                 order = orders[b][t if causal else 0][: t + 1 if causal else length]
                 moved = distances[b, h, order].tolist()
                 expected = reference.distance_gates(moved, 1.0, causal)[t]
-                found = gates[b, h, t, : len(order)].tolist()
-                assert found == pytest.approx(expected, abs=1e-6)
+                result = gates[b, h, t, : len(order)].tolist()
+                assert result == pytest.approx(expected, abs=1e-6)
             if causal:
                 assert gates[b, h].triu(1).max() < 1e-30
 

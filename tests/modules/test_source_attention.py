@@ -66,8 +66,8 @@ def rows_of(
     assert where.tree_distances is not None
     if position is None:
         return scores.softmax(-1) @ where.tree_distances.float()
-    place = where.columns(position).round().long()
-    return where.tree_distances.gather(1, place.unsqueeze(-1).expand_as(scores))
+    column = where.columns(position).round().long()
+    return where.tree_distances.gather(1, column.unsqueeze(-1).expand_as(scores))
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -78,9 +78,9 @@ def test_a_position_is_a_column_of_its_sentence(left: bool) -> None:
         for scale in (-1000.0, 1000.0):  # far to either end
             predictor.output.weight.fill_(scale)
             predictor.hidden.weight.fill_(1.0)
-            place = where.columns(predictor(torch.ones(3, 1, 5), where))[:, 0]
+            column = where.columns(predictor(torch.ones(3, 1, 5), where))[:, 0]
             end = where.first if scale < 0 else where.first + where.lengths - 1
-            torch.testing.assert_close(place, end.float())
+            torch.testing.assert_close(column, end.float())
 
 
 @pytest.mark.parametrize("width", [64, 1024])
@@ -133,12 +133,12 @@ def tree_attention(heads: int, tree_position: str = "predicted") -> TreeCrossAtt
     torch.manual_seed(0)
     options = {"view": BatchView(), "tree_heads": heads, "tree_window": 2}
     options["tree_position"] = tree_position
-    made = TreeCrossAttention(8, 4, encoder_decoder_attention=True, **options)
+    attention = TreeCrossAttention(8, 4, encoder_decoder_attention=True, **options)
     distances = torch.randint(0, 5, (2, 6, 6))
     columns = torch.arange(6)
     distances[:, columns, columns] = 0
-    show_trees(made, distances)
-    return made.eval()
+    show_trees(attention, distances)
+    return attention.eval()
 
 
 def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything() -> None:
@@ -148,8 +148,8 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
     assert attention.position is not None
     where = Source(padding)
-    place = where.columns(attention.position(query.transpose(0, 1), where)).round().long()
-    rows = shown_trees(attention).gather(1, place.unsqueeze(-1).expand(2, 5, 6))
+    column = where.columns(attention.position(query.transpose(0, 1), where)).round().long()
+    rows = shown_trees(attention).gather(1, column.unsqueeze(-1).expand(2, 5, 6))
     outside = (rows > 2) | padding.unsqueeze(1)
     for head in range(4):
         zero = weights[head] == 0

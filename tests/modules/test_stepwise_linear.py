@@ -24,7 +24,7 @@ def test_all_steps_teach_it_what_they_would_teach_a_linear_layer() -> None:
     for attempt in range(2):
         loss = run(True, *inputs)
         for again in (True, False):  # losses may be differentiated one by one
-            found = torch.autograd.grad(loss, inputs, retain_graph=again)
-            torch.testing.assert_close(found, expected, msg=f"{attempt}, {again}")
+            gradients = torch.autograd.grad(loss, inputs, retain_graph=again)
+            torch.testing.assert_close(gradients, expected, msg=f"{attempt}, {again}")
     [alone] = torch.autograd.grad(run(True, weight.detach(), bias.detach(), first), [first])
     torch.testing.assert_close(alone, expected[2])

@@ -80,8 +80,8 @@ def slow(
     """One sentence (T, D) without padding: output (T, D) and the first head's probabilities."""
     d, contexts, first = D // H, [], None
     plain = getattr(attention.q_proj, "plain", (attention.q_proj.weight, attention.q_proj.bias))
-    kinds = [(group, place) for group, _ in attention.groups for place in range(group.count)]
-    for h, (kind, place) in enumerate(kinds):
+    kinds = [(group, number) for group, _ in attention.groups for number in range(group.count)]
+    for h, (kind, number) in enumerate(kinds):
         rows = slice(h * d, (h + 1) * d)
         q, k, v = (
             x @ weight[rows].T + bias[rows]
@@ -98,8 +98,8 @@ def slow(
             scores = reference.parent_scaled_scores(q, k, parents, std=1.0)
         else:
             own = isinstance(kind, DependencyHeads) and kind.parser != "dot"
-            u = kind.weight[place] if own else torch.eye(d).double()
-            bias = kind.key_bias[place] if own and kind.key_bias is not None else None
+            u = kind.weight[number] if own else torch.eye(d).double()
+            bias = kind.key_bias[number] if own and kind.key_bias is not None else None
             scores = reference.biaffine_scores(q, k, u, bias)
         probabilities = torch.zeros(len(x), len(x)).double()
         for t, row in enumerate(scores):
@@ -111,7 +111,7 @@ def slow(
             )
             if isinstance(kind, GatedHeads):
                 distances = reference.syntactic_distances(
-                    k, kind.weight[place], kind.distance_bias[place].item()
+                    k, kind.weight[number], kind.distance_bias[number].item()
                 )
                 opened = reference.distance_gates(distances, kind.temperature, causal)[t]
                 weights = weights * torch.tensor([opened[i] for i in columns], dtype=torch.float64)
@@ -346,10 +346,10 @@ def test_without_fairseq_it_attends_and_shows_the_same(causal: bool) -> None:
     padding = torch.arange(6) >= torch.tensor([[6], [4]])
     mask = causal_mask(6) if causal else None
     turned = x.transpose(0, 1)
-    wanted, _ = theirs(turned, turned, turned, padding, attn_mask=mask)
-    torch.testing.assert_close(ours(x, padding, causal), wanted.transpose(0, 1))
-    shown = [observe(layer, "dependency", turned, padding, causal) for layer in (ours, theirs)]
-    torch.testing.assert_close(*shown)
+    expected, _ = theirs(turned, turned, turned, padding, attn_mask=mask)
+    torch.testing.assert_close(ours(x, padding, causal), expected.transpose(0, 1))
+    exposed = [observe(layer, "dependency", turned, padding, causal) for layer in (ours, theirs)]
+    torch.testing.assert_close(*exposed)
 
 
 @torch.no_grad()
@@ -366,19 +366,21 @@ def test_without_fairseq_it_decodes_step_by_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "widths", "said"),
+    ("counts", "widths", "message"),
     [
         ((2, 2), (4, 4), "heads of 2 × 4 \\+ 2 × 4 do"),
         ((1, 2), (8, 2), "heads of 1 × 8 \\+ 2 × 2 do"),
     ],
 )
-def test_heads_fill_the_width(counts: tuple[int, ...], widths: tuple[int, ...], said: str) -> None:
+def test_heads_fill_the_width(
+    counts: tuple[int, ...], widths: tuple[int, ...], message: str
+) -> None:
     view = BatchView()
     groups = {
         str(n): GatedHeads(count, width, view, 2)
         for n, (count, width) in enumerate(zip(counts, widths, strict=True))
     }
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         SyntaxAttention(D, groups)
     with pytest.raises(ValueError, match="heads of 0 do not fill"):
         SyntaxAttention(D, {})

@@ -45,12 +45,12 @@ def test_an_ensemble_averages_the_models_that_measure_distances_in_a_layer(swapp
     source, target = build.sentences([3, 2]), build.sentences([2, 4], seed=1)
     batch = build.net_input(source, target)
     ensemble = [plain, upper, both] if swapped else [both, upper, plain]
-    found = ForcedDecoding(ensemble, batch, target, build.dictionary()).distances("src_distances")
-    first, second = (shown.mean(1) for shown in both(**batch)[1]["src_distances"])
-    [other] = (shown.mean(1) for shown in upper(**batch)[1]["src_distances"])
-    assert list(found) == [1, 2]
-    assert found[1][0] == pytest.approx(first[0, :3].tolist(), abs=1e-5)
-    assert found[2][0] == pytest.approx(((second + other) / 2)[0, :3].tolist(), abs=1e-5)
+    result = ForcedDecoding(ensemble, batch, target, build.dictionary()).distances("src_distances")
+    first, second = (heads.mean(1) for heads in both(**batch)[1]["src_distances"])
+    [other] = (heads.mean(1) for heads in upper(**batch)[1]["src_distances"])
+    assert list(result) == [1, 2]
+    assert result[1][0] == pytest.approx(first[0, :3].tolist(), abs=1e-5)
+    assert result[2][0] == pytest.approx(((second + other) / 2)[0, :3].tolist(), abs=1e-5)
 
 
 def test_every_layer_has_its_links() -> None:

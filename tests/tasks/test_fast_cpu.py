@@ -58,8 +58,8 @@ def test_the_step_is_fairseqs_and_so_is_the_state(options: dict[str, Any]) -> No
                 parameter.grad = gradient
         optimizers[0].step()
         assert take_step(optimizers[1])
-        for expected, found in zip(*sides, strict=True):
-            torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
+        for expected, actual in zip(*sides, strict=True):
+            torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7)
     assert not torch.equal(sides[1][0], draw()[0])
 
 
@@ -84,7 +84,7 @@ def test_dropout_is_replaced_and_only_in_training(fast: bool) -> None:
     replace_dropout(model, fast)
     x = torch.ones(2000, 2)
     torch.manual_seed(1)
-    found = model[1](x)
+    actual = model[1](x)
     torch.manual_seed(1)
-    assert torch.equal(found, fast_cpu.fast_dropout(x, 0.5) if fast else F.dropout(x, 0.5))
+    assert torch.equal(actual, fast_cpu.fast_dropout(x, 0.5) if fast else F.dropout(x, 0.5))
     assert torch.equal(model.eval()[1](x), x)

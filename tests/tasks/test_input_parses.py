@@ -13,18 +13,18 @@ TEXTS = ["▁the ▁ma n ▁sleep s", "▁yes", ""]
 
 @pytest.fixture
 def words() -> Dictionary:
-    made = Dictionary()
+    dictionary = Dictionary()
     for piece in " ".join(TEXTS).split():
-        made.add_symbol(piece)
-    return made
+        dictionary.add_symbol(piece)
+    return dictionary
 
 
 @pytest.fixture
 def labels() -> Dictionary:
-    made = Dictionary()
+    dictionary = Dictionary()
     for label in ("det", "nsubj", "root"):
-        made.add_symbol(label)
-    return made
+        dictionary.add_symbol(label)
+    return dictionary
 
 
 def write(path: Path, *lines: str) -> str:

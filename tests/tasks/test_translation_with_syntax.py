@@ -67,7 +67,7 @@ def test_the_training_text_needs_parses_if_it_is_translated(
     task = make_task(small_corpus.data, gen_subset=gen_subset, missing_parses="stop")
     model = task.build_model(model_options("transformer_pascal"))
     task.load_dataset("train")
-    task.datasets["train"].unparsed = lambda: [4]
+    task.datasets["train"].list_unparsed = lambda: [4]
     if gen_subset == "train":
         with pytest.raises(DataError, match=r"^train: 1 of \d+ sentences have no parse"):
             task.build_generator([model], Namespace())
@@ -94,7 +94,7 @@ def test_fast_cpu_reaches_the_model(small_corpus: Corpus, fast: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "given"),
+    ("models", "expected"),
     [
         (["rnn_global"], True),
         (["rnn_global", "rnn_local"], True),
@@ -102,14 +102,14 @@ def test_fast_cpu_reaches_the_model(small_corpus: Corpus, fast: bool) -> None:
     ],
 )
 def test_lengths_are_for_encoders_that_take_them(
-    small_corpus: Corpus, models: list[str], given: bool
+    small_corpus: Corpus, models: list[str], expected: bool
 ) -> None:
     task = make_task(small_corpus.data)
     for arch in models:
         task.build_model(model_options(arch))
     task.load_dataset("valid")
     batch = task.datasets["valid"].collater([task.datasets["valid"][0]])
-    assert ("lengths_on_cpu" in batch["net_input"]) == given
+    assert ("lengths_on_cpu" in batch["net_input"]) == expected
 
 
 def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus: Corpus, tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus: Corpus, tmp_p
             both.load_dataset(split, epoch=epoch)
             expected.load_dataset(split)
             pairs, alone = both.datasets[split], expected.datasets[split]
-            for found, item in zip(pairs, alone, strict=True):
+            for result, item in zip(pairs, alone, strict=True):
                 for field in ("source", "target", "source_marks", "target_marks"):
-                    assert found[field].equal(item[field])
+                    assert result[field].equal(item[field])
     assert len(first.datasets["train"]) != len(second.datasets["train"])
 
 
@@ -151,13 +151,13 @@ def test_each_hypothesis_has_its_own_parse(
     capsys.readouterr()
     task.inference_step(generator, [model], batch)
     lines = [read_line(line) for line in capsys.readouterr().out.splitlines()]
-    found = [
+    result = [
         (line.sentence, len(line.values))
         for line in lines
         if line is not None and line.topic == HeadsOf("hypothesis", "subword")
     ]
     numbers = batch["id"].tolist()
-    assert found == [pair for nth in lengths for pair in zip(numbers, nth, strict=True)]
+    assert result == [pair for nth in lengths for pair in zip(numbers, nth, strict=True)]
 
 
 def test_all_epochs_have_the_batches_of_the_first_one(small_corpus: Corpus) -> None:
@@ -210,8 +210,8 @@ def test_a_damaged_dictionary_is_named(small_corpus: Corpus, tmp_path: Path) -> 
     path = tmp_path / "dict.en.txt"
     content = (small_corpus.data / "dict.en.txt").read_bytes()
     path.write_bytes(content)
-    found = TranslationWithSyntaxTask.load_dictionary(str(path))
-    assert found.symbols == make_task(small_corpus.data).source_dictionary.symbols
+    result = TranslationWithSyntaxTask.load_dictionary(str(path))
+    assert result.symbols == make_task(small_corpus.data).source_dictionary.symbols
     for damaged in (content[:-3].rstrip(b" 0123456789"), content + b"\xff 1\n"):
         path.write_bytes(damaged)
         with pytest.raises(DataError, match=f"^{path}:"):
