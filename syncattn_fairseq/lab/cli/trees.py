@@ -20,7 +20,7 @@ from ...trees.binary import branch_left, branch_right, split_at_random, split_in
 from ...trees.brackets import read_trees, remove_binarisation
 from ...trees.tree import Tree
 from ..evaluation.bracketing import BracketingScore, score_trees
-from ..evaluation.induction import SIDES, induce_tree
+from ..evaluation.induction import PRINTED_SIDES, induce_tree
 
 INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --output trees.de"
 
@@ -43,7 +43,7 @@ def _parser() -> CommandLine:
     inducing.add_argument("--decoded", required=True, metavar="FILE", help="the printed output")
     inducing.add_argument(
         "--side",
-        choices=SIDES,
+        choices=PRINTED_SIDES,
         default="hypothesis",
         help="side to make trees for (default: hypothesis)",
     )

@@ -11,7 +11,7 @@ from ...printed.decoded import DecodedSentence
 from ...trees.binary import split_by_distances
 from ...trees.tree import Tree
 
-SIDES = ("source", "hypothesis")
+PRINTED_SIDES = ("source", "hypothesis")
 
 
 def induce_tree(
