@@ -5,6 +5,13 @@ line here, or a file in a user's own ``--user-dir``.
 """
 
 from ..slot import Slot
+from .dependency import DependencyHeads
+from .gated import GatedHeads
+from .heads import Heads, Scope
+from .parent_scaled import ParentScaledHeads
+
+# isort: split
+# Kinds are listed in the order of these imports: the papers' first, then what they are compared to.
 from .controls.constant_gate import ConstantGateHeads
 from .controls.distance_bias import DistanceBiasHeads
 from .controls.forget_gate import ForgetGateHeads
@@ -12,10 +19,6 @@ from .controls.relative_depth import RelativeDepthHeads
 from .controls.shuffled_gate import ShuffledGateHeads
 from .controls.supervised_gate import SupervisedGateHeads
 from .controls.window import WindowHeads
-from .dependency import DependencyHeads
-from .gated import GatedHeads
-from .heads import Heads, Scope
-from .parent_scaled import ParentScaledHeads
 
 __all__ = [
     "ConstantGateHeads",
