@@ -9,7 +9,7 @@ failed=0
 ruff check . || failed=1
 ruff format --check . || failed=1
 mypy || failed=1
-# Each file runs on one worker, since its tests may share a trained model. Files run in the order of their names:
+# Each file runs on one worker, since its tests may share a trained model. tests/conftest.py puts the longest first;
 # xdist would start those with the fewest tests last, but they take longest.
-pytest -n $((cores > 8 ? 8 : cores)) --dist loadfile --no-loadscope-reorder "$@" || failed=1
+time pytest -n $((cores > 8 ? 8 : cores)) --dist loadfile --no-loadscope-reorder "$@" || failed=1
 exit $failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,26 @@ settings.register_profile("syncattn", deadline=None, max_examples=50)
 settings.load_profile("syncattn")
 
 
+#: What takes longest begins first: a worker runs a whole file.
+LONGEST = ("tests/end_to_end/", "tests/test_site", "tests/test_two_processes", "tests/test_devices")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
 @pytest.fixture(scope="session")
 def stanza_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for ``stanza:en:FOLDER``, with the corpus that its models come from."""
+    from syncattn_fairseq.base.locks import locked
     from tests.stanza_models import train_stanza_models  # seconds, and only where it is needed
 
-    folder = tmp_path_factory.mktemp("stanza")
-    train_stanza_models(folder, "en")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "stanza"
+    with locked(folder.with_suffix(".lock"), lambda: None):  # once for all workers
+        if not (folder / "en_parser.pt").exists():  # it is made last
+            folder.mkdir(exist_ok=True)
+            train_stanza_models(folder, "en")
     return folder
 
 
