@@ -1,7 +1,5 @@
 """A small corpus, and checkpoints of models that nobody has trained."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import dataclass
 from enum import Enum

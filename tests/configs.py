@@ -4,8 +4,6 @@ A pair is merged file by file: what one system of a corpus shows of the corpus's
 corpus of a system's, all others show too. Pairs with a file of their own are all there.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from syncattn_fairseq.lab.recipes.corpus_facts import Corpus, load_corpus

@@ -1,7 +1,5 @@
 """Settings for every test, and what several of them share."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Import a file that is part of no package."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Stand-ins that take KyTea's and EDA's options and write what these write."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The device must be there before PyTorch's first backward pass: these tests need their own process.
 """
 
-from __future__ import annotations
-
 import io
 from typing import Any
 
@@ -48,7 +46,7 @@ def numbers(x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=["float32", "float16"])
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_a_system_trains_validates_decodes_and_prints(name: str, dtype: torch.dtype) -> None:
+def test_a_system_trains_validates_decodes_and_prints(name, dtype):
     model, sample, words = make(name), batch(), build.dictionary()
     if getattr(model, "takes_lengths_on_cpu", False):
         net_input = sample["net_input"]
@@ -108,7 +106,7 @@ def test_a_system_trains_validates_decodes_and_prints(name: str, dtype: torch.dt
         assert bool(output.getvalue()) == transformer
 
 
-def test_the_emulated_device_notices_what_a_gpu_would() -> None:
+def test_the_emulated_device_notices_what_a_gpu_would():
     with EmulatedGpu() as gpu:
         x = move(torch.ones(3))
         assert not gpu.waits and (x + torch.tensor(1.0)).sum().device.type == NAME

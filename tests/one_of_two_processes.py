@@ -4,8 +4,6 @@ Usage: ``python -m tests.one_of_two_processes RANK FILE``, with a file to meet a
 process has no parse at all. Prints what differs from one process with both batches.
 """
 
-from __future__ import annotations
-
 import copy
 import sys
 from typing import Any

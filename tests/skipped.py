@@ -1,7 +1,5 @@
 """Say in one line what was skipped, and why; with CI set, a skipped test is a failure."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from typing import Any

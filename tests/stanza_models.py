@@ -1,7 +1,5 @@
 """A real Stanza tagger and parser, small enough to be trained in seconds."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every system, small, with options so that all kinds of heads and losses are used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.half import systems

@@ -1,7 +1,5 @@
 """What the benchmarks behind docs/findings.md compute, in small cases."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess
@@ -31,7 +29,7 @@ from benchmarks.where_heads_look import attend, look
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.modules.heads.heads import split_heads
 from syncattn_fairseq.patches import returned_memory
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import make_checkpoint
 from tests.lab.evaluation.test_results import cell
 from tests.models import build
 from tests.test_packaging import SCRIPTS
@@ -47,7 +45,7 @@ SYSTEMS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("arch", "options"), SYSTEMS)
 @torch.no_grad()
-def test_the_attention_is_what_the_layer_attends_with(arch: str, options: dict[str, Any]) -> None:
+def test_the_attention_is_what_the_layer_attends_with(arch, options):
     model = build.model(f"{arch}_tiny", **options)
     inputs = build.net_input(build.sentences([5, 3]), build.sentences([4, 4]))
     tokens, earlier = inputs["src_tokens"], inputs.pop("prev_output_tokens")
@@ -67,7 +65,7 @@ def test_the_attention_is_what_the_layer_attends_with(arch: str, options: dict[s
             torch.testing.assert_close(attention.out_proj(context), expected, rtol=1e-3, atol=1e-3)
 
 
-def test_what_the_places_get() -> None:
+def test_what_the_places_get():
     lengths, nan = (6, 4), float("nan")
     columns = max(lengths) + 2  # one for the end of sentence, one for padding
     words = torch.zeros(2, columns, dtype=torch.bool)
@@ -98,11 +96,11 @@ def test_what_the_places_get() -> None:
     torch.testing.assert_close(sums, expected)
 
 
-def test_repeated_trigrams() -> None:
+def test_repeated_trigrams():
     assert percent_repeated(["a b c a b c", "a b c", "a"]) == 20  # one of five
 
 
-def test_missing_translations_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_translations_are_one_line(tmp_path, monkeypatch):
     results = Path(__file__).parents[1] / "docs/results/multi30k_tiny_en_de_3625.json"
     monkeypatch.setattr("sys.argv", ["loops.py", str(results), str(tmp_path), "lpsi"])
     with pytest.raises(SystemExit, match=r"lpsi.1.translations.txt: no such file; WORK is"):
@@ -118,9 +116,7 @@ def test_missing_translations_are_one_line(tmp_path: Path, monkeypatch: pytest.M
         (None, "FAILED: no heads from the GPU to compare with"),
     ],
 )
-def test_heads_of_two_devices_are_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_gpu: str | None, said: str
-) -> None:
+def test_heads_of_two_devices_are_compared(tmp_path, monkeypatch, of_gpu, said):
     written = iter([of_gpu, "2 0\n"])
 
     def parse(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
@@ -135,11 +131,11 @@ def test_heads_of_two_devices_are_compared(
     assert len(rows) == 2 and rows[1][-1] == said
 
 
-def test_the_commands_that_are_timed() -> None:
+def test_the_commands_that_are_timed():
     assert {name: f"{module}:main" for name, module in start.COMMANDS.items()} == SCRIPTS
 
 
-def test_kernels_are_counted_and_compared_with_the_limit() -> None:
+def test_kernels_are_counted_and_compared_with_the_limit():
     with launches.counting() as counted:
         x = torch.empty(2, 3, device="meta", requires_grad=True)
         query = x.view(1, 1, 2, 3)
@@ -158,7 +154,7 @@ def test_kernels_are_counted_and_compared_with_the_limit() -> None:
     assert not within and rows[2][2] == "1.210"
 
 
-def test_a_transformer_with_syntax_launches_little_more_than_fairseqs() -> None:
+def test_a_transformer_with_syntax_launches_little_more_than_fairseqs():
     plain, ours = (
         launches.count_update(launches.System(f"{arch}_tiny", 1), vocabulary=100, tokens=200)
         for arch in ("transformer", "syntax_transformer")
@@ -168,7 +164,7 @@ def test_a_transformer_with_syntax_launches_little_more_than_fairseqs() -> None:
 
 
 @pytest.mark.parametrize("precision", common.PRECISIONS)
-def test_an_update_in_half_precision_leaves_the_parameters_finite(precision: str) -> None:
+def test_an_update_in_half_precision_leaves_the_parameters_finite(precision):
     """Adam's eps is 0 in float16: the optimizer needs float32 copies."""
     args = Namespace(device="cpu", precision=precision)
     task = common.make_task(60)
@@ -178,7 +174,7 @@ def test_an_update_in_half_precision_leaves_the_parameters_finite(precision: str
     assert len(losses) >= 3 and losses[-1] < losses[0], "nan is not less than anything"
 
 
-def test_rivals_train_as_fairseq_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rivals_train_as_fairseq_does(monkeypatch):
     monkeypatch.setattr(rivals, "SIZES", {"tiny": (1, 16, 16, 60, 6)})
     monkeypatch.setattr(rivals, "MAX_TOKENS", 60)
     monkeypatch.setattr(returned_memory, "set_allocator", lambda: True)
@@ -190,9 +186,7 @@ def test_rivals_train_as_fairseq_does(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(loss is not None and loss.isfinite() for loss in losses["plugin, --fast-cpu"])
 
 
-def test_the_likelihood_of_kept_checkpoints(
-    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_the_likelihood_of_kept_checkpoints(small_corpus, tmp_path, monkeypatch, capsys):
     corpus = "multi30k_tiny_en_de_3625"
     (tmp_path / "data-bin").mkdir()
     (tmp_path / "data-bin" / corpus).symlink_to(small_corpus.data)
@@ -227,9 +221,7 @@ def test_the_likelihood_of_kept_checkpoints(
     likelihood.main()
 
 
-def test_how_local_trees_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_how_local_trees_are(tmp_path, monkeypatch, capsys):
     (tmp_path / "heads").write_text("2 3 0\n3 1 0\n0\n-1 -1\n\n")
     sentences = locality.read_heads(tmp_path / "heads")
     assert [heads.tolist() for heads in sentences] == [[2, 3, 0], [3, 1, 0]]
@@ -245,9 +237,7 @@ def test_how_local_trees_are(
     assert ["mirrored", f"{expected[0]:.2f}", "1.25"] in rows
 
 
-def test_the_table_of_trials(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_of_trials(tmp_path, monkeypatch, capsys):
     def save(corpus: str, subwords: float, nats: dict[str, float], seed: int = 11) -> str:
         cells = [
             {**cell(name, seed, 20.0), "subwords_per_word": subwords}

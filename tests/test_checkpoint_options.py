@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 from argparse import Namespace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,7 @@ from syncattn_fairseq.checkpoints.option_checks import (
     require_architecture,
 )
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxConfig
-from tests.checkpoints import Corpus, make_checkpoint, model_options
+from tests.checkpoints import make_checkpoint, model_options
 
 CODE = "__import__('os').getpid()"
 
@@ -45,12 +42,12 @@ def config(content: Any) -> Any:
         {"cfg": config({"model": {"character_filters": "${model.x}", "x": CODE}})},
     ],
 )
-def test_code_is_found_wherever_it_is(state: dict[str, Any]) -> None:
+def test_code_is_found_wherever_it_is(state):
     with pytest.raises(DataError, match=r"^its option \w+: .* as code; do not use this file$"):
         check_stored_options(state)
 
 
-def test_what_contains_itself_is_read_once() -> None:
+def test_what_contains_itself_is_read_once():
     loop: dict[str, Any] = {}
     loop["loop"] = [loop, loop]
     wide: list[Any] = []
@@ -72,7 +69,7 @@ def test_what_contains_itself_is_read_once() -> None:
         {"encoder_ffn_embed_dim": "${model.decoder_layers}", "lr": object(), "command": CODE},
     ],
 )
-def test_what_training_stores_is_right(options: dict[str, Any]) -> None:
+def test_what_training_stores_is_right(options):
     check_stored_options(state(**options))
 
 
@@ -89,7 +86,7 @@ def test_what_training_stores_is_right(options: dict[str, Any]) -> None:
         ({"dropout": "x" * 9999}, f"dropout is '{'x' * 60}', not a number"),
     ],
 )
-def test_types_are_those_of_the_architecture(options: dict[str, Any], message: str) -> None:
+def test_types_are_those_of_the_architecture(options, message):
     with pytest.raises(DataError, match=f"^its option {message}"):
         check_stored_options(state(**options))
     other = {**state(**options)["cfg"]["model"].__dict__, "arch": "of a plugin", "_name": None}
@@ -97,7 +94,7 @@ def test_types_are_those_of_the_architecture(options: dict[str, Any], message: s
 
 
 @pytest.mark.parametrize("model", [[1], "x", 7])
-def test_options_are_a_table(model: Any) -> None:
+def test_options_are_a_table(model):
     with pytest.raises(DataError, match="^its options are damaged"):
         check_stored_options({"cfg": {"model": model}})
     with pytest.raises(DataError, match="^its options are damaged"):
@@ -113,7 +110,7 @@ def test_options_are_a_table(model: Any) -> None:
         ({"max_source_positions": 10**7}, "max_source_positions is 10000000"),
     ],
 )
-def test_options_ask_for_no_more_than_the_weights(options: dict[str, Any], message: str) -> None:
+def test_options_ask_for_no_more_than_the_weights(options, message):
     weights = {"a": torch.zeros(16, 2), "b": torch.zeros(()), "c": torch.zeros(3)}
     of_command = {"batch_size": 99, "max_target_positions": 10**6}
     check_stored_options({**state(**of_command), "model": weights})
@@ -122,7 +119,7 @@ def test_options_ask_for_no_more_than_the_weights(options: dict[str, Any], messa
         check_stored_options({**state(decoder_layers=2, **options), "model": weights})
 
 
-def test_unknown_architectures_are_refused() -> None:
+def test_unknown_architectures_are_refused():
     require_architecture(Namespace(arch="transformer_dbsa"))
     require_architecture(config({"_name": "lstm"}))
     for arch in ("of a plugin", ["lstm"], 7):
@@ -140,16 +137,14 @@ def test_unknown_architectures_are_refused() -> None:
         ("results_path", "elsewhere"),
     ],
 )
-def test_what_only_a_command_may_give_is_refused(option: str, value: str) -> None:
+def test_what_only_a_command_may_give_is_refused(option, value):
     for part in ({"cfg": {"task": {option: value}}}, {"args": Namespace(**{option: value})}):
         with pytest.raises(DataError, match=f"^its option {option} is .*, but only a command may"):
             check_stored_options(part)
     check_stored_options({"cfg": {"task": {option: None}}})
 
 
-def test_from_pretrained_runs_no_parser_of_a_checkpoint(
-    small_corpus: Corpus, tmp_path: Path
-) -> None:
+def test_from_pretrained_runs_no_parser_of_a_checkpoint(small_corpus, tmp_path):
     path = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_pascal")
     load = partial(TransformerModel.from_pretrained, str(tmp_path), "model.pt")
     assert load(str(small_corpus.data)).models
@@ -161,6 +156,6 @@ def test_from_pretrained_runs_no_parser_of_a_checkpoint(
     assert not (tmp_path / "PWNED").exists()
 
 
-def test_fairseqs_own_name_of_the_results_path_is_allowed() -> None:
+def test_fairseqs_own_name_of_the_results_path_is_allowed():
     task = OmegaConf.structured(TranslationWithSyntaxConfig)
     check_stored_options({"cfg": {"task": task, "common_eval": {"results_path": None}}})

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ def save(path: Path, updates: int, model: dict[str, torch.Tensor], **rest: Any) 
     return path
 
 
-def test_means_types_and_the_newest(tmp_path: Path) -> None:
+def test_means_types_and_the_newest(tmp_path):
     models = [
         {"w": torch.tensor([value], dtype=torch.float16), "steps": torch.tensor([n])}
         for n, value in enumerate([2048.0, 2048.0, 2052.0])
@@ -40,7 +38,7 @@ def test_means_types_and_the_newest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-def test_means_are_not_computed_in_the_stored_type(tmp_path: Path, dtype: torch.dtype) -> None:
+def test_means_are_not_computed_in_the_stored_type(tmp_path, dtype):
     large = 2 / torch.finfo(dtype).eps  # in this type, adding 1 to it changes nothing
     paths = [
         save(tmp_path / f"{n}.pt", n, {"w": torch.tensor([value], dtype=dtype)})
@@ -52,7 +50,7 @@ def test_means_are_not_computed_in_the_stored_type(tmp_path: Path, dtype: torch.
     assert torch.load(tmp_path / "mean.pt")["model"]["w"] == expected
 
 
-def test_tied_parameters_stay_tied(tmp_path: Path) -> None:
+def test_tied_parameters_stay_tied(tmp_path):
     paths = []
     for n in range(2):
         tied = torch.full((1000,), float(n))
@@ -63,7 +61,7 @@ def test_tied_parameters_stay_tied(tmp_path: Path) -> None:
     assert model["a"].data_ptr() == model["b"].data_ptr() != model["c"].data_ptr()
 
 
-def test_output_may_be_an_input(tmp_path: Path) -> None:
+def test_output_may_be_an_input(tmp_path):
     paths = [save(tmp_path / f"{n}.pt", n, {"a": torch.tensor([2.0 * n])}) for n in range(2)]
     average_checkpoints(paths, paths[0])
     assert torch.load(paths[0])["model"]["a"].item() == 1
@@ -77,16 +75,14 @@ def test_output_may_be_an_input(tmp_path: Path) -> None:
         ({"a": torch.zeros(2), "b": torch.zeros(2), "c": torch.zeros(1)}, "c is "),
     ],
 )
-def test_other_models_are_refused(
-    tmp_path: Path, other: dict[str, torch.Tensor], message: str
-) -> None:
+def test_other_models_are_refused(tmp_path, other, message):
     one = save(tmp_path / "1.pt", 1, {"a": torch.zeros(2), "b": torch.zeros(2)})
     with pytest.raises(DataError, match=f"2.pt and .*1.pt: not the same model, {message}"):
         average_checkpoints([one, save(tmp_path / "2.pt", 2, other)], tmp_path / "mean.pt")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.pt", "2.pt"]
 
 
-def test_what_is_no_checkpoint(tmp_path: Path) -> None:
+def test_what_is_no_checkpoint(tmp_path):
     text, other, number = (tmp_path / f"{name}.pt" for name in ("text", "other", "number"))
     text.write_text("text\n", encoding="utf-8")
     torch.save({"weights": 1}, other)
@@ -109,7 +105,7 @@ def test_what_is_no_checkpoint(tmp_path: Path) -> None:
         {"model": {}, "optimizer_history": []},
     ],
 )
-def test_a_history_or_names_of_another_type_are_refused(tmp_path: Path, state: Any) -> None:
+def test_a_history_or_names_of_another_type_are_refused(tmp_path, state):
     torch.save(state, tmp_path / "1.pt")
     with pytest.raises(DataError, match="1.pt: holds no model with its history; give a fairseq"):
         average_checkpoints([tmp_path / "1.pt"], tmp_path / "mean.pt")
@@ -127,13 +123,13 @@ def test_a_history_or_names_of_another_type_are_refused(tmp_path: Path, state: A
     ],
     ids=lambda odd: f"{odd.dtype}-{odd.layout}-{odd.device}",
 )
-def test_tensors_that_cannot_be_averaged_are_refused(tmp_path: Path, odd: torch.Tensor) -> None:
+def test_tensors_that_cannot_be_averaged_are_refused(tmp_path, odd):
     path = save(tmp_path / "1.pt", 1, {"a": odd})
     with pytest.raises(DataError, match=r"^\S*1\.pt: a is a tensor of \S+ \(.*not plain numbers"):
         average_checkpoints([path], tmp_path / "mean.pt")
 
 
-def test_last_checkpoints_are_ordered_by_number(tmp_path: Path) -> None:
+def test_last_checkpoints_are_ordered_by_number(tmp_path):
     names = ["checkpoint1", "checkpoint2", "checkpoint10", "checkpoint_last", "checkpoint_best"]
     names += ["checkpoint_1_900", "checkpoint_2_1000", "checkpoint.best_loss_1.2"]
     for name in names:
@@ -149,13 +145,13 @@ def test_last_checkpoints_are_ordered_by_number(tmp_path: Path) -> None:
         find_last_checkpoints(tmp_path, 3, "update")
 
 
-def test_a_full_disk_names_the_output(tmp_path: Path) -> None:
+def test_a_full_disk_names_the_output(tmp_path):
     path = save(tmp_path / "1.pt", 1, {"a": torch.zeros(100_000)})
     with pytest.raises((DataError, OSError), match="/dev/full"):
         average_checkpoints([path], "/dev/full")
 
 
-def test_a_flipped_bit_is_refused(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_refused(tmp_path):
     path = save(tmp_path / "1.pt", 1, {"a": torch.full((1000,), 3.0)})
     data = bytearray(path.read_bytes())
     data[data.index(torch.full((9,), 3.0).numpy().tobytes()) + 2] ^= 4
@@ -180,7 +176,7 @@ def save_with(extra: Any, path: Path) -> Path:
     return path
 
 
-def test_arrays_of_numbers_are_read(tmp_path: Path) -> None:
+def test_arrays_of_numbers_are_read(tmp_path):
     kept = {"counts": np.arange(4).reshape(2, 2), "totals": np.array([0.5, 2.0])}
     read = read_checkpoint(save_with(kept, tmp_path / "a.pt"))["extra_state"]
     for name, array in kept.items():
@@ -198,12 +194,12 @@ def test_arrays_of_numbers_are_read(tmp_path: Path) -> None:
     ],
     ids=["objects", "fields", "text", "made by hand", "another type"],
 )
-def test_arrays_of_anything_else_are_refused(extra: Any, tmp_path: Path) -> None:
+def test_arrays_of_anything_else_are_refused(extra, tmp_path):
     with pytest.raises(DataError, match="PyTorch cannot load it"):
         read_checkpoint(save_with(extra, tmp_path / "a.pt"))
 
 
-def test_no_file_changes_the_types_of_numbers(tmp_path: Path) -> None:
+def test_no_file_changes_the_types_of_numbers(tmp_path):
     fields = (3, "|", None, ("a",), {"a": (np.dtype("f8"), 0)}, 8, 8, 0)
     extra = Call(np.dtype, ("i8", False, True), fields)
     read = read_checkpoint(save_with(extra, tmp_path / "a.pt"))["extra_state"]

@@ -1,7 +1,5 @@
 """Every config of configs/: what fairseq makes of its options, and the model."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +11,6 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 
 from syncattn_fairseq.data.fields import SourceFields
 from syncattn_fairseq.lab.recipes.config_file import read_config
-from syncattn_fairseq.lab.recipes.corpus_facts import Corpus
 from syncattn_fairseq.lab.recipes.needs import MULTI_TASK, describe_model, list_needs
 from syncattn_fairseq.lab.recipes.systems import (
     FAMILIES,
@@ -45,7 +42,7 @@ SMALL_RNN = [
 
 
 @pytest.mark.parametrize(("corpus", "name"), PAIRS, ids=lambda of: getattr(of, "name", of))
-def test_fairseq_reads_what_the_config_says_and_builds_the_model(corpus: Corpus, name: str) -> None:
+def test_fairseq_reads_what_the_config_says_and_builds_the_model(corpus, name):
     rnn = name.startswith("rnn")
     system = corpus.system(name)
     assert system.family == FAMILIES[rnn]
@@ -95,7 +92,7 @@ def needs_of_model(name: str, fields: SourceFields, args: Namespace) -> set[str]
     }
 
 
-def test_nothing_is_written_twice() -> None:
+def test_nothing_is_written_twice():
     """A file has no value that those before it have already; each is used."""
     used = set()
     for corpus, name in SYSTEMS:
@@ -113,14 +110,14 @@ def test_nothing_is_written_twice() -> None:
     assert files - used == {path for path in files if path.name in ("_data", "_plan")}
 
 
-def test_every_corpus_has_a_baseline() -> None:
+def test_every_corpus_has_a_baseline():
     for corpus in CORPORA:
         # Without its own trees, it is compared with the corpus that has them.
         assert {"transformer", "rnn_global"} & {*corpus.systems} or corpus.treebank is not None
         assert len({*corpus.systems}) == len(corpus.systems)
 
 
-def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_and_overrides(capsys):
     config_options = import_file(CONFIG_OPTIONS)
     system = ["wmt18_en_tr", "pascal"]
     config_options.main(
@@ -136,7 +133,7 @@ def test_options_and_overrides(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.split() == ["--beam", "4", "--lenpen", "0.6"]
 
 
-def test_options_of_a_config_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_a_config_that_is_missing(capsys):
     for words, fault in (
         (["nothing", "pascal"], "nothing/_data.yaml: no such corpus; choose "),
         (["wmt18_en_tr", "pascl"], "wmt18_en_tr: no system 'pascl'; choose "),

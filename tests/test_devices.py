@@ -1,7 +1,5 @@
 """Every system on an emulated GPU: ``on_emulated_gpu.py`` in a process of its own."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys
@@ -10,7 +8,7 @@ from pathlib import Path
 import pytest
 
 
-def test_every_system_trains_validates_decodes_and_prints_on_a_device() -> None:
+def test_every_system_trains_validates_decodes_and_prints_on_a_device():
     backends = importlib.import_module("torch.utils.backend_registration")
     if not hasattr(backends, "_setup_privateuseone_for_python_backend"):
         pytest.skip("this version of PyTorch cannot emulate a device; the pinned one can")

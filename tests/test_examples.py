@@ -1,7 +1,5 @@
 """The plugins of examples/; tests/end_to_end/test_training.py trains with user_dir."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -61,7 +59,7 @@ def sharp() -> Iterator[ModuleType]:
         yield load("sharp_sync")
 
 
-def test_released_pascal_scales_the_last_rows(released: ModuleType) -> None:
+def test_released_pascal_scales_the_last_rows(released):
     batch, heads, meant, length = 3, 4, 2, 5
     group = released.ReleasedParentScaledHeads(heads, 8, None)
     group.meant = meant
@@ -72,21 +70,21 @@ def test_released_pascal_scales_the_last_rows(released: ModuleType) -> None:
     torch.testing.assert_close(group.mix_up(weights), rows.view(batch, heads, length, length))
 
 
-def test_released_pascal_is_right_if_all_heads_are_scaled(released: ModuleType) -> None:
+def test_released_pascal_is_right_if_all_heads_are_scaled(released):
     group = released.ReleasedParentScaledHeads(4, 8, None)
     group.meant = 4
     weights = torch.rand(3, 5, 5)
     torch.testing.assert_close(group.mix_up(weights), weights[:, None].expand(3, 4, 5, 5))
 
 
-def test_a_model_with_released_pascal(released: ModuleType) -> None:
+def test_a_model_with_released_pascal(released):
     model = build.model("syntax_transformer_tiny", released_layers="1", pascal_heads=1)
     [group] = model.encoder.layers[0].self_attn.heads.values()
     assert (group.count, group.meant) == (2, 1)
     assert {field.name for field in model.source_fields.fields} == {"src_parent_positions"}
 
 
-def test_parent_bias_multiplies_attention_by_the_density(biased: ModuleType) -> None:
+def test_parent_bias_multiplies_attention_by_the_density(biased):
     torch.manual_seed(1)
     batch, heads, length, width = 2, 3, 6, 8
     parents = torch.tensor([[1.0, 0.5, 2, 5, float("nan"), 5], [2.0, 2, 2, 2, 2, 2]])
@@ -102,14 +100,14 @@ def test_parent_bias_multiplies_attention_by_the_density(biased: ModuleType) -> 
     torch.testing.assert_close(context, expected)
 
 
-def test_a_model_with_parent_bias(biased: ModuleType) -> None:
+def test_a_model_with_parent_bias(biased):
     model = build.model("syntax_transformer_tiny", parent_bias_layers="1", pascal_parents="self")
     group = model.encoder.layers[0].self_attn.heads["parent_biased"]
     assert (group.count, group.parents) == (1, "self")
     assert model.source_fields.fields == frozenset()
 
 
-def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp: ModuleType) -> None:
+def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp):
     target, projected = torch.rand(2, 2, 4, 4)
     padding = torch.tensor([[False] * 4, [False, False, False, True]])
     expected = 0.0
@@ -123,7 +121,7 @@ def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp: Module
     assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_transformer_of_ones_own_learns_without_fairseq() -> None:
+def test_a_transformer_of_ones_own_learns_without_fairseq():
     program = """
 import sys
 
@@ -143,7 +141,7 @@ assert found > 0.2, found
     subprocess.run([sys.executable, "-c", program, str(path)], check=True, cwd=EXAMPLES.parent)
 
 
-def test_heads_that_read_the_parse_and_those_that_do_not() -> None:
+def test_heads_that_read_the_parse_and_those_that_do_not():
     with forgetting(PARTS), forgetting(TERMS):
         load("user_dir")
         check_model(outward_layers="1", outward_decoder_layers="same")

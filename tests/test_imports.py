@@ -1,7 +1,5 @@
 """What the rooms import, and that the plugin registers in whatever order things are imported."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
@@ -55,7 +53,7 @@ except ValueError as error:
 """
 
 
-def test_rooms_work_where_fairseq_is_not_installed() -> None:
+def test_rooms_work_where_fairseq_is_not_installed():
     *rooms, parents, loss, aer, leaves, error = run(WITHOUT_FAIRSEQ).splitlines()
     assert rooms[:3] == ["base", "trees", "lab.synthetic"]  # and load nothing heavy
     others = ["parsing", "lab.evaluation", "functional", "modules", "criterions.terms"]
@@ -67,7 +65,7 @@ def test_rooms_work_where_fairseq_is_not_installed() -> None:
     assert error.startswith("'stanza' does not name a parser")
 
 
-def test_exported_models_load_where_torch_is_not_installed(tmp_path: Path) -> None:
+def test_exported_models_load_where_torch_is_not_installed(tmp_path):
     blocked = "import sys\nsys.modules.update(torch=None, fairseq=None)\n"
     program = blocked + (
         "from syncattn_fairseq.inference import load\n"
@@ -106,7 +104,7 @@ def find_breaches(root: Path) -> list[str]:
     ]
 
 
-def test_nothing_outside_the_laboratory_imports_it() -> None:
+def test_nothing_outside_the_laboratory_imports_it():
     assert find_breaches(ROOT) == []
 
 
@@ -119,7 +117,7 @@ def test_nothing_outside_the_laboratory_imports_it() -> None:
         "from scipy import stats",
     ],
 )
-def test_a_planted_import_is_found(line: str, tmp_path: Path) -> None:
+def test_a_planted_import_is_found(line, tmp_path):
     planted = tmp_path / "syncattn_fairseq" / "planted.py"
     planted.parent.mkdir()
     planted.write_text(line)
@@ -170,7 +168,7 @@ def configure(args):
 """
 
 
-def test_the_plugin_registers_in_every_order(tmp_path: Path) -> None:
+def test_the_plugin_registers_in_every_order(tmp_path):
     own = tmp_path / "my_plugin"
     own.mkdir()
     (own / "__init__.py").write_text(OWN)

@@ -1,7 +1,5 @@
 """Pages as GitHub shows them: lines that fit, links that lead somewhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -13,7 +11,7 @@ LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_page(page: Path) -> None:
+def test_page(page):
     text = page.read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), 1):
         assert len(line) <= 120 or line.startswith(("|", "<!-- ")), f"{page}:{number}"

@@ -1,7 +1,5 @@
 """The pages of numbers and options that scripts write, and tables that somebody wrote by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -31,12 +29,12 @@ def load_script(name: str) -> ModuleType:
     return import_file(ROOT / "scripts" / f"{name}.py")
 
 
-def test_the_page_of_all_settings_is_up_to_date() -> None:
+def test_the_page_of_all_settings_is_up_to_date():
     page = (DOCS / "all_settings.md").read_text(encoding="utf-8")
     assert load_script("settings_table").make_page() == page
 
 
-def test_the_page_of_options_is_up_to_date() -> None:
+def test_the_page_of_options_is_up_to_date():
     page = (DOCS / "options.md").read_text(encoding="utf-8")
     assert load_script("options_page").make_page() == page
     for option in ("--supervised-gate-layers", "--tree-position", "--sync-mse-weight"):
@@ -44,7 +42,7 @@ def test_the_page_of_options_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("name", ["results.md", "findings.md", "details.md"])
-def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_those_of_the_results(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     page = (DOCS / name).read_text(encoding="utf-8")
     assert load_script("results_page").fill_in(page) == page
@@ -55,9 +53,7 @@ def test_tables_are_those_of_the_results(name: str, monkeypatch: pytest.MonkeyPa
     assert {*shown} <= made and (shown or name != "results.md")
 
 
-def test_a_page_of_results_gets_all_its_tables_or_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_of_results_gets_all_its_tables_or_stays(tmp_path, capsys):
     path, before = tmp_path / "page.md", tmp_path / "before.md"
     results = DOCS / "results" / "builtin_en_de.json"
     parts = [
@@ -162,7 +158,7 @@ def check_differences(shown: list[str], ours: list[Any], theirs: list[Any]) -> N
     check_intervals(shown, (welch_interval(*both) for both in samples))
 
 
-def test_the_table_of_verdicts_is_that_of_the_results() -> None:
+def test_the_table_of_verdicts_is_that_of_the_results():
     page = (DOCS / "findings.md").read_text(encoding="utf-8")
     before = read_cells("multi30k_tiny_en_de_3625")
     found, *others = measure_plan()
@@ -192,7 +188,7 @@ def test_the_table_of_verdicts_is_that_of_the_results() -> None:
                 assert float(p) in {round(float(x), 2) for x in (known[3], known[6], known[9])}
 
 
-def test_the_likelihood_of_the_test_text_is_that_of_the_results() -> None:
+def test_the_likelihood_of_the_test_text_is_that_of_the_results():
     page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
     place = DOCS / "results" / "likelihood" / "multi30k_tiny_en_de_3625.json"
     found: dict[str, list[float]] = {}
@@ -228,7 +224,7 @@ def check_planned_table(page: str, measured: Sequence[MeasuredPlan]) -> set[str]
     return names
 
 
-def test_the_table_of_atis_is_that_of_the_plan() -> None:
+def test_the_table_of_atis_is_that_of_the_plan():
     page = (DOCS / "findings.md").read_text(encoding="utf-8")
     found, *others = measure_plan("atis_en_tr")
     shown = check_planned_table(page, [found, *others])
@@ -236,7 +232,7 @@ def test_the_table_of_atis_is_that_of_the_plan() -> None:
     assert shown == {contrast.name for contrast in tested if found.is_complete(contrast)}
 
 
-def test_the_table_of_all_texts_is_that_of_the_plans() -> None:
+def test_the_table_of_all_texts_is_that_of_the_plans():
     page = (DOCS / "findings.md").read_text(encoding="utf-8")
     rows = read_rows(page, "| contrast in NLL |")
     assert len(rows) == 11
@@ -289,9 +285,7 @@ PROSE = [
 
 
 @pytest.mark.parametrize(("words", "corpus", "worse", "better"), PROSE)
-def test_a_number_in_the_text_is_that_of_the_results(
-    words: str, corpus: str, worse: str, better: str
-) -> None:
+def test_a_number_in_the_text_is_that_of_the_results(words, corpus, worse, better):
     page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
     number = r"([−.\d]+(?: nats)? \[[−.\d]+, [−.\d]+\])"
     pattern = re.escape(words).replace(r"\#", number).replace(r"\*", r"[^()]+")
@@ -300,7 +294,7 @@ def test_a_number_in_the_text_is_that_of_the_results(
     check_differences([shown], cells[worse], cells[better])
 
 
-def test_the_trainings_that_ended_at_their_limit_are_counted() -> None:
+def test_the_trainings_that_ended_at_their_limit_are_counted():
     page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
 
     def count(names: str, limit: int, systems: str = "") -> tuple[int, int]:
@@ -318,7 +312,7 @@ def test_the_trainings_that_ended_at_their_limit_are_counted() -> None:
     assert count("multi30k_tiny_en_de_3625.json", 1800)[0] == tuned[0]
 
 
-def test_the_table_of_the_readme_is_that_of_the_plan() -> None:
+def test_the_table_of_the_readme_is_that_of_the_plan():
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     check_planned_table(page, measure_plan())
     # What was not planned.
@@ -342,7 +336,7 @@ def test_the_table_of_the_readme_is_that_of_the_plan() -> None:
         check_differences([number], japanese[system], japanese["lpsi"])
 
 
-def test_the_table_of_learning_rates_is_that_of_the_results() -> None:
+def test_the_table_of_learning_rates_is_that_of_the_results():
     page = (DOCS / "details.md").read_text(encoding="utf-8")
     rows = read_rows(page, "| system | loss at 0.002 | at 0.004 | BLEU at 0.002 |")
     systems = re.findall(r"(\w+):\$L", page)  # the commands below have the order of the rows
@@ -355,7 +349,7 @@ def test_the_table_of_learning_rates_is_that_of_the_results() -> None:
         assert shown == [*losses, *(f"{cell['scores']['BLEU']:.1f}" for cell in first)]
 
 
-def test_the_numbers_of_tuned_systems_are_those_of_the_plan() -> None:
+def test_the_numbers_of_tuned_systems_are_those_of_the_plan():
     page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
     text = page.partition("## Is the baseline too weak?")[2].partition("## ")[0]
     said = re.findall(r"([.\d]+)(?: nats| BLEU)?(?: are left)? \[([−.\d]+), ([−.\d]+)\]", text)
@@ -372,14 +366,14 @@ def test_the_numbers_of_tuned_systems_are_those_of_the_plan() -> None:
     assert [[float(x.replace("−", "-")) for x in one] for one in said] == expected
 
 
-def test_the_table_of_trials_is_that_of_the_results() -> None:
+def test_the_table_of_trials_is_that_of_the_results():
     page = (DOCS / "details.md").read_text(encoding="utf-8")
     paths = sorted((DOCS / "results" / "trials").glob("multi30k_tiny_en_de_3625*.json"))
     assert len(paths) == 3 and f"\n{make_table(paths)}\n" in page
 
 
 @pytest.mark.parametrize("system", ["transformer", "rotary", "lpsi"])
-def test_a_tuned_system_is_the_best_of_its_trials(system: str) -> None:
+def test_a_tuned_system_is_the_best_of_its_trials(system):
     trials = {}
     for path in (DOCS / "results" / "trials").glob("multi30k_tiny_en_de_3625*.json"):
         results = json.loads(path.read_text(encoding="utf-8"))
@@ -391,7 +385,7 @@ def test_a_tuned_system_is_the_best_of_its_trials(system: str) -> None:
     assert min(trials, key=trials.__getitem__) == ("multi30k_tiny_en_de_3625", chosen)
 
 
-def test_atis_has_the_size_and_the_rate_that_its_trials_chose() -> None:
+def test_atis_has_the_size_and_the_rate_that_its_trials_chose():
     path = DOCS / "results" / "trials" / "atis_en_tr.json"
     trials = {
         cell["system"]: nats_per_word(cell)
@@ -420,7 +414,7 @@ TRIED = [
 ]
 
 
-def test_the_table_of_what_we_tried_is_that_of_the_results() -> None:
+def test_the_table_of_what_we_tried_is_that_of_the_results():
     page = (DOCS / "details.md").read_text(encoding="utf-8")
     cells = read_cells("multi30k_tiny_en_de_3625")
     for (_, _, *shown), (system, setting) in zip(

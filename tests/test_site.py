@@ -1,7 +1,5 @@
 """The site of docs/: it builds without a warning, and equations are typeset."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess
@@ -40,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
-def test_every_page_is_there_and_in_the_navigation(site: Path) -> None:
+def test_every_page_is_there_and_in_the_navigation(site):
     first = (site / "index.html").read_text(encoding="utf-8")
     for page in DOCS.rglob("*.md"):
         name = page.relative_to(DOCS).with_suffix(".html")
@@ -49,13 +47,13 @@ def test_every_page_is_there_and_in_the_navigation(site: Path) -> None:
             assert f'href="{name}"' in first, f"docs/index.md does not list {name}"
 
 
-def test_no_page_asks_for_anything_of_another_host(site: Path) -> None:
+def test_no_page_asks_for_anything_of_another_host(site):
     asking = re.compile(r'<(?:script|img|iframe|link rel="stylesheet")[^>]*(?:src|href)="https?:')
     for page in site.rglob("*.html"):
         assert not asking.search(page.read_text(encoding="utf-8")), page
 
 
-def test_docstrings_are_typeset(site: Path) -> None:
+def test_docstrings_are_typeset(site):
     page = (site / "api" / "functional.html").read_text(encoding="utf-8")
     assert "<msqrt>" in page and ">softmax<" in page and "<munder" in page
     assert page.count('<div class="math">') >= 20
@@ -80,5 +78,5 @@ def equations() -> ModuleType:
         (r"\frac{a}{bc} ≤ 1", r"\frac{a}{bc} ≤ 1"),
     ],
 )
-def test_equations_become_tex(equations: ModuleType, equation: str, tex: str) -> None:
+def test_equations_become_tex(equations, equation, tex):
     assert equations.to_tex(equation) == tex

@@ -1,7 +1,5 @@
 """What is skipped is said, and fails in CI."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -37,9 +35,7 @@ def run(folder: Path, *options: str, **environment: str) -> subprocess.Completed
 
 @pytest.mark.parametrize("workers", [[], ["-n1"]])
 @pytest.mark.parametrize(("ci", "code"), [("true", 1), ("", 0)])
-def test_what_is_skipped_is_said_in_one_line(
-    tmp_path: Path, workers: list[str], ci: str, code: int
-) -> None:
+def test_what_is_skipped_is_said_in_one_line(tmp_path, workers, ci, code):
     (tmp_path / "test_some.py").write_text(TESTS)
     found = run(tmp_path, *workers, CI=ci)
     assert found.returncode == code
@@ -48,13 +44,13 @@ def test_what_is_skipped_is_said_in_one_line(
     assert line == (f"{said} – this fails, since CI is set" if ci else said)
 
 
-def test_nothing_is_said_of_nothing(tmp_path: Path) -> None:
+def test_nothing_is_said_of_nothing(tmp_path):
     (tmp_path / "test_some.py").write_text("def test_of_nothing():\n    pass\n")
     found = run(tmp_path, CI="true")
     assert found.returncode == 0 and "skipped" not in found.stdout
 
 
-def test_ci_gets_a_browser_only_if_there_is_none(tmp_path: Path) -> None:
+def test_ci_gets_a_browser_only_if_there_is_none(tmp_path):
     """With programs that only say that they were called."""
     for folder in (".ci", "scripts", "programs"):
         (tmp_path / folder).mkdir()

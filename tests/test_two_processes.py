@@ -1,13 +1,11 @@
 """Two processes train every system as one does, although one of them has no parses."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
 
 
-def test_two_processes_train_every_system_as_one_does(tmp_path: Path) -> None:
+def test_two_processes_train_every_system_as_one_does(tmp_path):
     command = [sys.executable, "-m", "tests.one_of_two_processes"]
     both = [
         subprocess.Popen(

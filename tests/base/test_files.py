@@ -1,14 +1,11 @@
 """Text is read line by line, and files are written whole or not at all."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,9 +18,7 @@ from syncattn_fairseq.base.text import count_lines, read_lines, split_lines
 
 
 @given(st.text(st.sampled_from("aé\n\r\u2028\x0b\u200b "), min_size=1, max_size=12))
-def test_lines_end_at_line_feeds_alone(
-    tmp_path_factory: pytest.TempPathFactory, content: str
-) -> None:
+def test_lines_end_at_line_feeds_alone(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("text") / "text"
     path.write_bytes(content.encode())
     lines = list(read_lines(path))
@@ -36,13 +31,13 @@ def test_lines_end_at_line_feeds_alone(
     ]
 
 
-def test_a_carriage_return_is_white_space(tmp_path: Path) -> None:
+def test_a_carriage_return_is_white_space(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"one \r two\r\nthree\r\r\n\xef\xbb\xbf\nfour")
     assert list(read_lines(path)) == ["one   two", "three", "", "four"]
 
 
-def test_what_is_not_utf_8_names_its_line(tmp_path: Path) -> None:
+def test_what_is_not_utf_8_names_its_line(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"a\r\n\xe9\nb\n")
     with pytest.raises(DataError, match="text:2: not UTF-8"):
@@ -57,14 +52,14 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "MAX_LINE", 10)
 
 
-def test_a_line_is_bounded(tmp_path: Path, short_lines: None) -> None:
+def test_a_line_is_bounded(tmp_path, short_lines):
     path = tmp_path / "text"
     path.write_text("012345678\n012345678\n0123456789\n")
     with pytest.raises(DataError, match="text:3: a line of more than 10 characters"):
         list(read_lines(path))
 
 
-def test_a_gzipped_line_is_bounded_before_it_is_in_memory(tmp_path: Path) -> None:
+def test_a_gzipped_line_is_bounded_before_it_is_in_memory(tmp_path):
     path = tmp_path / "text.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         for _ in range(600):
@@ -79,7 +74,7 @@ def test_a_gzipped_line_is_bounded_before_it_is_in_memory(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("damage", ["cut", "header", "body", "crc"])
-def test_a_damaged_gzip_file_is_one_line(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_gzip_file_is_one_line(tmp_path, damage):
     path = tmp_path / "text.gz"
     with gzip.open(path, "wt", encoding="utf-8") as text:
         text.write("".join(f"line {n * n}\n" for n in range(1000)))
@@ -109,7 +104,7 @@ def write(path: Path, text: str = "new") -> None:
         temporary.write_text(text)
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "out"
     path.write_text("old")
     with pytest.raises(ZeroDivisionError), replacing(path) as temporary:
@@ -121,7 +116,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_modes_are_those_of_new_files_or_of_the_old_one(tmp_path: Path) -> None:
+def test_modes_are_those_of_new_files_or_of_the_old_one(tmp_path):
     path, other = tmp_path / "out", tmp_path / "other"
     other.touch()
     write(path)
@@ -131,7 +126,7 @@ def test_modes_are_those_of_new_files_or_of_the_old_one(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
+def test_a_link_is_followed(tmp_path):
     target, link = tmp_path / "folder" / "file", tmp_path / "link"
     target.parent.mkdir()
     link.symlink_to("folder/file")
@@ -141,7 +136,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_what_is_no_file_stays_what_it_is(tmp_path: Path) -> None:
+def test_what_is_no_file_stays_what_it_is(tmp_path):
     write(Path("/dev/null"))
     assert Path("/dev/null").is_char_device()
     link = tmp_path / "null"
@@ -150,7 +145,7 @@ def test_what_is_no_file_stays_what_it_is(tmp_path: Path) -> None:
     assert link.is_symlink() and Path("/dev/null").is_char_device()
 
 
-def test_a_pipe_gets_what_is_written(tmp_path: Path) -> None:
+def test_a_pipe_gets_what_is_written(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
@@ -159,18 +154,18 @@ def test_a_pipe_gets_what_is_written(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+def test_a_folder_is_not_replaced(tmp_path):
     with pytest.raises(IsADirectoryError, match=tmp_path.name):
         write(tmp_path)
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(DataError, match=f"^{tmp_path}/no: no such folder; make it first$"):
         write(tmp_path / "no" / "out")
     assert not list(tmp_path.iterdir())
 
 
-def test_two_writers_of_a_file_do_not_meet(tmp_path: Path) -> None:
+def test_two_writers_of_a_file_do_not_meet(tmp_path):
     path = tmp_path / "out"
     with replacing(path) as temporary:
         temporary.write_text("first")
@@ -180,7 +175,7 @@ def test_two_writers_of_a_file_do_not_meet(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_errors_name_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
+def test_errors_name_the_file_and_not_the_temporary_one(tmp_path):
     path = tmp_path / "j"
     with pytest.raises(FileNotFoundError) as error, replacing(path) as temporary:
         temporary.unlink()
@@ -198,21 +193,21 @@ def test_errors_name_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
         (lambda path: path.write_text("[" * 9), "not JSON"),
     ],
 )
-def test_a_file_from_others_is_bounded(tmp_path: Path, make: Any, message: str) -> None:
+def test_a_file_from_others_is_bounded(tmp_path, make, message):
     path = tmp_path / "file"
     make(path)
     with pytest.raises(DataError, match=f"^{path}: {message}"):
         read_json(path, largest=10)
 
 
-def test_json_is_not_nested_without_end(tmp_path: Path) -> None:
+def test_json_is_not_nested_without_end(tmp_path):
     path = tmp_path / "file"
     path.write_text("[" * 100_000)
     with pytest.raises(DataError, match="not JSON"):
         read_json(path)
 
 
-def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
+def test_leftovers_of_killed_runs_are_removed(tmp_path):
     path = tmp_path / "out"
     killed = "import sys, os, signal, pathlib; from syncattn_fairseq.base.files import replacing\n"
     killed += "with replacing(pathlib.Path(sys.argv[1])) as path:\n"
@@ -226,7 +221,7 @@ def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == [*others, "out"]
 
 
-def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+def test_a_full_disk_names_the_file(tmp_path):
     for path in (Path("/dev/full"), tmp_path / "out"):
         full = pytest.raises(OSError, match=f"No space left on device: '{path}'")
         with full, replacing(path), open("/dev/full", "w") as file:

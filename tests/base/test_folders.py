@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path
@@ -20,7 +18,7 @@ def held(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def test_all_files_appear_or_none(tmp_path: Path) -> None:
+def test_all_files_appear_or_none(tmp_path):
     folder = tmp_path / "above" / "folder"
     with pytest.raises(ZeroDivisionError), filling(folder) as files:
         (files / "a").touch()
@@ -36,7 +34,7 @@ def test_all_files_appear_or_none(tmp_path: Path) -> None:
     assert held(folder) == {"a": "2", "b": "2", "other": "0"}
 
 
-def test_what_a_killed_run_began_is_thrown_away(tmp_path: Path) -> None:
+def test_what_a_killed_run_began_is_thrown_away(tmp_path):
     if os.fork() == 0:
         with filling(tmp_path) as files:
             (files / "stray").touch()
@@ -47,9 +45,7 @@ def test_what_a_killed_run_began_is_thrown_away(tmp_path: Path) -> None:
     assert held(tmp_path) == {"a": "1", "b": "1"}
 
 
-def test_what_a_killed_run_completed_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_killed_run_completed_is_kept(tmp_path, monkeypatch, capsys):
     replace = os.replace
 
     def replace_once(source: Path, target: Path) -> None:
@@ -68,7 +64,7 @@ def test_what_a_killed_run_completed_is_kept(
     assert "moved the remaining files of a run" in capsys.readouterr().out
 
 
-def test_what_cannot_be_moved_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_moved_is_kept(tmp_path, monkeypatch):
     replace = os.replace
 
     def replace_a(source: Path, target: Path) -> None:
@@ -85,14 +81,14 @@ def test_what_cannot_be_moved_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     assert held(tmp_path) == {"a": "1", "b": "1"}
 
 
-def test_a_folder_in_the_way_is_told_before_anything_is_moved(tmp_path: Path) -> None:
+def test_a_folder_in_the_way_is_told_before_anything_is_moved(tmp_path):
     (tmp_path / "b").mkdir()
     with pytest.raises(DataError, match=f"^{tmp_path}/b: this folder is where a file has to go"):
         fill(tmp_path, "1")
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
-def test_one_process_at_a_time(tmp_path: Path) -> None:
+def test_one_process_at_a_time(tmp_path):
     with filling(tmp_path) as files:
         (files / "a").write_text("1")
         with pytest.raises(DataError, match="another process is filling it"), filling(tmp_path):
@@ -100,7 +96,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     assert held(tmp_path) == {"a": "1"}
 
 
-def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_folder_is_made_whole_or_not_at_all(tmp_path):
     folder = tmp_path / "above" / "folder"
     if os.fork() == 0:
         with making(folder) as files:
@@ -122,7 +118,7 @@ def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "complete", "files", "files/a", "lock"])
 @pytest.mark.parametrize("making_it", [False, True], ids=["filling", "making"])
-def test_a_strangers_link_leads_nowhere(tmp_path: Path, name: str, making_it: bool) -> None:
+def test_a_strangers_link_leads_nowhere(tmp_path, name, making_it):
     folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "kept").write_text("1")

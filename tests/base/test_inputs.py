@@ -1,7 +1,5 @@
 """Text is the same whether it is compressed, has a byte order mark, or comes from a pipe."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import os
@@ -40,7 +38,7 @@ def fifo(path: Path, content: bytes) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_text_is_what_it_holds(tmp_path: Path, kind: str) -> None:
+def test_text_is_what_it_holds(tmp_path, kind):
     path = tmp_path / "text"  # whatever its name
     path.write_bytes(KINDS[kind])
     assert list(read_lines(path)) == LINES
@@ -48,7 +46,7 @@ def test_text_is_what_it_holds(tmp_path: Path, kind: str) -> None:
     assert is_plain(path) == (kind == "plain")
 
 
-def test_a_mark_elsewhere_is_text(tmp_path: Path) -> None:
+def test_a_mark_elsewhere_is_text(tmp_path):
     (tmp_path / "text").write_bytes(BOM + BOM + b"a\n" + BOM + b"b\n")
     assert list(read_lines(tmp_path / "text")) == ["\ufeffa", "\ufeffb"]
 
@@ -57,17 +55,17 @@ EMPTY = {"gzip": gzip.compress(b"", mtime=0), "bzip2": bz2.compress(b""), "bytes
 
 
 @pytest.mark.parametrize("content", EMPTY.values(), ids=EMPTY)
-def test_nothing_is_nothing(tmp_path: Path, content: bytes) -> None:
+def test_nothing_is_nothing(tmp_path, content):
     (tmp_path / "text").write_bytes(content)
     assert list(read_lines(tmp_path / "text")) == []
 
 
-def test_text_that_only_begins_like_bzip2_is_text(tmp_path: Path) -> None:
+def test_text_that_only_begins_like_bzip2_is_text(tmp_path):
     (tmp_path / "text").write_text("BZh91 is a word\n")
     assert list(read_lines(tmp_path / "text")) == ["BZh91 is a word"]
 
 
-def test_damaged_bzip2_is_one_line(tmp_path: Path) -> None:
+def test_damaged_bzip2_is_one_line(tmp_path):
     data = bytearray(bz2.compress(os.urandom(999).hex().encode()))
     for damaged in (data[:-9], data[:40] + b"x" + data[41:]):
         (tmp_path / "text").write_bytes(damaged)
@@ -75,7 +73,7 @@ def test_damaged_bzip2_is_one_line(tmp_path: Path) -> None:
             list(read_lines(tmp_path / "text"))
 
 
-def test_a_compressed_file_is_found(tmp_path: Path) -> None:
+def test_a_compressed_file_is_found(tmp_path):
     path = tmp_path / "train.heads.en"
     assert find_text(path) == path
     for name in ("train.heads.en.bz2", "train.heads.en.gz", "train.heads.en"):
@@ -87,7 +85,7 @@ def test_a_compressed_file_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_pipe_can_be_read_again(tmp_path: Path, kind: str) -> None:
+def test_a_pipe_can_be_read_again(tmp_path, kind):
     with fifo(tmp_path / "pipe", KINDS[kind]) as pipe, keeping_pipes():
         with closing(read_lines(pipe)) as lines:
             assert next(lines) == LINES[0]
@@ -95,7 +93,7 @@ def test_a_pipe_can_be_read_again(tmp_path: Path, kind: str) -> None:
         assert list(read_lines(pipe)) == list(read_lines(str(pipe))) == LINES
 
 
-def test_readers_of_a_pipe_do_not_take_from_each_other(tmp_path: Path) -> None:
+def test_readers_of_a_pipe_do_not_take_from_each_other(tmp_path):
     numbers = [str(number) for number in range(100_000)]  # larger than all buffers
     content = "".join(f"{number}\n" for number in numbers).encode()
     with fifo(tmp_path / "pipe", content) as pipe, keeping_pipes():
@@ -104,7 +102,7 @@ def test_readers_of_a_pipe_do_not_take_from_each_other(tmp_path: Path) -> None:
         assert list(read_lines(pipe)) == numbers
 
 
-def test_what_comes_later_does_not_wait_for_the_end() -> None:
+def test_what_comes_later_does_not_wait_for_the_end():
     reader, writer = os.pipe()
     with keeping_pipes():
         lines = read_lines(f"/dev/fd/{reader}")
@@ -117,7 +115,7 @@ def test_what_comes_later_does_not_wait_for_the_end() -> None:
     os.close(reader)
 
 
-def test_pipes_are_forgotten(tmp_path: Path) -> None:
+def test_pipes_are_forgotten(tmp_path):
     for content in (b"a\n", b"b\n"):
         with fifo(tmp_path / "pipe", content) as pipe, keeping_pipes():
             assert list(read_lines(pipe)) == list(read_lines(pipe)) == [content.decode().strip()]
@@ -127,7 +125,7 @@ def test_pipes_are_forgotten(tmp_path: Path) -> None:
         pipe.unlink()
 
 
-def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
     full = "syncattn_fairseq.base.inputs.TemporaryFile"
     monkeypatch.setattr(full, lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
     process = subprocess.Popen(["echo", "a"], stdout=subprocess.PIPE)

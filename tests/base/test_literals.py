@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,24 +25,24 @@ CODE = [
 
 
 @given(LITERALS)
-def test_literals_are_what_python_says(value: object) -> None:
+def test_literals_are_what_python_says(value):
     assert evaluate(repr(value)) == value
 
 
 @pytest.mark.parametrize("code", CODE)
-def test_anything_else_is_refused_in_one_line(code: str) -> None:
+def test_anything_else_is_refused_in_one_line(code):
     with pytest.raises(DataError, match="fairseq would run it as code") as error:
         evaluate(code)
     assert "\n" not in str(error.value) and "\0" not in str(error.value)
     assert len(str(error.value)) < 400
 
 
-def test_sums_and_multiples_are_those_of_convolutions() -> None:
+def test_sums_and_multiples_are_those_of_convolutions():
     for text in ("[(512, 3)] * 20", "[(9, 5)] + [(8, 3)] * 2 + [(1, 1)]", "3 * (1,)", "2 * 3 + 1"):
         assert evaluate(text) == eval(text)
     assert evaluate(" 1,2 ") == (1, 2)
 
 
-def test_what_is_no_string_is_no_literal() -> None:
+def test_what_is_no_string_is_no_literal():
     with pytest.raises(TypeError):
         evaluate(True)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +9,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.locks import locked, remove_locked
 
 
-def test_only_one_process_at_a_time(tmp_path: Path) -> None:
+def test_only_one_process_at_a_time(tmp_path):
     path = tmp_path / "lock"
     with locked(path, "busy"):
         with pytest.raises(DataError, match="busy"), locked(path, "busy"):
@@ -23,9 +21,7 @@ def test_only_one_process_at_a_time(tmp_path: Path) -> None:
         raise BlockingIOError  # of the block
 
 
-def test_a_lock_that_is_removed_before_it_is_opened_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_is_removed_before_it_is_opened_is_made_again(tmp_path, monkeypatch):
     path = tmp_path / "folder" / "lock"
     mkdir, removed = Path.mkdir, []
 
@@ -40,13 +36,13 @@ def test_a_lock_that_is_removed_before_it_is_opened_is_made_again(
         assert path.exists() and removed == [path.parent]
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "link").symlink_to("nowhere")
     with pytest.raises(FileNotFoundError), locked(tmp_path / "link" / "lock", "busy"):
         pass
 
 
-def test_the_lock_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_is_removed_last(tmp_path, monkeypatch):
     lock, unlink = tmp_path / "folder" / "lock", os.unlink
 
     def unlink_and_enter(path: Path, **options: Any) -> None:
@@ -67,7 +63,7 @@ def test_the_lock_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert sorted(path.name for path in lock.parent.iterdir()) == ["lock", "theirs"]
 
 
-def test_what_is_called_before_waiting(tmp_path: Path) -> None:
+def test_what_is_called_before_waiting(tmp_path):
     waited: list[str] = []
 
     def busy() -> None:
@@ -90,7 +86,7 @@ def test_what_is_called_before_waiting(tmp_path: Path) -> None:
 # ---- on a terminal
 
 
-def test_a_folder_that_nobody_can_make_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_nobody_can_make_is_an_error(tmp_path):
     (tmp_path / "broken").symlink_to(tmp_path / "away")
     for folder in (Path("/proc/nowork"), tmp_path / "broken", tmp_path / "broken" / "below"):
         with pytest.raises(FileNotFoundError), locked(folder / "lock", "busy"):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from syncattn_fairseq.base.numbers import read_decimal, read_whole
@@ -8,23 +6,23 @@ from syncattn_fairseq.base.numbers import read_decimal, read_whole
 @pytest.mark.parametrize(
     ("text", "number"), [("0", 0), ("-1", -1), ("007", 7), ("9" * 9, 10**9 - 1)]
 )
-def test_whole_numbers(text: str, number: int) -> None:
+def test_whole_numbers(text, number):
     assert read_whole(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "1_0", "+1", "٣", "1.0", "1e3", " 1", "1\n", "9" * 5000, "-"])
-def test_what_is_no_whole_number(text: str) -> None:
+def test_what_is_no_whole_number(text):
     with pytest.raises(ValueError, match="is not a whole number") as error:
         read_whole(text)
     assert len(str(error.value)) < 200
 
 
 @pytest.mark.parametrize(("text", "number"), [("0.25", 0.25), ("-1.5e-3", -0.0015), ("7", 7)])
-def test_decimals(text: str, number: float) -> None:
+def test_decimals(text, number):
     assert read_decimal(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "nan", "inf", "1e100", "1_0", "٣", "1.2.3", "-", "." * 50])
-def test_what_is_no_decimal(text: str) -> None:
+def test_what_is_no_decimal(text):
     with pytest.raises(ValueError):
         read_decimal(text)

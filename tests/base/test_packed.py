@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pickle
 
 import pytest
@@ -9,7 +7,7 @@ from syncattn_fairseq.base.packed import Packed
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 7])
-def test_it_reads_as_a_list(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_it_reads_as_a_list(monkeypatch, size):
     monkeypatch.setattr(packed, "BLOCK", 3)
     items = [{n: [n, None]} for n in range(size)]
     found = Packed(iter(items))
@@ -23,7 +21,7 @@ def test_it_reads_as_a_list(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
             found[place]
 
 
-def test_more_items_after_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_items_after_reading(monkeypatch):
     monkeypatch.setattr(packed, "BLOCK", 2)
     found = Packed([0, 1, 2])
     assert found[2] == 2
@@ -31,6 +29,6 @@ def test_more_items_after_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [found[2], found[0], found[3]] == [2, 0, 3]
 
 
-def test_it_is_small() -> None:
+def test_it_is_small():
     sets = [{(n, n + 1) for n in range(10)} for _ in range(packed.BLOCK)]
     assert len(pickle.dumps(Packed(sets))) < len(pickle.dumps(sets)) / 2

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -28,11 +26,11 @@ def be_killed(number: int) -> int:
 
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("items", [0, 1, BLOCK, 9 * BLOCK + 1])
-def test_results_are_in_order(workers: int, items: int) -> None:
+def test_results_are_in_order(workers, items):
     assert list(map_in_order(square, range(items), workers)) == [n * n for n in range(items)]
 
 
-def test_little_is_read_ahead_of_the_results_that_are_taken() -> None:
+def test_little_is_read_ahead_of_the_results_that_are_taken():
     read = 0
 
     def numbers() -> Iterator[int]:
@@ -48,11 +46,11 @@ def test_little_is_read_ahead_of_the_results_that_are_taken() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_comes_through(workers: int) -> None:
+def test_an_error_comes_through(workers):
     with pytest.raises(DataError, match="^line 1001$"):
         list(map_in_order(refuse_late, range(3 * BLOCK), workers))
 
 
-def test_a_killed_process_is_told() -> None:
+def test_a_killed_process_is_told():
     with pytest.raises(DataError, match="use fewer --workers"):
         list(map_in_order(be_killed, range(BLOCK), 2))

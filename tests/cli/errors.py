@@ -1,7 +1,5 @@
 """What a command says when it refuses its input."""
 
-from __future__ import annotations
-
 import pytest
 
 

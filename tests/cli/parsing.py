@@ -1,7 +1,5 @@
 """Whether commands understand their arguments, without running them."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import shlex

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -53,7 +51,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_mean_of_a_real_model(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mean_of_a_real_model(trained, capsys):
     checkpoints, output = trained / "ckpt", trained / "mean.pt"
     arguments = ["--last", "2", "--dir", str(checkpoints), "--by", "update"]
     assert main(["--output", str(output), *arguments]) == 0
@@ -80,19 +78,13 @@ def test_mean_of_a_real_model(trained: Path, capsys: pytest.CaptureFixture[str])
         (["ckpt/checkpoint_9_9.pt"], "checkpoint_9_9.pt"),
     ],
 )
-def test_one_line_says_what_is_wrong(
-    trained: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    message: str,
-) -> None:
+def test_one_line_says_what_is_wrong(trained, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(trained)
     assert message in read_error(capsys, main(["--output", "wrong.pt", *arguments]))
     assert not (trained / "wrong.pt").exists()
 
 
 @pytest.mark.parametrize("arguments", [[], ["a.pt", "--last", "2", "--dir", "."], ["--last", "2"]])
-def test_contradictory_arguments(arguments: list[str]) -> None:
+def test_contradictory_arguments(arguments):
     with pytest.raises(SystemExit):
         main(["--output", "wrong.pt", *arguments])

@@ -1,7 +1,5 @@
 """`syncattn-bpe`: pieces join to exactly the words they were cut from."""
 
-from __future__ import annotations
-
 import io
 import os
 import random
@@ -40,16 +38,14 @@ words = st.text(st.sampled_from("abdemnrtu@\u3000\u00a0\t猫") | letters, min_si
 
 
 @given(st.lists(words, max_size=6))
-def test_join_undoes_apply(model: Path, sentence: list[str]) -> None:
+def test_join_undoes_apply(model, sentence):
     pieces = apply_pieces(open_pieces(model), " ".join(sentence))
     assert join_subwords(pieces, "sentencepiece") == sentence
     assert len(count_subwords(pieces, "sentencepiece")) == len(sentence)
     assert all(" " not in piece for piece in pieces)
 
 
-def test_vocabulary_is_learnt(
-    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_vocabulary_is_learnt(model, tmp_path, capfd):
     (tmp_path / "text").write_text(TEXT, encoding="utf-8")
     learn = ["learn", "--input", f"{tmp_path}/text", "--vocab-size", "60"]
     assert bpe.main([*learn, "--model", f"{tmp_path}/m"]) == 0
@@ -59,9 +55,7 @@ def test_vocabulary_is_learnt(
     assert pieces[-1] == "☃☃"
 
 
-def test_apply_through_pipes_and_files(
-    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_apply_through_pipes_and_files(model, tmp_path, capfd):
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes("  der   baum ☃\n\nalte\r\nmann".encode())
     arguments = ["apply", "--model", str(model)]
@@ -83,9 +77,7 @@ def test_apply_through_pipes_and_files(
     assert piped.stderr == b""
 
 
-def test_a_model_that_writes_line_ends_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_writes_line_ends_is_refused(tmp_path, capsys):
     rules, model, written = tmp_path / "rules.tsv", tmp_path / "evil.model", io.BytesIO()
     rules.write_text(f"{ord('e'):x}\t{ord(chr(10)):x}\n")
     sentencepiece.SentencePieceTrainer.train(
@@ -106,7 +98,7 @@ def test_a_model_that_writes_line_ends_is_refused(
     assert not output.exists()
 
 
-def test_processes_write_the_same(model: Path, tmp_path: Path) -> None:
+def test_processes_write_the_same(model, tmp_path):
     rng = random.Random(1)
     lines = [" ".join(rng.choices([*NAMES, "☃"], k=rng.randrange(9))) for _ in range(2500)]
     source, outputs = tmp_path / "in", [tmp_path / "1", tmp_path / "3"]
@@ -118,9 +110,7 @@ def test_processes_write_the_same(model: Path, tmp_path: Path) -> None:
     assert one == three and one.count(b"\n") == 2500
 
 
-def test_the_mark_of_pieces_is_replaced_and_counted(
-    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_mark_of_pieces_is_replaced_and_counted(model, tmp_path, capfd):
     source, plain = tmp_path / "in", tmp_path / "plain"
     source.write_text("a▁b ▁\nbaum\nder ▁baum\n", encoding="utf-8")
     plain.write_text("a_b _\nbaum\nder _baum\n", encoding="utf-8")
@@ -142,9 +132,7 @@ def test_the_mark_of_pieces_is_replaced_and_counted(
         ("a b c d e f\n", "5", "Vocabulary size is smaller than required_chars"),
     ],
 )
-def test_learn_refuses(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str, size: str, message: str
-) -> None:
+def test_learn_refuses(tmp_path, capfd, text, size, message):
     (tmp_path / "text").write_text(text, encoding="utf-8")
     arguments = ["learn", "--input", f"{tmp_path}/text", "--model", f"{tmp_path}/m"]
     assert bpe.main([*arguments, "--vocab-size", size]) == 1
@@ -154,19 +142,14 @@ def test_learn_refuses(
 
 
 @pytest.mark.parametrize("folder", [".", ".."])
-def test_a_model_is_not_a_folder(folder: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_model_is_not_a_folder(folder, capfd):
     assert bpe.main(["learn", "--input", "a", "--model", folder, "--vocab-size", "9"]) == 1
     error = f"error: {folder}: a folder; give the start of a file's name in it, such as bpe\n"
     assert capfd.readouterr().err == error
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_apply_refuses_and_leaves_no_output(
-    workers: str,
-    model: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_apply_refuses_and_leaves_no_output(workers, model, tmp_path, capfd):
     (tmp_path / "good").write_bytes(b"a\nb\n")
     (tmp_path / "text").write_bytes(b"a\nb\xff\n")
     arguments = ["apply", "--input", f"{tmp_path}/good", f"{tmp_path}/text", "--output"]

@@ -1,7 +1,5 @@
 """`syncattn-clean`: kept pairs, every so manieth held out."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -35,9 +33,7 @@ def names(folder: Path) -> set[str]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1), st.integers(1, 4))
-def test_pairs_are_held_out_after_cleaning(
-    tmp_path_factory: pytest.TempPathFactory, lengths: list[tuple[int, int]], every: int
-) -> None:
+def test_pairs_are_held_out_after_cleaning(tmp_path_factory, lengths, every):
     folder = tmp_path_factory.mktemp("clean")
     pairs = [(f"s{i} " * a, f"t{i} " * b) for i, (a, b) in enumerate(lengths)]
     write(folder / "in", pairs)
@@ -51,7 +47,7 @@ def test_pairs_are_held_out_after_cleaning(
     assert read(folder / "out") == [p for i, p in enumerate(kept, 1) if i % every]
 
 
-def test_the_report_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_counts(tmp_path, capsys):
     pairs = [("a", "b"), ("", "b"), ("a a a", "b b"), ("a\u2028a", "b b"), ("a a", "b b b b")]
     write(tmp_path / "in", pairs)
     options = ["--max-words", "3", "--ratio", "1.5", "--every", "2", "--held-out", f"{tmp_path}/h"]
@@ -67,7 +63,7 @@ def test_the_report_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert read(tmp_path / "h") == [pairs[2]]
 
 
-def test_pairs_may_be_compressed(tmp_path: Path) -> None:
+def test_pairs_may_be_compressed(tmp_path):
     pairs = [("a", "b"), ("c", "d")]
     write(tmp_path / "in", pairs)
     write(tmp_path / "test", pairs[:1])
@@ -79,14 +75,14 @@ def test_pairs_may_be_compressed(tmp_path: Path) -> None:
     assert read(tmp_path / "out") == pairs[1:]
 
 
-def test_without_limits_only_words_are_needed(tmp_path: Path) -> None:
+def test_without_limits_only_words_are_needed(tmp_path):
     pairs = [("a " * 1000, "b"), ("a", " ")]
     write(tmp_path / "in", pairs)
     assert clean(tmp_path) == 0
     assert read(tmp_path / "out") == pairs[:1]
 
 
-def test_failure_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failure_leaves_what_was_there(tmp_path, capsys):
     write(tmp_path / "in", [("a", "b"), ("c", "d")])
     (tmp_path / "in.de").write_text("b\n", encoding="utf-8")
     (tmp_path / "out.en").write_text("before", encoding="utf-8")
@@ -98,9 +94,7 @@ def test_failure_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "out.en").read_text(encoding="utf-8") == "before"
 
 
-def test_nothing_is_written_if_no_pair_is_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_written_if_no_pair_is_kept(tmp_path, capsys):
     write(tmp_path / "in", [("a b", "c d"), ("", "e"), ("f g", "h i")])
     before = names(tmp_path)
     assert clean(tmp_path, "--max-words", "1") == 1
@@ -121,17 +115,13 @@ def test_nothing_is_written_if_no_pair_is_kept(
         (["--ratio", "nan"], "argument --ratio: nan is less than 1"),
     ],
 )
-def test_bad_arguments_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
-) -> None:
+def test_bad_arguments_are_named(tmp_path, capsys, options, message):
     with pytest.raises(SystemExit):
         clean(tmp_path, *options)
     assert message in capsys.readouterr().err
 
 
-def test_the_mark_of_subwords_is_replaced_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_mark_of_subwords_is_replaced_and_counted(tmp_path, capsys):
     write(tmp_path / "in", [("a\u2581b \u2581", "c"), ("d", "e\u2581"), ("f", "g")])
     assert clean(tmp_path) == 0
     assert read(tmp_path / "out") == [("a_b _", "c"), ("d", "e_"), ("f", "g")]
@@ -139,9 +129,7 @@ def test_the_mark_of_subwords_is_replaced_and_counted(
 
 
 @pytest.mark.parametrize("languages", [("en", "en"), ("../en", "de")])
-def test_languages_that_name_no_two_files_are_refused(
-    tmp_path: Path, languages: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_languages_that_name_no_two_files_are_refused(tmp_path, languages, capsys):
     arguments = [
         "--languages",
         *languages,
@@ -158,13 +146,7 @@ def test_languages_that_name_no_two_files_are_refused(
 
 @pytest.mark.parametrize("option", ["--input", "--output", "--held-out", "--exclude"])
 @pytest.mark.parametrize("folder", [".", "..", "/", "", "new/.."])
-def test_a_prefix_is_not_a_folder(
-    tmp_path: Path,
-    option: str,
-    folder: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_prefix_is_not_a_folder(tmp_path, option, folder, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "in", [("a", "b"), ("c", "d")])
     options = ["--every", "2", "--held-out", "held"] if option != "--held-out" else ["--every", "2"]
@@ -174,9 +156,7 @@ def test_a_prefix_is_not_a_folder(
     assert names(tmp_path) == before
 
 
-def test_the_last_pairs_are_held_out_before_cleaning(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_last_pairs_are_held_out_before_cleaning(tmp_path, capsys):
     pairs = [("a", "b"), ("", "c"), ("d", "e"), ("f", ""), ("g", "h")]
     write(tmp_path / "in", pairs)
     options = ["--held-out", f"{tmp_path}/held", "--last"]
@@ -193,9 +173,7 @@ def test_the_last_pairs_are_held_out_before_cleaning(
     )
 
 
-def test_sentences_of_a_test_set_are_left_out_however_they_are_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sentences_of_a_test_set_are_left_out_however_they_are_written(tmp_path, capsys):
     write(tmp_path / "in", [("The man 's .", "x"), ("a b", "Y z"), ("a", "b"), ("c", "d")])
     write(tmp_path / "test", [("the man's.", "other"), ("none", "y z"), ("d", "c")])
     assert clean(tmp_path, "--exclude", f"{tmp_path}/test") == 0

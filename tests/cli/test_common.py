@@ -1,14 +1,11 @@
 """What the commands share."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +25,7 @@ def run(code: str, *options: str) -> subprocess.Popen[str]:
     )
 
 
-def test_an_interruption_is_one_line() -> None:
+def test_an_interruption_is_one_line():
     process = run(
         "@command\ndef main(argv=None):\n    print('ready', flush=True)\n    time.sleep(60)\n"
     )
@@ -38,7 +35,7 @@ def test_an_interruption_is_one_line() -> None:
     assert process.returncode == 130
 
 
-def test_being_terminated_leaves_nothing_half_written(tmp_path: Path) -> None:
+def test_being_terminated_leaves_nothing_half_written(tmp_path):
     process = run(
         "from pathlib import Path\nfrom syncattn_fairseq.base.files import replacing\n"
         f"@command\ndef main(argv=None):\n    with replacing(Path({str(tmp_path / 'out')!r})):\n"
@@ -53,7 +50,7 @@ def test_being_terminated_leaves_nothing_half_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "shown"), [([], ["ours"]), (["-Wdefault"], ["ours", "other"])])
-def test_warnings_of_other_libraries_are_not_shown(options: list[str], shown: list[str]) -> None:
+def test_warnings_of_other_libraries_are_not_shown(options, shown):
     warn = "warnings.warn_explicit"
     process = run(
         "import warnings\n@command\ndef main(argv=None):\n"
@@ -76,9 +73,7 @@ def test_warnings_of_other_libraries_are_not_shown(options: list[str], shown: li
         (OSError(), "OSError"),
     ],
 )
-def test_every_error_says_what_is_wrong(
-    capsys: pytest.CaptureFixture[str], error: OSError, told: str
-) -> None:
+def test_every_error_says_what_is_wrong(capsys, error, told):
     @command
     def main(argv: Sequence[str] | None) -> None:
         raise error
@@ -88,7 +83,7 @@ def test_every_error_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])
-def test_a_closed_output_is_no_traceback(lines: int) -> None:
+def test_a_closed_output_is_no_traceback(lines):
     process = run(
         "@command\ndef main(argv=None):\n    time.sleep(0.5)\n"
         f"    for _ in range({lines}):\n        print('a line')\n"
@@ -118,9 +113,7 @@ READS = (
         ("<&- >&- 2>&-", PRINTS, "", 1),
     ],
 )
-def test_a_closed_standard_stream_is_no_traceback(
-    closed: str, code: str, told: str, status: int
-) -> None:
+def test_a_closed_standard_stream_is_no_traceback(closed, code, told, status):
     code = f"import sys\nfrom syncattn_fairseq.cli.common import command\n{code}\nsys.exit(main())"
     shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", code]
     done = subprocess.run(shell, capture_output=True, text=True, input="")
@@ -128,7 +121,7 @@ def test_a_closed_standard_stream_is_no_traceback(
     assert done.stdout == ("a line " * 9999 + "\n" if status == 0 else "")
 
 
-def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
     """Otherwise what libraries write to standard error would be in it."""
     code = "import sys, os\nfrom syncattn_fairseq.cli.common import command\n@command\n"
     code += "def main(argv=None):\n    with open(sys.argv[1], 'w') as file:\n"
@@ -139,9 +132,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bytes_", [b"\xff", b"caf\xe9.txt"])
-def test_an_argument_that_is_not_utf_8_is_one_line(
-    capsys: pytest.CaptureFixture[str], bytes_: bytes
-) -> None:
+def test_an_argument_that_is_not_utf_8_is_one_line(capsys, bytes_):
     word = os.fsdecode(bytes_)
     assert bpe.main(["apply", "--model", word]) == 1
     error = capsys.readouterr().err
@@ -149,9 +140,7 @@ def test_an_argument_that_is_not_utf_8_is_one_line(
 
 
 @pytest.mark.parametrize("value", ["0", "-5", "1_0", "1000000000000", "9" * 5000, "x", "1.5"])
-def test_numbers_out_of_range_are_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, value: str
-) -> None:
+def test_numbers_out_of_range_are_refused(capsys, tmp_path, value):
     with pytest.raises(SystemExit):
         bpe.main(["learn", f"--vocab-size={value}", f"--model={tmp_path}/m", "--input", "x"])
     error = capsys.readouterr().err

@@ -1,7 +1,5 @@
 """A command's files do not get in each other's way."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
@@ -60,8 +58,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_one_name_for_two_outputs_is_refused_before_anything_is_written(
-    folder: Path, capsys: pytest.CaptureFixture[str], command: object, argv: str
-) -> None:
+    folder, capsys, command, argv
+):
     before = contents(folder)
     assert command.main(argv.split()) == 1  # type: ignore[attr-defined]
     error = capsys.readouterr().err
@@ -106,8 +104,8 @@ def test_one_name_for_two_outputs_is_refused_before_anything_is_written(
     ],
 )
 def test_an_output_that_is_an_input_is_refused_before_anything_is_written(
-    folder: Path, capsys: pytest.CaptureFixture[str], command: object, argv: str
-) -> None:
+    folder, capsys, command, argv
+):
     for name in ("x.hard", "o.model", "o.svg"):
         Path(name).hardlink_to("o")
     before = contents(folder)
@@ -124,11 +122,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def test_devices_are_not_files() -> None:
+def test_devices_are_not_files():
     check_files(["/dev/null", "in"], [], ["/dev/null", Path("/dev/null"), "-", "-", "out"])
 
 
-def test_a_pipe_is_not_read_and_written(folder: Path) -> None:
+def test_a_pipe_is_not_read_and_written(folder):
     os.mkfifo("pipe")
     check_files(["pipe"], [], ["o"])
     check_files(["a"], [], ["pipe"])
@@ -137,9 +135,7 @@ def test_a_pipe_is_not_read_and_written(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [bpe, translate])
-def test_what_must_be_a_file_is_no_pipe(
-    folder: Path, capsys: pytest.CaptureFixture[str], command: object
-) -> None:
+def test_what_must_be_a_file_is_no_pipe(folder, capsys, command):
     os.mkfifo("pipe")
     argv = ["apply", "--model", "pipe"] if command is bpe else ["--path", "a:pipe"]
     assert command.main(argv) == 1  # type: ignore[attr-defined]
@@ -147,7 +143,7 @@ def test_what_must_be_a_file_is_no_pipe(
     assert capsys.readouterr().err == told
 
 
-def test_outputs_are_not_compressed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_are_not_compressed(folder, capsys):
     assert tokenise.main(["--lang", "en", "--input", "a", "--output", "b.gz"]) == 1
     assert capsys.readouterr().err == "error: b.gz: would not be compressed; leave out .gz\n"
 
@@ -162,7 +158,7 @@ OWN_PARSERS = [name for name in SCRIPTS if name != "syncattn-preprocess"]
 
 
 @pytest.mark.parametrize("name", OWN_PARSERS)
-def test_every_argument_that_is_a_file_is_checked(name: str) -> None:
+def test_every_argument_that_is_a_file_is_checked(name):
     for parser in parsers(name):
         assert isinstance(parser, CommandLine)
         for action in parser._actions:

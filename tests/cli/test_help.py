@@ -1,7 +1,5 @@
 """What ``--help`` says: every argument, in plain words, and at the end an example that is right."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator
@@ -29,7 +27,7 @@ def parsers(name: str) -> Iterator[argparse.ArgumentParser]:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_help(name: str) -> None:
+def test_help(name):
     for parser in parsers(name):
         text = parser.format_help()
         assert not re.search(r"[`*]|:\w+:`", text), "no markup"

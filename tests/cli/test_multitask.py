@@ -1,7 +1,5 @@
 """`syncattn-multitask` on the embedded corpus, and what fairseq makes of its output."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -46,9 +44,7 @@ def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def test_fairseq_binarises_the_mix_with_whole_tags_and_brackets(
-    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fairseq_binarises_the_mix_with_whole_tags_and_brackets(text, tmp_path, capsys):
     assert mix(text, tmp_path, f"--trees={text}/words/train.trees.en") == 0
     assert capsys.readouterr().out.splitlines() == [
         f"subwords of {text}/pieces/train.en: sentencepiece",
@@ -82,7 +78,7 @@ def test_fairseq_binarises_the_mix_with_whole_tags_and_brackets(
 
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("labels", [False, True])
-def test_heads_in_place_of_trees(text: Path, tmp_path: Path, labels: bool, words: bool) -> None:
+def test_heads_in_place_of_trees(text, tmp_path, labels, words):
     options = ["--words"] * words + [f"--labels={text}/words/train.labels.en"] * labels
     assert mix(text, tmp_path, f"--heads={text}/words/train.heads.en", *options) == 0
     pieces = "\n".join(lines(text / "pieces/train.en")).split()
@@ -99,9 +95,7 @@ def test_heads_in_place_of_trees(text: Path, tmp_path: Path, labels: bool, words
     assert sorted(token for token in tokens if token[0] not in "()X") == sorted(pieces) * words
 
 
-def test_tag_through_files_and_pipes(
-    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tag_through_files_and_pipes(text, tmp_path, capsys):
     source, output = text / "pieces/valid.en", tmp_path / "valid.en"
     capsys.readouterr()
     assert multitask.main(["tag", f"--input={source}", f"--output={output}"]) == 0
@@ -117,7 +111,7 @@ def test_tag_through_files_and_pipes(
     assert piped.stdout == output.read_bytes()
 
 
-def test_bad_parses_and_the_seed(text: Path, tmp_path: Path) -> None:
+def test_bad_parses_and_the_seed(text, tmp_path):
     trees = tmp_path / "trees"
     trees.write_text("(X\n" + "\n".join(lines(text / "words/train.trees.en")[1:]) + "\n")
     mixes = {}
@@ -139,19 +133,13 @@ def test_bad_parses_and_the_seed(text: Path, tmp_path: Path) -> None:
         (["--trees={0}/words/train.trees.en", "--subword-marks=none"], "but '▁"),
     ],
 )
-def test_what_does_not_go_together_is_named(
-    text: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    options: list[str],
-    message: str,
-) -> None:
+def test_what_does_not_go_together_is_named(text, tmp_path, capfd, options, message):
     assert mix(text, tmp_path / "new", *(option.format(text) for option in options)) == 1
     error = capfd.readouterr().err
     assert error.startswith("error: ") and message in error and error.count("\n") == 1
     assert not (tmp_path / "new").exists()
 
 
-def test_tag_refuses_unequal_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tag_refuses_unequal_files(tmp_path, capsys):
     assert multitask.main(["tag", "--input", "a", "b", "--output", f"{tmp_path}/c"]) == 1
     assert "2 inputs, but 1 outputs" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """The options that fairseq's own help does not show."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -32,36 +30,34 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("rnn_local_double", "--double-context", "(on)"),
     ],
 )
-def test_an_option_with_the_default_of_an_architecture(
-    capsys: pytest.CaptureFixture[str], architecture: str, option: str, default: str
-) -> None:
+def test_an_option_with_the_default_of_an_architecture(capsys, architecture, option, default):
     _, found, rest = shown(capsys, architecture).partition(f" {option}")
     assert found and default in rest.partition(" --")[0]
 
 
-def test_what_is_off_is_not_called_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_off_is_not_called_on(capsys):
     assert "(on)" not in shown(capsys, "rnn_local")
 
 
-def test_only_what_the_model_takes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_what_the_model_takes(capsys):
     assert "--pascal-layers" not in shown(capsys, "rnn_local")
     assert "--half-window" not in shown(capsys, "transformer_dbsa")
     assert "--source-lang" not in shown(capsys, "transformer_dbsa")
 
 
-def test_every_architecture_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_architecture_is_listed(capsys):
     words = set(shown(capsys).split())
     for name, model in ARCH_MODEL_NAME_REGISTRY.items():
         if model in ("syntax_transformer", "syntax_rnn") and name != "syntax_rnn":
             assert {name, re.sub("_(tiny|iwslt_de_en)$", "", name)} & words, name
 
 
-def test_an_architecture_of_others_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_architecture_of_others_is_refused(capsys):
     assert options.main(["lstm"]) == 1
     assert capsys.readouterr().err.startswith("error: lstm: not an architecture of this plugin")
 
 
-def test_a_plugin_of_the_user_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_of_the_user_is_shown(capsys):
     folder = Path(__file__).parents[2] / "examples" / "user_dir"
     code = "import sys; from syncattn_fairseq.cli import options; sys.exit(options.main())"
     command = [sys.executable, "-c", code, "transformer_dbsa", f"--user-dir={folder}"]
@@ -79,9 +75,7 @@ def test_a_plugin_of_the_user_is_shown(capsys: pytest.CaptureFixture[str]) -> No
         ("\n1 +\n", "{}/__init__.py:2: invalid syntax"),
     ],
 )
-def test_a_plugin_that_cannot_be_imported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, message: str
-) -> None:
+def test_a_plugin_that_cannot_be_imported(tmp_path, capsys, content, message):
     folder = tmp_path / f"plugin_{len(content or '')}"
     if content is not None:
         folder.mkdir()
@@ -90,7 +84,7 @@ def test_a_plugin_that_cannot_be_imported(
     assert capsys.readouterr().err == f"error: {message.format(folder)}\n"
 
 
-def test_a_plugin_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_that_is_a_file(tmp_path, capsys):
     path = tmp_path / "plugin.py"
     path.touch()
     assert options.main([f"--user-dir={path}"]) == 1

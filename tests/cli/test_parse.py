@@ -1,7 +1,5 @@
 """`syncattn-parse` with a Stanza tagger and parser that were trained here."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil
@@ -36,9 +34,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return capsys.readouterr().err
 
 
-def test_heads_labels_and_conllu_of_a_text(
-    folder: Path, stanza_models: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_heads_labels_and_conllu_of_a_text(folder, stanza_models, capsys):
     lines = (stanza_models / "valid.en").read_text().splitlines()
     bad = ["", " \u00a0 ", "w " * 31, "the \x00 man", "the old\u2028man\x85sleeps\x1c.", "\x00"]
     lines = [*bad, *lines, *bad, *lines]
@@ -114,9 +110,7 @@ def run_and_be_killed(argv: list[str], finished: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_after_a_kill_only_what_is_missing_is_parsed(
-    folder: Path, stanza_models: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_after_a_kill_only_what_is_missing_is_parsed(folder, stanza_models, capsys):
     shutil.copy(stanza_models / "train.en", folder)
     argv = arguments(stanza_models, "--labels=labels", "--shards=12")
     assert main(argv) == 0
@@ -143,9 +137,7 @@ def test_after_a_kill_only_what_is_missing_is_parsed(
     assert not (folder / "train.heads.en.shards").exists()
 
 
-def test_models_can_be_named_and_missing_ones_are_told(
-    folder: Path, stanza_models: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_can_be_named_and_missing_ones_are_told(folder, stanza_models, capsys):
     (folder / "train.en").write_text("the man sleeps .\n")
     files = [f"--tagger={stanza_models}/en_tagger.pt", f"--depparse={stanza_models}/en_parser.pt"]
     named = ["--lang=xx", "--input=train.en", "--output=heads", *files]
@@ -159,12 +151,12 @@ def test_models_can_be_named_and_missing_ones_are_told(
     assert not list(folder.glob("other*"))
 
 
-def test_a_tagger_needs_its_parser(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tagger_needs_its_parser(folder, capsys):
     assert main(["--lang=en", "--tagger=file", "--input=text", "--output=heads"]) == 1
     assert capsys.readouterr().err.startswith("error: give --stanza-dir, or both of --tagger and")
 
 
-def test_options_that_do_not_go_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_do_not_go_together_are_refused(capsys):
     assert "--parser stanza needs --lang" in refused(capsys)
     assert "--parser eda needs --model" in refused(capsys, "--parser=eda")
     assert "--parser command needs --command" in refused(capsys, "--parser=command")

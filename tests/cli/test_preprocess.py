@@ -1,7 +1,5 @@
 """`syncattn-preprocess`: text, heads and labels in one call, or one line on what is wrong."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import gzip
@@ -89,7 +87,7 @@ def read(folder: Path) -> dict[str, list[list[int]]]:
     return found
 
 
-def test_the_command_writes_text_and_heads(corpus: Path) -> None:
+def test_the_command_writes_text_and_heads(corpus):
     run = subprocess.run(
         [sys.executable, "-m", "syncattn_fairseq.cli.preprocess"]
         + arguments(corpus, "--joined-dictionary", "--workers", "2"),
@@ -135,9 +133,7 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_fault_stops_before_anything_is_written(
-    corpus: Path, capfd: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_a_fault_stops_before_anything_is_written(corpus, capfd, name):
     changes, message = BREAKS[name]
     for path, content in changes.items():
         if content is None:
@@ -168,9 +164,7 @@ def test_a_fault_stops_before_anything_is_written(
         (["--add", "heads.en", "heads.fr"], "--add heads.fr: no such file; see --trainheads"),
     ],
 )
-def test_options_that_do_not_fit(
-    corpus: Path, capfd: pytest.CaptureFixture[str], more: list[str], message: str
-) -> None:
+def test_options_that_do_not_fit(corpus, capfd, more, message):
     write(corpus, {"d": "a 1\n"})
     assert preprocess.main(arguments(corpus, *(word.format(corpus) for word in more))) == 1
     error = capfd.readouterr().err
@@ -178,7 +172,7 @@ def test_options_that_do_not_fit(
 
 
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "marked", "pipe"])
-def test_heads_and_words_of_all_kinds(corpus: Path, kind: str) -> None:
+def test_heads_and_words_of_all_kinds(corpus, kind):
     write(corpus, LABELS)
     writers = []
     for path in (corpus / "words").iterdir():
@@ -208,9 +202,7 @@ def test_heads_and_words_of_all_kinds(corpus: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["gzip", "marked", "pipe"])
 @pytest.mark.parametrize("name", ["bpe/train.en", "bpe/dev.de", "d"])
 @pytest.mark.parametrize("more", [[], ["--dict-only"]])
-def test_what_fairseq_itself_reads_is_plain_text(
-    corpus: Path, capsys: pytest.CaptureFixture[str], kind: str, name: str, more: list[str]
-) -> None:
+def test_what_fairseq_itself_reads_is_plain_text(corpus, capsys, kind, name, more):
     write(corpus, {"d": "a 1\n"})
     path = corpus / name
     content = path.read_bytes()
@@ -229,7 +221,7 @@ def test_what_fairseq_itself_reads_is_plain_text(
     assert error.count("\n") == 1 and not (corpus / "bin").exists()
 
 
-def test_what_is_read_is_not_replaced(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_read_is_not_replaced(corpus, capsys):
     made = corpus / "bin" / "train.heads.en-de.en.idx"
     made.parent.mkdir()
     heads = corpus / "words" / "train.heads.en"
@@ -241,7 +233,7 @@ def test_what_is_read_is_not_replaced(corpus: Path, capsys: pytest.CaptureFixtur
     assert heads.read_text() == FILES["words/train.heads.en"]
 
 
-def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drop_and_run_again(corpus, capsys):
     heads = corpus / "words" / "train.heads.en"
     heads.write_text("2 3 0\n\n0 0\n3 0\n")
     assert preprocess.main(arguments(corpus, "--on-bad-parse", "drop")) == 0
@@ -269,14 +261,7 @@ def test_drop_and_run_again(corpus: Path, capsys: pytest.CaptureFixture[str]) ->
     ("content", "message"),
     [(b"a 1\n\xff 1\n", ":2: not UTF-8"), (b"a b\n", ": Incorrect dictionary format")],
 )
-def test_a_dictionary_that_is_none(
-    corpus: Path,
-    capsys: pytest.CaptureFixture[str],
-    option: str,
-    more: list[str],
-    content: bytes,
-    message: str,
-) -> None:
+def test_a_dictionary_that_is_none(corpus, capsys, option, more, content, message):
     (corpus / "d").write_bytes(content)
     assert preprocess.main(arguments(corpus, f"--{option}={corpus}/d", *more)) == 1
     error = capsys.readouterr().err
@@ -284,15 +269,13 @@ def test_a_dictionary_that_is_none(
     assert not (corpus / "bin").exists()
 
 
-def test_no_log_stays_open(corpus: Path) -> None:
+def test_no_log_stays_open(corpus):
     before = [*preprocessing.preprocess.logger.handlers]  # of tests that call fairseq's command
     assert preprocess.main(arguments(corpus, "--dict-only")) == 0
     assert preprocessing.preprocess.logger.handlers == before
 
 
-def test_no_temporary_folder_is_named(
-    corpus: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_temporary_folder_is_named(corpus, capsys, caplog):
     caplog.set_level("INFO")
     assert preprocess.main(arguments(corpus)) == 0
     said = caplog.text + "".join(capsys.readouterr())
@@ -300,7 +283,7 @@ def test_no_temporary_folder_is_named(
     assert f"{corpus}/bin: the binarised text and its dictionaries\n" in said
 
 
-def test_only_dictionaries(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_dictionaries(corpus, capsys):
     assert preprocess.main(arguments(corpus, "--dict-only")) == 0
     names = {path.name for path in (corpus / "bin").iterdir()}
     assert names == {"dict.en.txt", "dict.de.txt", "preprocess.log"}
@@ -309,7 +292,7 @@ def test_only_dictionaries(corpus: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err.splitlines()[-1] == told
 
 
-def test_labels_beside_heads(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_beside_heads(corpus, capsys):
     write(corpus, LABELS)
     assert preprocess.main(arguments(corpus)) == 0
     assert read(corpus / "bin") == {**MARKS, **INDICES}
@@ -323,7 +306,7 @@ def test_labels_beside_heads(corpus: Path, capsys: pytest.CaptureFixture[str]) -
     )
 
 
-def test_labels_without_heads(corpus: Path) -> None:
+def test_labels_without_heads(corpus):
     for heads in (corpus / "words").glob("*.heads.*"):
         heads.unlink()
     write(corpus, LABELS)
@@ -331,7 +314,7 @@ def test_labels_without_heads(corpus: Path) -> None:
     assert read(corpus / "bin") == INDICES
 
 
-def test_what_is_added_changes_nothing_else(corpus: Path) -> None:
+def test_what_is_added_changes_nothing_else(corpus):
     assert preprocess.main(arguments(corpus)) == 0
     before = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
     write(corpus, LABELS)
@@ -344,7 +327,7 @@ def test_what_is_added_changes_nothing_else(corpus: Path) -> None:
     assert {name: after[name] for name in before} == before
 
 
-def test_a_dictionary_of_labels_is_reused(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dictionary_of_labels_is_reused(corpus, capsys):
     write(corpus, LABELS)
     assert preprocess.main(arguments(corpus)) == 0
     made = corpus / "bin"
@@ -382,7 +365,7 @@ def test_a_dictionary_of_labels_is_reused(corpus: Path, capsys: pytest.CaptureFi
     assert read(made) == {**MARKS, **kept}
 
 
-def test_labels_are_dropped_apart_from_heads(corpus: Path) -> None:
+def test_labels_are_dropped_apart_from_heads(corpus):
     write(corpus, {"words/train.labels.en": "det nsubj\n\nnsubj nsubj\nnsubj root\n"})
     write(corpus, {"words/train.heads.en": "2 3 0\n\n\n0 0\n"})
     assert preprocess.main(arguments(corpus, "--on-bad-parse", "drop")) == 0
@@ -392,9 +375,7 @@ def test_labels_are_dropped_apart_from_heads(corpus: Path) -> None:
     assert (corpus / "bin/dict.labels.en.txt").read_text() == "nsubj 3\nroot 1\n"
 
 
-def test_how_subwords_are_marked_is_stored_for_printers_and_later_texts(
-    corpus: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_how_subwords_are_marked_is_stored_for_printers_and_later_texts(corpus, capsys):
     """A word may end in @@ where words are whole."""
     write(corpus, {"bpe/train.en": "a @@ b\n\nc d\ne f\n", "words/train.heads.en": "2 3 0\n" * 4})
     write(corpus, {"words/train.heads.en": "2 3 0\n\n2 0\n2 0\n"})
@@ -423,9 +404,7 @@ def test_how_subwords_are_marked_is_stored_for_printers_and_later_texts(
     assert "subwords.json: expected one of subword_nmt, " in capsys.readouterr().err
 
 
-def test_too_few_parses_stop_before_anything_is_written(
-    corpus: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_too_few_parses_stop_before_anything_is_written(corpus, capfd):
     write(corpus, {"words/train.heads.en": "\n" * 4})
     assert preprocess.main(arguments(corpus)) == 1
     error = capfd.readouterr().err
@@ -441,16 +420,14 @@ def test_too_few_parses_stop_before_anything_is_written(
 
 
 @pytest.mark.parametrize("workers", ["0", "-1"])
-def test_no_workers_are_refused(
-    corpus: Path, capfd: pytest.CaptureFixture[str], workers: str
-) -> None:
+def test_no_workers_are_refused(corpus, capfd, workers):
     assert preprocess.main(arguments(corpus, f"--workers={workers}")) == 1
     error = capfd.readouterr().err
     assert f"--workers {workers}: give 1 or more" in error and error.count("\n") == 1
     assert not (corpus / "bin").exists()
 
 
-def test_a_killed_run_can_be_run_again(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_can_be_run_again(corpus, monkeypatch):
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -1,7 +1,5 @@
 """Commands start at once, and say their version."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module
@@ -28,14 +26,14 @@ for module in sys.argv[1:]:
 """
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     modules = [target.split(":")[0] for target in SCRIPTS.values()]
     done = subprocess.run([sys.executable, "-c", HELP, *modules], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_version(name, capsys):
     main = import_module(SCRIPTS[name].split(":")[0]).main
     with pytest.raises(SystemExit) as end:
         main(["--version"])
@@ -44,7 +42,7 @@ def test_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_wrong_option_is_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_option_is_one_line(name, capsys):
     main = import_module(SCRIPTS[name].split(":")[0]).main
     with pytest.raises(SystemExit) as end:
         main(["--no-such-option", "--other"])

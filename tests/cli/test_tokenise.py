@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -19,45 +17,41 @@ def tokenise(folder: Path, text: list[str], *options: str) -> list[str]:
     return output.read_text(encoding="utf-8").split("\n")[:-1]
 
 
-def test_words_are_moses_without_escapes(tmp_path: Path) -> None:
+def test_words_are_moses_without_escapes(tmp_path):
     words = tokenise(tmp_path, TEXT)
     assert words == ["Don 't say \u201c well-known & < b > \u201d .", "", "Ein Haus | [ zwei ]"]
 
 
-def test_options(tmp_path: Path) -> None:
+def test_options(tmp_path):
     options = ("--normalise", "--aggressive", "--lowercase")
     assert tokenise(tmp_path, TEXT[:1], *options) == ['don \'t say " well @-@ known & < b > . "']
 
 
-def test_detokenising_undoes_it(tmp_path: Path) -> None:
+def test_detokenising_undoes_it(tmp_path):
     text = ["We can't go (yet), he said: well-known & so on."]
     for options in ((), ("--aggressive",)):
         assert detokenize_moses(tokenise(tmp_path, text, *options), "en") == text
 
 
-def test_processes_keep_the_order(tmp_path: Path) -> None:
+def test_processes_keep_the_order(tmp_path):
     text = [f"Line {number}." for number in range(2500)]
     words = tokenise(tmp_path, text, "--workers=2")
     assert words == [f"Line {number} ." for number in range(2500)]
 
 
-def test_without_sacremoses(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_sacremoses(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     assert main(["--lang=en"]) == 1
     assert "pip install 'syncattn-fairseq[moses]'" in capsys.readouterr().err
 
 
-def test_words_stay_whole(tmp_path: Path) -> None:
+def test_words_stay_whole(tmp_path):
     words = ["Don't say U.S.A.( x ) ,", "ÄH ."]
     assert tokenise(tmp_path, words, "--words") == words
     assert tokenise(tmp_path, words, "--words", "--lowercase") == [w.lower() for w in words]
 
 
-def test_a_language_that_moses_does_not_know_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_language_that_moses_does_not_know_is_told(tmp_path, capsys):
     tokenise(tmp_path, TEXT, "--lang=xx")
     assert "Moses has no abbreviations for xx" in capsys.readouterr().err
     tokenise(tmp_path, TEXT, "--lang=tr")  # as English is right

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -67,7 +65,7 @@ def translation_loss(model: Any, sample: dict[str, Any]) -> Tensor:
     return loss
 
 
-def test_each_loss_is_the_equation_times_its_weight() -> None:
+def test_each_loss_is_the_equation_times_its_weight():
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
     extra = model(**sample["net_input"])[1]
     base = translation_loss(model, sample)
@@ -117,7 +115,7 @@ OBJECTIVES = {
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=list(OBJECTIVES))
-def test_a_model_in_float64_has_the_same_objective(objective: dict[str, Any]) -> None:
+def test_a_model_in_float64_has_the_same_objective(objective):
     """fairseq's cross-attention stays in float32 even then."""
     arch = (
         "transformer_lpsi_tiny" if "sync_mse_weight" in objective else "transformer_syncattn_tiny"
@@ -145,9 +143,7 @@ def micro_batches(sample: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=list(OBJECTIVES))
 @pytest.mark.parametrize("labelled", [0, 1, 2])
-def test_the_objective_of_a_batch_is_the_sum_of_its_parts(
-    objective: dict[str, Any], labelled: int
-) -> None:
+def test_the_objective_of_a_batch_is_the_sum_of_its_parts(objective, labelled):
     """However fairseq splits a batch over steps and workers, it is the same objective."""
     model = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC, **TIED)
     sample = batch()
@@ -161,7 +157,7 @@ def test_the_objective_of_a_batch_is_the_sum_of_its_parts(
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=list(OBJECTIVES))
-def test_losses_weigh_the_same_however_fairseq_counts(objective: dict[str, Any]) -> None:
+def test_losses_weigh_the_same_however_fairseq_counts(objective):
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC, **TIED), batch()
     by_tokens, by_sentences = (
         criterion(sentence_avg=average, **objective)(model, sample) for average in (False, True)
@@ -177,7 +173,7 @@ def test_losses_weigh_the_same_however_fairseq_counts(objective: dict[str, Any])
     assert norms[0] > 0
 
 
-def test_rows_by_input_are_tied_to_the_cross_attention_of_their_token() -> None:
+def test_rows_by_input_are_tied_to_the_cross_attention_of_their_token():
     """D's row of y_t comes from the state that reads y_t, C's from the one that predicts it."""
     options = {"tgt_dependency_rows": "input", "noise": 0.1, **SYNC}
     model, sample = build.model("transformer_syncattn_tiny", **options), batch()
@@ -197,7 +193,7 @@ def test_rows_by_input_are_tied_to_the_cross_attention_of_their_token() -> None:
     assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_end_of_sentence_can_be_left_out_of_the_sync_loss() -> None:
+def test_end_of_sentence_can_be_left_out_of_the_sync_loss():
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
     extra = model(**sample["net_input"])[1]
     mapped = [
@@ -212,7 +208,7 @@ def test_end_of_sentence_can_be_left_out_of_the_sync_loss() -> None:
     assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_backward_attention_takes_the_place_of_the_transposed_one() -> None:
+def test_a_backward_attention_takes_the_place_of_the_transposed_one():
     options = {"noise": 0.1, "sync_backward": "softmax", **SYNC}
     model, sample = build.model("transformer_syncattn_tiny", **options), batch()
     extra = model(**sample["net_input"])[1]
@@ -228,7 +224,7 @@ def test_a_backward_attention_takes_the_place_of_the_transposed_one() -> None:
     assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_several_heads_are_averaged() -> None:
+def test_several_heads_are_averaged():
     model, sample = build.model("transformer_dbsa_tiny", noise=0.1, dependency_heads=2), batch()
     extra = model(**sample["net_input"])[1]
     each = [
@@ -240,7 +236,7 @@ def test_several_heads_are_averaged() -> None:
     assert log["src_dep_parents"] == 6
 
 
-def test_a_batch_without_a_usable_label_adds_nothing() -> None:
+def test_a_batch_without_a_usable_label_adds_nothing():
     model, sample = build.model("transformer_dbsa_tiny").train(), batch()
     sample["src_parents"].fill_(-1)
     sample["tgt_parents"] = torch.tensor([[1, 2, 3, -1, -1], [-1] * 5])
@@ -252,17 +248,17 @@ def test_a_batch_without_a_usable_label_adds_nothing() -> None:
 
 @pytest.mark.parametrize("weight", [-0.5, float("nan")])
 @pytest.mark.parametrize("term", ["src_dep", "sync_mse"])
-def test_a_negative_weight_would_train_away_from_the_parse(term: str, weight: float) -> None:
+def test_a_negative_weight_would_train_away_from_the_parse(term, weight):
     with pytest.raises(DataError, match=f"--{term.replace('_', '-')}-weight {weight}: must be 0"):
         criterion(**{f"{term}_weight": weight})
 
 
-def test_a_negative_margin_would_reward_the_wrong_order() -> None:
+def test_a_negative_margin_would_reward_the_wrong_order():
     with pytest.raises(DataError, match=r"--sync-margin -1.0: must be 0 or more"):
         criterion(sync_rank_weight=0.5, sync_margin=-1.0)
 
 
-def test_training_heads_without_parses_is_refused_with_the_way_out() -> None:
+def test_training_heads_without_parses_is_refused_with_the_way_out():
     model, sample = build.model("transformer_dbsa_tiny").train(), batch(parents=False)
     with pytest.raises(ValueError, match="source side.*syncattn-preprocess.*--src-dep-weight 0"):
         criterion(src_dep_weight=0.5)(model, sample)
@@ -272,7 +268,7 @@ def test_training_heads_without_parses_is_refused_with_the_way_out() -> None:
     assert "src_dep_loss" not in log, "validation data may lack parses"
 
 
-def test_fairseqs_transformer_trains_with_it() -> None:
+def test_fairseqs_transformer_trains_with_it():
     model, sample = build.model("transformer_tiny"), batch()
     # No task gives these to a model that has no use for them.
     read = ("src_tokens", "src_lengths", "prev_output_tokens")
@@ -283,7 +279,7 @@ def test_fairseqs_transformer_trains_with_it() -> None:
 
 
 @pytest.mark.parametrize("extra", [None, torch.zeros(2, 3)])
-def test_models_that_return_no_dictionary_train_with_it(extra: Tensor | None) -> None:
+def test_models_that_return_no_dictionary_train_with_it(extra):
     sample = batch()
 
     class Recurrent:
@@ -301,7 +297,7 @@ def test_models_that_return_no_dictionary_train_with_it(extra: Tensor | None) ->
     assert not any("dep" in name for name in log)
 
 
-def test_a_prefix_is_ignored_as_fairseq_does() -> None:
+def test_a_prefix_is_ignored_as_fairseq_does():
     model, sample = build.model("syntax_transformer_tiny"), batch()
     task = SimpleNamespace(target_dictionary=build.dictionary())
     fairseqs = LabelSmoothedCrossEntropyCriterion(task, False, 0.1, ignore_prefix_size=1)
@@ -310,7 +306,7 @@ def test_a_prefix_is_ignored_as_fairseq_does() -> None:
     assert loss < criterion()(model, sample)[0].item()
 
 
-def test_accuracy_is_reported_if_asked_for() -> None:
+def test_accuracy_is_reported_if_asked_for():
     model, sample = build.model("syntax_transformer_tiny"), batch()
     log = criterion(report_accuracy=True)(model, sample)[2]
     assert log["total"] == 9 and 0 <= log["n_correct"] <= 9
@@ -318,7 +314,7 @@ def test_accuracy_is_reported_if_asked_for() -> None:
 
 
 @pytest.mark.parametrize("shift", [False, True])
-def test_distances_are_tied_layer_by_layer(shift: bool) -> None:
+def test_distances_are_tied_layer_by_layer(shift):
     model = build.model("transformer_lpsi_tiny", noise=0.3, encoder_layers=3, decoder_layers=3)
     sample = batch()
     extra = model(**sample["net_input"])[1]
@@ -350,7 +346,7 @@ def test_distances_are_tied_layer_by_layer(shift: bool) -> None:
 
 
 @pytest.mark.parametrize("shift", [False, True])
-def test_padding_on_the_left_does_not_change_tied_distances(shift: bool) -> None:
+def test_padding_on_the_left_does_not_change_tied_distances(shift):
     torch.manual_seed(0)
     terms = criterion(sync_shift=shift, sync_mse_weight=1, sync_rank_weight=1).terms
     source, target = torch.randn(1, 2, 4), torch.randn(1, 2, 5)
@@ -369,7 +365,7 @@ def test_padding_on_the_left_does_not_change_tied_distances(shift: bool) -> None
     assert losses(2) == pytest.approx(losses(0))
 
 
-def test_logged_means_run_over_all_workers() -> None:
+def test_logged_means_run_over_all_workers():
     model, make = build.model("transformer_syncattn_tiny", **SYNC), criterion(sync_weight=0.1)
     samples = [batch(), batch()]
     samples[1]["src_parents"][0] = -1
@@ -389,7 +385,7 @@ def test_logged_means_run_over_all_workers() -> None:
     )
 
 
-def test_two_losses_are_logged_as_each_alone() -> None:
+def test_two_losses_are_logged_as_each_alone():
     model = build.model("transformer_lpsi_tiny", distance_sync_layers="1,2")
     make = criterion(sync_mse_weight=0.1, sync_rank_weight=0.1)
     log = make(model, batch())[2]
@@ -400,7 +396,7 @@ def test_two_losses_are_logged_as_each_alone() -> None:
         assert values[name] == pytest.approx(log[name].item() / 9, abs=1e-4) and values[name] > 0
 
 
-def test_a_weight_that_does_nothing_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_weight_that_does_nothing_is_named_once(caplog):
     model = build.model("transformer_dbsa_tiny")
     make = criterion(sync_mse_weight=0.1, src_dep_weight=0.3).train()
     for _ in range(2):
@@ -414,7 +410,7 @@ def test_a_weight_that_does_nothing_is_named_once(caplog: pytest.LogCaptureFixtu
     assert not caplog.records
 
 
-def test_head_accuracy_counts_the_labels_that_get_most_attention() -> None:
+def test_head_accuracy_counts_the_labels_that_get_most_attention():
     model, sample = build.model("transformer_dbsa_tiny"), batch()
     attention = model(**sample["net_input"])[1]["src_dependency"][0][:, 0]
     log = criterion()(model, sample)[2]
@@ -427,7 +423,7 @@ def test_head_accuracy_counts_the_labels_that_get_most_attention() -> None:
     assert log["src_dep_correct"].item() == expected
 
 
-def test_head_accuracy_of_several_heads_is_that_of_their_mean() -> None:
+def test_head_accuracy_of_several_heads_is_that_of_their_mean():
     attention = torch.tensor([[0.5, 0.4, 0.1], [0.1, 0.4, 0.5]]).view(1, 2, 1, 3)
     extra = {"src_dependency": [attention.expand(1, 2, 3, 3)]}
     sample = {"target": torch.tensor([[5, 6, build.EOS]])}
@@ -440,7 +436,7 @@ def test_head_accuracy_of_several_heads_is_that_of_their_mean() -> None:
     assert correct == [0, 2, 0], "each head prefers another word"
 
 
-def test_what_is_logged_after_every_update_does_not_wait_for_the_device() -> None:
+def test_what_is_logged_after_every_update_does_not_wait_for_the_device():
     model, make = build.model("transformer_syncattn_tiny", **SYNC), criterion(sync_weight=0.1)
     with metrics.aggregate() as meters:
         make.reduce_metrics([make(model, batch())[2]])
@@ -472,7 +468,7 @@ class NoHostSynchronisation(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_nothing_waits_for_the_device() -> None:
+def test_nothing_waits_for_the_device():
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC, **TIED), batch()
     make = criterion(
         src_dep_weight=0.5,
@@ -511,9 +507,7 @@ def test_nothing_waits_for_the_device() -> None:
     ],
     ids=str,
 )
-def test_half_precision_gives_nearly_the_same_and_finite_gradients(
-    dtype: torch.dtype, kinds: dict[str, Any]
-) -> None:
+def test_half_precision_gives_nearly_the_same_and_finite_gradients(dtype, kinds):
     make = criterion(
         src_dep_weight=0.5,
         tgt_dep_weight=0.5,

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -59,14 +57,12 @@ def check_bits(
 @pytest.mark.parametrize("ours", [of_log_probs, sum_smoothed_loss_of_scores])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("of_loss", [1.0, 0.37])
-def test_values_and_gradients_are_fairseqs_bit_for_bit(
-    ours: Loss, smoothing: float, of_loss: float
-) -> None:
+def test_values_and_gradients_are_fairseqs_bit_for_bit(ours, smoothing, of_loss):
     check_bits(ours, draw(), smoothing, of_loss)
 
 
 @pytest.mark.parametrize("ours", [of_log_probs, sum_smoothed_loss_of_scores])
-def test_the_nll_has_fairseqs_gradient_too(ours: Loss) -> None:
+def test_the_nll_has_fairseqs_gradient_too(ours):
     scores, target = draw()
     gradients = []
     for loss in (of_fairseq, ours):
@@ -80,14 +76,12 @@ def test_the_nll_has_fairseqs_gradient_too(ours: Loss) -> None:
 @pytest.mark.parametrize("size", [40, 41])
 @pytest.mark.parametrize("tokens", [0, 1, 2, 3, 23])
 @pytest.mark.parametrize("block", [1, 80, 200, 2**19])
-def test_blocks_do_not_change_a_bit(
-    block: int, tokens: int, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_do_not_change_a_bit(block, tokens, size, monkeypatch):
     monkeypatch.setattr(label_smoothing, "BLOCK_SCORES", block)
     check_bits(sum_smoothed_loss_of_scores, draw(tokens, size))
 
 
-def test_no_block_is_a_single_row_which_threads_would_add_up_in_another_order() -> None:
+def test_no_block_is_a_single_row_which_threads_would_add_up_in_another_order():
     for rows in range(2, 60):
         for size in (
             BLOCK_SCORES // 8,
@@ -103,7 +97,7 @@ def test_no_block_is_a_single_row_which_threads_would_add_up_in_another_order() 
     assert _blocks(1, 9) == [slice(0, 1)]
 
 
-def test_without_gradients_none_is_kept() -> None:
+def test_without_gradients_none_is_kept():
     scores, target = draw()
     expected = of_fairseq(scores, target, 0.1, PAD)
     results = sum_smoothed_loss_of_scores(scores, target, 0.1, PAD)
@@ -111,7 +105,7 @@ def test_without_gradients_none_is_kept() -> None:
     assert not any(value.requires_grad for value in results)
 
 
-def test_the_criterion_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_criterion_uses_it(monkeypatch):
     called: list[str] = []
 
     def watch(name: str) -> None:
@@ -131,7 +125,7 @@ def test_the_criterion_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked.requires_grad and plain.requires_grad
 
 
-def test_models_with_another_softmax_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_with_another_softmax_are_asked(monkeypatch):
     scores = torch.zeros(1, 2, 3)
     for arch in ("transformer_dbsa", "transformer_tiny", "rnn_syntax_directed"):
         assert has_plain_scores(build.model(arch), scores)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -34,7 +32,7 @@ def log_of(
 
 
 @given(st.integers(0, 1000), st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
-def test_they_equal_the_loop_over_words(seed: int, B: int, S: int, T: int) -> None:
+def test_they_equal_the_loop_over_words(seed, B, S, T):
     torch.manual_seed(seed)
     source, target = torch.randint(2, S + 2, (B,)), torch.randint(2, T + 2, (B,))
     positions = torch.rand(B, int(target.max())).double() * (source.unsqueeze(1) - 1)
@@ -51,26 +49,26 @@ def test_they_equal_the_loop_over_words(seed: int, B: int, S: int, T: int) -> No
     assert values["position_correlation"] == pytest.approx(correlation, abs=2e-3)
 
 
-def test_batches_are_counted_together() -> None:
+def test_batches_are_counted_together():
     first, second = log_of([[0.1, 2]], [4], [2]), log_of([[0.1, 1.0, 1.9]], [3], [3])
     assert logged(first)["saturated_positions"] == 50
     assert logged(first, second, {})["saturated_positions"] == 60
     assert logged(second)["position_correlation"] == 1
 
 
-def test_empty_sentences_are_counted() -> None:
+def test_empty_sentences_are_counted():
     values = logged(log_of([[0.0, 0, 0], [0.1, 1.0, 1.9]], [1, 3], [1, 3]))
     assert values["saturated_positions"] == 75
     assert values["position_correlation"] == values["position_correlation"], "a number"
 
 
-def test_a_predictor_that_is_stuck_shows() -> None:
+def test_a_predictor_that_is_stuck_shows():
     values = logged(log_of([[0.0, 0, 0], [0, 0, 9]], [9, 5], [3, 2]))
     assert values["saturated_positions"] == 100
     assert values["position_correlation"] != values["position_correlation"], "it does not move"
 
 
-def test_nothing_is_logged_where_no_position_is_predicted() -> None:
+def test_nothing_is_logged_where_no_position_is_predicted():
     assert logged({"loss": 1}) == {}
     assert position_sums({"attn": []}, {}, PAD) == {}
 
@@ -90,7 +88,7 @@ def test_nothing_is_logged_where_no_position_is_predicted() -> None:
         ),
     ],
 )
-def test_the_criterion_logs_them(arch: str, options: dict[str, Any], predicts: bool) -> None:
+def test_the_criterion_logs_them(arch, options, predicts):
     sizes = SIZES if arch.startswith("rnn_") else {}
     model, sample = build.model(arch, **sizes, **options), batch()
     _, _, log = criterion()(model, sample)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -27,7 +25,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_loss_is_the_equation_times_its_weight(form: str) -> None:
+def test_the_loss_is_the_equation_times_its_weight(form):
     model, sample = build.model(noise=0.1, **FORMS[form]), batch()
     extra = model(**sample["net_input"])[1]
     base = translation_loss(model, sample).item()
@@ -51,7 +49,7 @@ def test_the_loss_is_the_equation_times_its_weight(form: str) -> None:
             assert log[f"{name}_words"].item() == pytest.approx(sum(words))
 
 
-def test_what_is_logged_is_the_mean_per_word() -> None:
+def test_what_is_logged_is_the_mean_per_word():
     model, make = build.model("transformer_dbsa_tiny"), criterion(src_planted_weight=1.0)
     samples = [batch(), batch()]
     samples[1]["source_tree_distances"][0] = -1
@@ -64,7 +62,7 @@ def test_what_is_logged_is_the_mean_per_word() -> None:
     assert "tgt_planted_loss" not in values
 
 
-def test_one_side_is_enough() -> None:
+def test_one_side_is_enough():
     model, sample = build.model("transformer_lisa_tiny", encoder_parser="dot").train(), batch()
     loss, _, log = criterion(src_planted_weight=1.0)(model, sample)
     loss.backward()
@@ -76,7 +74,7 @@ def test_one_side_is_enough() -> None:
 
 
 @pytest.mark.parametrize("distance", ["tree", "linear", "random"])
-def test_a_batch_without_distances_is_refused_with_the_way_out(distance: str) -> None:
+def test_a_batch_without_distances_is_refused_with_the_way_out(distance):
     model, sample = build.model("transformer_dbsa_tiny").train(), batch()
     del sample["source_tree_distances"]
     make = criterion(src_planted_weight=0.5, planted_distance=distance)
@@ -88,7 +86,7 @@ def test_a_batch_without_distances_is_refused_with_the_way_out(distance: str) ->
 
 
 @pytest.mark.parametrize("distance", ["tree", "linear", "random"])
-def test_a_loss_asks_for_its_distances_if_it_has_a_weight(distance: str) -> None:
+def test_a_loss_asks_for_its_distances_if_it_has_a_weight(distance):
     chosen: dict[str, Any] = {"planted_distance": distance}
     assert criterion(**chosen).list_fields() == frozenset()
     both = criterion(src_planted_weight=1.0, tgt_planted_weight=1.0, **chosen)
@@ -97,7 +95,7 @@ def test_a_loss_asks_for_its_distances_if_it_has_a_weight(distance: str) -> None
 
 
 @pytest.mark.parametrize("distance", ["tree", "linear", "random"])
-def test_a_sentence_has_the_same_loss_alone_and_in_a_batch(distance: str) -> None:
+def test_a_sentence_has_the_same_loss_alone_and_in_a_batch(distance):
     model = testing.build_model("transformer_dbsa_tiny", encoder_parser="dot")
     make = criterion(src_planted_weight=1.0, tgt_planted_weight=1.0, planted_distance=distance)
 

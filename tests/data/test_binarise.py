@@ -1,7 +1,5 @@
 """Marks on disk: checked against the text, read back through fairseq."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections import Counter
 from contextlib import nullcontext
@@ -70,7 +68,7 @@ def read_back(
     return [dataset[index].tolist() for index in range(len(dataset))], counts
 
 
-def test_marks_read_back_with_empty_sentences(tmp_path: Path) -> None:
+def test_marks_read_back_with_empty_sentences(tmp_path):
     source = write(
         tmp_path, "\na@@ b c\nx y@@ z@@\n\nd\n\n", "\n2 0\n\n\n0\n\n", "\nab c\nx yz\n\nd\n\n"
     )
@@ -98,9 +96,7 @@ def corpora(draw: st.DrawFn) -> list[tuple[list[int], list[int]]]:
 
 
 @given(corpora())
-def test_marks_hold_the_heads_and_the_words(
-    tmp_path_factory: pytest.TempPathFactory, corpus: list[tuple[list[int], list[int]]]
-) -> None:
+def test_marks_hold_the_heads_and_the_words(tmp_path_factory, corpus):
     folder = tmp_path_factory.mktemp("corpus")
     text = "".join(" ".join("▁a" + " b" * (n - 1) for n in lens) + "\n" for _, lens in corpus)
     words = "".join(" ".join("a" + "b" * (n - 1) for n in lens) + "\n" for _, lens in corpus)
@@ -116,11 +112,7 @@ def test_marks_hold_the_heads_and_the_words(
 
 
 @given(corpora(), st.sets(st.sampled_from("abcdef"), min_size=1))
-def test_marks_hold_the_indices_of_labels(
-    tmp_path_factory: pytest.TempPathFactory,
-    corpus: list[tuple[list[int], list[int]]],
-    known: set[str],
-) -> None:
+def test_marks_hold_the_indices_of_labels(tmp_path_factory, corpus, known):
     folder = tmp_path_factory.mktemp("corpus")
     text = "".join(" ".join("a@@ " * (n - 1) + "b" for n in lens) + "\n" for _, lens in corpus)
     labels = [["fedcba"[head % 6] for head in heads] for heads, _ in corpus]
@@ -156,9 +148,7 @@ def test_marks_hold_the_indices_of_labels(
         ("a b\n", "0 1\n", "a b c\n", "train.heads.en:1: 2 words in "),
     ],
 )
-def test_mismatches_name_file_and_line(
-    tmp_path: Path, text: str, heads: str, words: str | None, message: str
-) -> None:
+def test_mismatches_name_file_and_line(tmp_path, text, heads, words, message):
     source = write(tmp_path, text, heads, words)
     with pytest.raises(DataError) as error:
         source.check()
@@ -175,9 +165,7 @@ def test_mismatches_name_file_and_line(
         ("a\nb@@ c\n", "x\nx\n", "a\nbd\n", "train.labels.en:2: word 1 is 'bc' in "),
     ],
 )
-def test_labels_that_do_not_fit_name_file_and_line(
-    tmp_path: Path, text: str, labels: str, words: str | None, message: str
-) -> None:
+def test_labels_that_do_not_fit_name_file_and_line(tmp_path, text, labels, words, message):
     source = write(tmp_path, text, labels, words, LABELS)
     with pytest.raises(DataError) as error:
         source.check()
@@ -185,7 +173,7 @@ def test_labels_that_do_not_fit_name_file_and_line(
     assert "\n" not in str(error.value)
 
 
-def test_dropped_labels_are_not_counted(tmp_path: Path) -> None:
+def test_dropped_labels_are_not_counted(tmp_path):
     text, labels = "a b\na@@ b c\nd\n", "x y\nx z z\ny\n"
     source = write(tmp_path, text, labels, kind=LABELS, on_bad_parse="drop")
     tally: Counter[str] = Counter()
@@ -196,13 +184,13 @@ def test_dropped_labels_are_not_counted(tmp_path: Path) -> None:
     assert counts.dropped == {"wrong number of labels": 1}
 
 
-def test_more_labels_than_int16_holds(tmp_path: Path) -> None:
+def test_more_labels_than_int16_holds(tmp_path):
     dictionary = build_dictionary(Counter({f"{number:05}": 1 for number in range(40_000)}))
     source = write(tmp_path, "a b\n", "39999 00000\n", kind=LABELS)
     assert read_back(source, tmp_path, dictionary)[0] == [[40_003, 4]]
 
 
-def test_drop_keeps_the_sentence_without_labels(tmp_path: Path) -> None:
+def test_drop_keeps_the_sentence_without_labels(tmp_path):
     source = write(
         tmp_path,
         "a b\na@@ b c\na b\na b\na b\n",
@@ -247,10 +235,7 @@ def slow_fault(text: str, heads: str, words: str) -> str | None:
         max_size=8,
     )
 )
-def test_the_first_fault_is_found_and_all_can_be_dropped(
-    tmp_path_factory: pytest.TempPathFactory,
-    corpus: list[tuple[str, str, str]],
-) -> None:
+def test_the_first_fault_is_found_and_all_can_be_dropped(tmp_path_factory, corpus):
     folder = tmp_path_factory.mktemp("corpus")
     corpus = [*corpus, ("a", "0", "a")]
     files = ["".join(line + "\n" for line in lines) for lines in zip(*corpus, strict=True)]
@@ -281,9 +266,7 @@ def test_the_first_fault_is_found_and_all_can_be_dropped(
         (["0", "1", "1"], "train.heads.en:2: 0 words have head 0"),
     ],
 )
-def test_the_first_fault_is_named_wherever_blocks_end(
-    tmp_path: Path, heads: list[str], message: str, length: int
-) -> None:
+def test_the_first_fault_is_named_wherever_blocks_end(tmp_path, heads, message, length):
     text = ("w" * length + "\n") * 3
     source = write(tmp_path, text, "\n".join(heads) + "\n", text)
     with pytest.raises(DataError, match=message):
@@ -296,25 +279,25 @@ def test_the_first_fault_is_named_wherever_blocks_end(
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0"])
-def test_white_space_inside_a_word_is_not_a_difference(tmp_path: Path, space: str) -> None:
+def test_white_space_inside_a_word_is_not_a_difference(tmp_path, space):
     write(tmp_path, f"▁a{space} b ▁½\n", "2 0\n", f"a{space}b ½\n", scheme="sentencepiece").check()
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0"])
-def test_a_word_of_white_space_is_none(tmp_path: Path, space: str) -> None:
+def test_a_word_of_white_space_is_none(tmp_path, space):
     text, words = "▁a b ▁ 20 ▁ ¨ ▁ 円\n", f"ab ２０ {space} ¨ 円\n"
     write(tmp_path, text, "2 0 2 2\n", words, scheme="sentencepiece").check()
 
 
 @pytest.mark.parametrize("text", ["▁ <0xE9> <0x82> <0xA3> ▁ <0xE7> <0x8B> <0x97>", "那▁ 狗 ▁"])
-def test_bytes_and_final_marks_are_not_a_difference(tmp_path: Path, text: str) -> None:
+def test_bytes_and_final_marks_are_not_a_difference(tmp_path, text):
     source = write(tmp_path, f"{text}\n", "2 0\n", "那 狗\n", scheme="sentencepiece")
     source.check()
     starts = find_word_starts(text.split(), "sentencepiece")
     assert read_back(source, tmp_path)[0] == [mark_subwords([2, 0], starts)]
 
 
-def test_white_space_that_parsers_split_words_at_is_named(tmp_path: Path) -> None:
+def test_white_space_that_parsers_split_words_at_is_named(tmp_path):
     source = write(tmp_path, "▁10\u00a0000 ▁b\n", "2 0 2\n", scheme="sentencepiece")
     with pytest.raises(DataError, match=r"3 heads, but 2 words .*; parsers split words at U\+00A0"):
         source.check()
@@ -323,11 +306,11 @@ def test_white_space_that_parsers_split_words_at_is_named(tmp_path: Path) -> Non
         plain.check()
 
 
-def test_the_mark_that_is_replaced_in_pieces_is_not_a_difference(tmp_path: Path) -> None:
+def test_the_mark_that_is_replaced_in_pieces_is_not_a_difference(tmp_path):
     write(tmp_path, "▁a_b ▁_\n", "2 0\n", "a▁b ▁\n", scheme="sentencepiece").check()
 
 
-def test_sentences_too_long_for_int16(tmp_path: Path) -> None:
+def test_sentences_too_long_for_int16(tmp_path):
     size = 40_000
     heads = [*range(2, size + 1), 0]
     source = write(tmp_path, "w " * size + "\nw\n", " ".join(map(str, heads)) + "\n0\n")
@@ -336,9 +319,7 @@ def test_sentences_too_long_for_int16(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sizes", [[3, 4], [3]])
-def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(
-    tmp_path: Path, sizes: list[int]
-) -> None:
+def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(tmp_path, sizes):
     source = write(tmp_path, "a b\nc d\n", "0 1\n0 1\n")
     write_text_dataset(tmp_path / "text", sizes)
     before = sorted(tmp_path.iterdir())
@@ -347,7 +328,7 @@ def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_text_dataset_of_another_text_is_found_in_later_blocks_too(tmp_path: Path) -> None:
+def test_a_text_dataset_of_another_text_is_found_in_later_blocks_too(tmp_path):
     long = "w" * 200_000  # a block of its own
     source = write(tmp_path, f"{long}\n{long}\na b\n", "0\n0\n0 1\n")
     write_text_dataset(tmp_path / "text", [2, 2, 4])
@@ -356,7 +337,7 @@ def test_a_text_dataset_of_another_text_is_found_in_later_blocks_too(tmp_path: P
 
 
 @pytest.mark.parametrize("suffix", ["idx", "bin"])
-def test_a_text_dataset_that_is_cut_short_is_named(tmp_path: Path, suffix: str) -> None:
+def test_a_text_dataset_that_is_cut_short_is_named(tmp_path, suffix):
     source = write(tmp_path, "a b\nc d\n", "0 1\n0 1\n")
     write_text_dataset(tmp_path / "text", [3, 3])
     path = tmp_path / f"text.{suffix}"
@@ -365,7 +346,7 @@ def test_a_text_dataset_that_is_cut_short_is_named(tmp_path: Path, suffix: str) 
         binarise(source, tmp_path / "text", tmp_path / "heads")
 
 
-def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_corpus(tmp_path):
     peaks = []
     for lines in 2_000, 8_000:
         source = write(tmp_path, ("w@@ w " * 25 + "\n") * lines, ("0" + " 1" * 24 + "\n") * lines)
@@ -383,7 +364,7 @@ PIECES = st.lists(st.text(st.sampled_from("ab▁"), min_size=1, max_size=3), max
 
 @given(PIECES, PIECES)
 @example("▁a▁", "a▁")  # the mark at the end belongs to no word
-def test_words_that_are_the_same_for_certain_are(pieces: str, words: str) -> None:
+def test_words_that_are_the_same_for_certain_are(pieces, words):
     for line in (words, " ".join(join_subwords(pieces.split(), "sentencepiece"))):
         if _has_words(TextBlock([pieces], "sentencepiece"), [line])[0]:
             assert join_subwords(pieces.split(), "sentencepiece") == line.split()

@@ -1,7 +1,5 @@
 """Binarised heads that have changed, or are another text's, are noticed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -28,7 +26,7 @@ def load(data: Path, split: str = "test") -> None:
     make_task(data).load_dataset(split)
 
 
-def test_other_programs_can_check_them(data: Path) -> None:
+def test_other_programs_can_check_them(data):
     command = ["sha256sum", "--check", "--strict", f"{HEADS}.sha256"]
     done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=True)
     names = [f"{name}.{suffix}" for name in (TEXT, HEADS) for suffix in ("idx", "bin")]
@@ -36,7 +34,7 @@ def test_other_programs_can_check_them(data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [f"{HEADS}.bin", f"{TEXT}.bin"])
-def test_flipped_bits_are_noticed(data: Path, name: str) -> None:
+def test_flipped_bits_are_noticed(data, name):
     content = bytearray((data / name).read_bytes())
     random = Random(1)
     for _ in range(40):
@@ -47,7 +45,7 @@ def test_flipped_bits_are_noticed(data: Path, name: str) -> None:
         load(data)
 
 
-def test_heads_of_another_text_of_the_same_lengths_are_noticed(data: Path) -> None:
+def test_heads_of_another_text_of_the_same_lengths_are_noticed(data):
     """Even if their checksums came with them: the text is another."""
     text = bytearray((data / f"{TEXT}.bin").read_bytes())
     text[0] ^= 1  # another first word
@@ -56,13 +54,13 @@ def test_heads_of_another_text_of_the_same_lengths_are_noticed(data: Path) -> No
         load(data)
 
 
-def test_files_may_have_new_names(data: Path) -> None:
+def test_files_may_have_new_names(data):
     for path in list(data.glob("test.*")):
         path.rename(path.with_name(path.name.replace("test", "valid2", 1)))
     load(data, "valid2")
 
 
-def test_data_without_checksums_is_loaded(data: Path) -> None:
+def test_data_without_checksums_is_loaded(data):
     for path in data.glob("*.sha256"):
         path.unlink()
     heads = (data / f"{HEADS}.bin").read_bytes()
@@ -71,7 +69,7 @@ def test_data_without_checksums_is_loaded(data: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"x\n" * 4, b"\xff\n"])
-def test_damaged_checksums_are_named(data: Path, content: bytes) -> None:
+def test_damaged_checksums_are_named(data, content):
     (data / f"{HEADS}.sha256").write_bytes(content)
     with pytest.raises(DataError, match=rf"^{data}/{HEADS}\.sha256:"):
         load(data)
@@ -81,7 +79,7 @@ def test_damaged_checksums_are_named(data: Path, content: bytes) -> None:
     "name", [f"{TEXT}.idx", f"{TEXT}.bin", "test.en-de.de.bin", f"{HEADS}.idx"]
 )
 @pytest.mark.parametrize("length", [0, 5, 20, -1, -4])
-def test_a_file_that_is_cut_short_is_named(data: Path, name: str, length: int) -> None:
+def test_a_file_that_is_cut_short_is_named(data, name, length):
     content = (data / name).read_bytes()
     for path in data.glob("*.sha256"):  # data of an earlier version
         path.unlink()

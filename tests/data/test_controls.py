@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -34,7 +32,7 @@ def words(found: torch.Tensor) -> list[int]:
 
 
 @given(lengths, seeds)
-def test_a_random_tree_is_a_tree_over_the_same_words(sizes: list[int], seed: int) -> None:
+def test_a_random_tree_is_a_tree_over_the_same_words(sizes, seed):
     plain = marks(sizes, list(range(len(sizes))))  # each word hangs from the one before
     drawn = draw_heads(plain, np.random.default_rng(seed))
     check_tree(words(drawn))
@@ -43,21 +41,21 @@ def test_a_random_tree_is_a_tree_over_the_same_words(sizes: list[int], seed: int
 
 
 @given(lengths, seeds)
-def test_shuffling_keeps_the_heads_and_moves_them(sizes: list[int], seed: int) -> None:
+def test_shuffling_keeps_the_heads_and_moves_them(sizes, seed):
     plain = marks(sizes, list(range(len(sizes))))
     shuffled = shuffle_heads(plain, np.random.default_rng(seed))
     assert sorted(words(shuffled)) == words(plain)
     assert shuffled.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
 
 
-def test_they_are_drawn_anew_with_another_seed() -> None:
+def test_they_are_drawn_anew_with_another_seed():
     plain = marks([1] * 30, list(range(30)))
     for control in (shuffle_heads, draw_heads, permute_words):
         draws = {tuple(control(plain, np.random.default_rng(s)).tolist()) for s in (1, 1, 2)}
         assert len(draws) == 2
 
 
-def test_random_trees_are_of_every_shape() -> None:
+def test_random_trees_are_of_every_shape():
     plain = marks([1] * 3, [0, 1, 2])
     drawn = {tuple(words(draw_heads(plain, np.random.default_rng(s)))) for s in range(200)}
     stars = {(0, 1, 1), (2, 0, 2), (3, 3, 0)}
@@ -65,14 +63,14 @@ def test_random_trees_are_of_every_shape() -> None:
     assert drawn == stars | chains
 
 
-def test_a_sentence_without_parse_stays_without() -> None:
+def test_a_sentence_without_parse_stays_without():
     for found in (torch.tensor([NO_HEAD, CONTINUATION, NO_HEAD]), torch.tensor([], dtype=int)):
         for control in CONTROLS.values():
             assert control(found, np.random.default_rng(1)).equal(found)
 
 
 @given(lengths, seeds)
-def test_permuting_words_keeps_the_shape_of_the_tree(sizes: list[int], seed: int) -> None:
+def test_permuting_words_keeps_the_shape_of_the_tree(sizes, seed):
     plain = draw_heads(marks(sizes, [0] * len(sizes)), np.random.default_rng(seed + 1))
     permuted = permute_words(plain, np.random.default_rng(seed))
     check_tree(words(permuted))
@@ -86,14 +84,14 @@ def test_permuting_words_keeps_the_shape_of_the_tree(sizes: list[int], seed: int
     assert shape(words(permuted)) == shape(words(plain))
 
 
-def test_permuting_moves_every_word_everywhere() -> None:
+def test_permuting_moves_every_word_everywhere():
     plain = marks([1] * 3, [0, 1, 2])
     drawn = {tuple(words(permute_words(plain, np.random.default_rng(s)))) for s in range(200)}
     assert drawn == {(0, 1, 2), (0, 3, 1), (2, 0, 1), (3, 0, 2), (2, 3, 0), (3, 1, 0)}
 
 
 @given(lengths, seeds)
-def test_a_mirrored_tree_keeps_the_lengths_of_all_arcs(sizes: list[int], seed: int) -> None:
+def test_a_mirrored_tree_keeps_the_lengths_of_all_arcs(sizes, seed):
     plain = draw_heads(marks(sizes, [0] * len(sizes)), np.random.default_rng(seed))
     mirrored = mirror_tree(plain, np.random.default_rng(seed))
     check_tree(words(mirrored))
@@ -103,6 +101,6 @@ def test_a_mirrored_tree_keeps_the_lengths_of_all_arcs(sizes: list[int], seed: i
     assert [word - head for word, head in enumerate(words(mirrored), 1) if head] == arcs[::-1]
 
 
-def test_a_mirrored_tree() -> None:
+def test_a_mirrored_tree():
     plain = marks([2, 1, 1], [2, 0, 1])
     assert words(mirror_tree(plain, np.random.default_rng(1))) == [3, 0, 2]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,9 +48,7 @@ def pairs(left_pad_source: bool, left_pad_target: bool) -> LanguagePairDataset:
 @pytest.mark.parametrize("left_pad_source", [False, True])
 @pytest.mark.parametrize("left_pad_target", [False, True])
 @pytest.mark.parametrize("rule", ["chain", "first"])
-def test_parents_point_at_the_columns_of_their_own_sentence(
-    left_pad_source: bool, left_pad_target: bool, rule: str
-) -> None:
+def test_parents_point_at_the_columns_of_their_own_sentence(left_pad_source, left_pad_target, rule):
     fields = SourceFields(rules=frozenset([rule]))
     dataset = SyntaxPairDataset(
         pairs(left_pad_source, left_pad_target), MARKS, MARKS, fields=fields
@@ -73,7 +69,7 @@ def test_parents_point_at_the_columns_of_their_own_sentence(
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
-def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad: bool) -> None:
+def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad):
     dataset = SyntaxPairDataset(
         pairs(left_pad, False), MARKS, fields=SourceFields(fields=frozenset([ask_for_parents()]))
     )
@@ -94,7 +90,7 @@ def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad
         assert parents[row].isnan().sum() == parents.size(1) - (~own.isnan()).sum()
 
 
-def test_lengths_for_the_cpu_are_those_of_the_batch_and_stay_there() -> None:
+def test_lengths_for_the_cpu_are_those_of_the_batch_and_stay_there():
     for asked in (True, False):
         dataset = SyntaxPairDataset(pairs(True, False), MARKS, lengths_on_cpu=asked)
         batch = dataset.collater([dataset[i] for i in range(4)])
@@ -103,7 +99,7 @@ def test_lengths_for_the_cpu_are_those_of_the_batch_and_stay_there() -> None:
         assert moved.get("lengths_on_cpu") == ([6, 5, 4, 2] if asked else None)
 
 
-def test_bfloat16_training_does_not_move_parents() -> None:
+def test_bfloat16_training_does_not_move_parents():
     dataset = SyntaxPairDataset(
         pairs(True, False), MARKS, fields=SourceFields(fields=frozenset([ask_for_parents()]))
     )
@@ -117,7 +113,7 @@ def test_bfloat16_training_does_not_move_parents() -> None:
 
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
-def test_controls_are_the_same_alone_and_in_a_batch(control: str) -> None:
+def test_controls_are_the_same_alone_and_in_a_batch(control):
     fields = SourceFields(frozenset(["chain"]), frozenset([ask_for_parents(control)]))
     dataset = SyntaxPairDataset(pairs(False, False), MARKS, fields=fields)
     plain = SyntaxPairDataset(pairs(False, False), MARKS)
@@ -136,7 +132,7 @@ def test_controls_are_the_same_alone_and_in_a_batch(control: str) -> None:
 
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
-def test_controls_differ_from_sentence_to_sentence(control: str) -> None:
+def test_controls_differ_from_sentence_to_sentence(control):
     size, dictionary = 12, build.dictionary()
     one, other = build.sentences([size, size])
     text = LanguagePairDataset([one, other, one.clone()], [size + 1] * 3, dictionary)
@@ -148,7 +144,7 @@ def test_controls_differ_from_sentence_to_sentence(control: str) -> None:
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
-def test_every_subword_has_its_words_label(left_pad: bool) -> None:
+def test_every_subword_has_its_words_label(left_pad):
     labels = [
         torch.tensor([5, 6, CONTINUATION, 7]),
         torch.tensor([8]),
@@ -169,7 +165,7 @@ def test_every_subword_has_its_words_label(left_pad: bool) -> None:
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
-def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad: bool) -> None:
+def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad):
     trees = SourceFields(fields=frozenset([TREE_DISTANCES]))
     dataset = SyntaxPairDataset(pairs(left_pad, False), MARKS, fields=trees)
     batch = dataset.collater([dataset[i] for i in range(4)])
@@ -190,7 +186,7 @@ def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad: bool) -
 @pytest.mark.parametrize("left_pad", [False, True])
 @pytest.mark.parametrize("side", ["source", "target"])
 @pytest.mark.parametrize("distance", ["tree", "linear", "random"])
-def test_losses_get_the_distances_of_words(side: str, distance: str, left_pad: bool) -> None:
+def test_losses_get_the_distances_of_words(side, distance, left_pad):
     field = ask_for_word_distances(side, distance)
     text = pairs(left_pad, left_pad)
     dataset = SyntaxPairDataset(text, MARKS, MARKS, loss_fields=[field])
@@ -211,7 +207,7 @@ def test_losses_get_the_distances_of_words(side: str, distance: str, left_pad: b
         assert alone == [[0, 1, 1, 2, -1], [0, -1], [0, 0, 1, -1], [0, 0, 1, 2, 2, -1]]
 
 
-def test_losses_follow_the_padding_of_their_side() -> None:
+def test_losses_follow_the_padding_of_their_side():
     field = ask_for_word_distances("target", "tree")
     dataset = SyntaxPairDataset(pairs(True, False), MARKS, MARKS, loss_fields=[field])
     batch = dataset.collater([dataset[i] for i in range(4)])
@@ -221,7 +217,7 @@ def test_losses_follow_the_padding_of_their_side() -> None:
         assert found[:length, :length].equal(alone) and found[length:].eq(-1).all()
 
 
-def test_random_trees_of_a_loss_are_those_of_the_sentence() -> None:
+def test_random_trees_of_a_loss_are_those_of_the_sentence():
     size, dictionary = 12, build.dictionary()
     one, other = build.sentences([size, size])
     lengths = [size + 1] * 3
@@ -238,7 +234,7 @@ def test_random_trees_of_a_loss_are_those_of_the_sentence() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["subword_nmt", None])
-def test_words_without_heads_are_found_in_the_text(scheme: str | None) -> None:
+def test_words_without_heads_are_found_in_the_text(scheme):
     dictionary = build.dictionary(2)
     for piece in ("a@@", "b"):
         dictionary.add_symbol(piece)
@@ -260,13 +256,13 @@ def test_words_without_heads_are_found_in_the_text(scheme: str | None) -> None:
     assert batch["source_linear_distances"][0, 0].tolist() == [0, 1, 2, 3, 4, 5, -1]
 
 
-def test_only_what_the_encoder_reads_can_be_missing() -> None:
+def test_only_what_the_encoder_reads_can_be_missing():
     scaling = SourceFields(fields=frozenset([ask_for_parents()]))
     assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).list_unparsed() == [2]
     assert SyntaxPairDataset(pairs(True, False), MARKS).list_unparsed() == []
 
 
-def test_truncated_text_keeps_what_is_left_of_its_parse() -> None:
+def test_truncated_text_keeps_what_is_left_of_its_parse():
     short = pairs(left_pad_source=True, left_pad_target=False)
     short.src = [torch.cat([s[:2], s[-1:]]) if len(s) > 3 else s for s in short.src]
     short.src_sizes = np.array([len(s) for s in short.src])
@@ -282,7 +278,7 @@ def test_truncated_text_keeps_what_is_left_of_its_parse() -> None:
     assert labels.shape == batch["src_parents"].shape
 
 
-def test_a_side_without_heads_adds_no_field() -> None:
+def test_a_side_without_heads_adds_no_field():
     dataset = SyntaxPairDataset(pairs(True, False), MARKS, gold=True)
     batch = dataset.collater([dataset[i] for i in range(4)])
     assert "tgt_parents" not in batch
@@ -297,7 +293,7 @@ def write(path: Path, items: list[Any], dtype: type = np.int16) -> None:
     builder.finalize(f"{path}.idx")
 
 
-def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_path: Path) -> None:
+def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_path):
     for part, sentences in (("train", [0, 1]), ("train1", [2]), ("train2", [3])):
         marks = [MARKS[i] for i in sentences]
         for language in ("en", "de"):
@@ -320,7 +316,7 @@ def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_pat
     assert twice == first * 2 + list_unparsed + [MARKS[3].tolist()]
 
 
-def test_heads_of_which_none_is_a_parse_count_as_none(tmp_path: Path) -> None:
+def test_heads_of_which_none_is_a_parse_count_as_none(tmp_path):
     list_unparsed, parsed = torch.tensor([NO_HEAD, CONTINUATION]), torch.tensor([0, CONTINUATION])
     for language in ("en", "de"):
         write(tmp_path / f"train.en-de.{language}", [torch.arange(3)] * 2, np.int32)
@@ -331,7 +327,7 @@ def test_heads_of_which_none_is_a_parse_count_as_none(tmp_path: Path) -> None:
     assert heads is not None and heads[1].tolist() == [0, CONTINUATION]
 
 
-def test_a_last_part_without_a_parse_hides_no_other(tmp_path: Path) -> None:
+def test_a_last_part_without_a_parse_hides_no_other(tmp_path):
     for part, marks in (("train", [2, 0]), ("train1", [NO_HEAD, NO_HEAD])):
         for language in ("en", "de"):
             write(tmp_path / f"{part}.en-de.{language}", [torch.arange(3)], np.int32)
@@ -340,7 +336,7 @@ def test_a_last_part_without_a_parse_hides_no_other(tmp_path: Path) -> None:
     assert heads is not None and heads[0].tolist() == [2, 0]
 
 
-def test_heads_of_another_text_are_refused(tmp_path: Path) -> None:
+def test_heads_of_another_text_are_refused(tmp_path):
     write(tmp_path / "train.en-de.en", [torch.arange(4)], np.int32)
     write(tmp_path / "train.heads.en-de.en", [torch.tensor([2, 0])])
     with pytest.raises(DataError, match=r"train\.heads\.en-de\.en: not the heads of .*train\.en"):

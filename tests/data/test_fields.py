@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
@@ -12,7 +10,7 @@ from syncattn_fairseq.data.fields import (
 )
 
 
-def test_the_wishes_of_an_ensemble_are_united() -> None:
+def test_the_wishes_of_an_ensemble_are_united():
     pascal = SourceFields(fields=frozenset([ask_for_parents()]))
     lisa = SourceFields(frozenset(["first"]))
     rest = SourceFields(fields=frozenset([LABELS, TREE_DISTANCES]))
@@ -24,7 +22,7 @@ def test_the_wishes_of_an_ensemble_are_united() -> None:
     assert NOTHING.choose_rule() == "chain"
 
 
-def test_what_is_read_in_decoding() -> None:
+def test_what_is_read_in_decoding():
     for fields, heads, labels in (
         ([ask_for_parents()], True, False),
         ([TREE_DISTANCES], True, False),
@@ -35,7 +33,7 @@ def test_what_is_read_in_decoding() -> None:
         assert (wanted.reads("heads"), wanted.reads("labels")) == (heads, labels)
 
 
-def test_different_parents_cannot_scale_one_ensemble() -> None:
+def test_different_parents_cannot_scale_one_ensemble():
     parse, random = (
         SourceFields(fields=frozenset([ask_for_parents(control)]))
         for control in ("parse", "random")

@@ -1,9 +1,6 @@
 """The dictionary of labels: its order, and its file."""
 
-from __future__ import annotations
-
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from fairseq.data import Dictionary
@@ -20,13 +17,13 @@ from syncattn_fairseq.data.labels import (
 
 
 @given(st.lists(st.sampled_from("abcdefghijk")))
-def test_the_most_frequent_label_comes_first(labels: list[str]) -> None:
+def test_the_most_frequent_label_comes_first(labels):
     dictionary = build_dictionary(Counter(labels))
     assert dictionary.symbols[:4] == ["<s>", "<pad>", "</s>", "<unk>"]
     assert dictionary.symbols[4:] == sorted(set(labels), key=lambda x: (-labels.count(x), x))
 
 
-def test_the_file_is_read_back_by_fairseq(tmp_path: Path) -> None:
+def test_the_file_is_read_back_by_fairseq(tmp_path):
     dictionary = build_dictionary(Counter({"nsubj:pass": 2, "mañana": 3}))
     path = locate_dictionary(tmp_path, "en")
     save_dictionary(dictionary, path)
@@ -43,9 +40,7 @@ def test_the_file_is_read_back_by_fairseq(tmp_path: Path) -> None:
         (b"a 1\n\xff 1\n", ":2: not UTF-8"),
     ],
 )
-def test_what_is_not_a_dictionary_is_named_in_one_line(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
+def test_what_is_not_a_dictionary_is_named_in_one_line(tmp_path, content, message):
     path = tmp_path / "labels.txt"
     path.write_bytes(content)
     with pytest.raises(DataError) as error:

@@ -1,9 +1,6 @@
 """Datasets by the block are those that fairseq writes and reads."""
 
-from __future__ import annotations
-
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +21,7 @@ sentences = st.lists(st.integers(-3, 32_767), max_size=5)
 
 
 @given(st.lists(st.lists(sentences, max_size=4), max_size=4), st.sampled_from([np.int16, np.int32]))
-def test_files_are_those_of_fairseq(
-    tmp_path_factory: pytest.TempPathFactory, blocks: list[list[list[int]]], dtype: type
-) -> None:
+def test_files_are_those_of_fairseq(tmp_path_factory, blocks, dtype):
     folder = tmp_path_factory.mktemp("datasets")
     rows = list(chain.from_iterable(blocks))
     builder = MMapIndexedDatasetBuilder(f"{folder}/theirs.bin", dtype)
@@ -49,14 +44,14 @@ def test_files_are_those_of_fairseq(
             assert reader.read(len(block)).tolist() == block.tolist()
 
 
-def test_an_index_that_is_none_is_named(tmp_path: Path) -> None:
+def test_an_index_that_is_none_is_named(tmp_path):
     (tmp_path / "x.idx").write_bytes(b"")
     fault = r"x\.idx: not a binarised text; binarise it again"
     with (tmp_path / "x.idx").open("rb") as index, pytest.raises(DataError, match=fault):
         SizesReader(index)
 
 
-def test_files_of_any_contents_are_whole(tmp_path: Path) -> None:
+def test_files_of_any_contents_are_whole(tmp_path):
     for rows in ([[1, 2], [], [3]], [[]], []):
         entries, sizes = np.array([x for row in rows for x in row]), np.array([*map(len, rows)])
         write_dataset(tmp_path / "x", len(rows), np.int16, [(entries, sizes)])
@@ -74,9 +69,7 @@ def test_files_of_any_contents_are_whole(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("block", [1, 2, 9])
-def test_an_index_that_does_not_add_up_is_damaged(
-    tmp_path: Path, place: int, damage: np.ndarray, block: int
-) -> None:
+def test_an_index_that_does_not_add_up_is_damaged(tmp_path, place, damage, block):
     write_dataset(tmp_path / "x", 3, np.int16, [(np.arange(5), np.array([2, 2, 1]))])
     check_dataset(f"{tmp_path}/x", block)
     index = bytearray((tmp_path / "x.idx").read_bytes())
@@ -86,7 +79,7 @@ def test_an_index_that_does_not_add_up_is_damaged(
         check_dataset(f"{tmp_path}/x", block)
 
 
-def test_datasets_of_other_kinds_are_not_checked(tmp_path: Path) -> None:
+def test_datasets_of_other_kinds_are_not_checked(tmp_path):
     builder = IndexedDatasetBuilder(f"{tmp_path}/x.bin")
     builder.add_item(torch.tensor([1, 2]))
     builder.finalize(f"{tmp_path}/x.idx")
@@ -98,7 +91,7 @@ def test_datasets_of_other_kinds_are_not_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [9, -1])
-def test_words_beyond_the_dictionary_are_refused(tmp_path: Path, wrong: int) -> None:
+def test_words_beyond_the_dictionary_are_refused(tmp_path, wrong):
     entries = np.array([0, 8, wrong])
     write_dataset(tmp_path / "x", 2, np.int32, [(entries[:2], np.array([1, 1]))])
     check_symbols(f"{tmp_path}/x", 9)
@@ -108,7 +101,7 @@ def test_words_beyond_the_dictionary_are_refused(tmp_path: Path, wrong: int) -> 
         check_symbols(f"{tmp_path}/x", 9)
 
 
-def test_a_fault_leaves_nothing(tmp_path: Path) -> None:
+def test_a_fault_leaves_nothing(tmp_path):
     def blocks():  # type: ignore[no-untyped-def]
         yield np.array([1, 2]), np.array([2])
         raise KeyError

@@ -1,7 +1,5 @@
 """The mix: as many parses as translations, each beside its own sentence."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
@@ -57,7 +55,7 @@ def parses(examples: list[tuple[str, str]]) -> dict[str, str]:
     return {source[5:]: target for source, target in examples if source.startswith("<PA> ")}
 
 
-def test_every_sentence_is_translated_once_and_parses_are_as_many(tmp_path: Path) -> None:
+def test_every_sentence_is_translated_once_and_parses_are_as_many(tmp_path):
     write(tmp_path)
     counts, examples = mixed(phrases(tmp_path), tmp_path)
     assert counts == (
@@ -71,7 +69,7 @@ def test_every_sentence_is_translated_once_and_parses_are_as_many(tmp_path: Path
     assert sorted(examples) == sorted([*translations, first, first, third, third])
 
 
-def test_words_are_kept_as_subwords(tmp_path: Path) -> None:
+def test_words_are_kept_as_subwords(tmp_path):
     write(tmp_path)
     assert parses(mixed(phrases(tmp_path, with_words=True), tmp_path)[1]) == {
         "the ob@@ server sleeps": "(S (NP (DT the ) (NN ob@@ server ) ) (VP (VBZ sleeps ) ) )",
@@ -79,7 +77,7 @@ def test_words_are_kept_as_subwords(tmp_path: Path) -> None:
     }
 
 
-def test_dependencies_take_the_place_of_phrases(tmp_path: Path) -> None:
+def test_dependencies_take_the_place_of_phrases(tmp_path):
     write(tmp_path)
     sentences = ["the ob@@ server sleeps", "( a@@ b )"]
     for labels, words, expected in (
@@ -98,7 +96,7 @@ def test_dependencies_take_the_place_of_phrases(tmp_path: Path) -> None:
         assert found == dict(zip(sentences, expected, strict=True))
 
 
-def test_sentencepiece_and_normalised_words(tmp_path: Path) -> None:
+def test_sentencepiece_and_normalised_words(tmp_path):
     # sentencepiece may normalise; fairseq loses the white space within words
     write(tmp_path, source='▁A \u00bd ▁"\n', target="a\n", trees="(S (N \uff21\u00bd) (Q ''))\n")
     source = ParsedSource(
@@ -108,9 +106,7 @@ def test_sentencepiece_and_normalised_words(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30).filter(any), st.integers(0, 3))
-def test_drawing_again_is_even_and_depends_on_the_seed_alone(
-    tmp_path_factory: pytest.TempPathFactory, parsed: list[bool], seed: int
-) -> None:
+def test_drawing_again_is_even_and_depends_on_the_seed_alone(tmp_path_factory, parsed, seed):
     folder = tmp_path_factory.mktemp("mix")
     write(
         folder,
@@ -129,7 +125,7 @@ def test_drawing_again_is_even_and_depends_on_the_seed_alone(
     assert len(examples) == 2 * len(parsed) == 2 * drawn.total()
 
 
-def test_the_seed_changes_the_order_and_what_is_drawn(tmp_path: Path) -> None:
+def test_the_seed_changes_the_order_and_what_is_drawn(tmp_path):
     write(
         tmp_path,
         source="".join(f"w{i}\n" for i in range(40)),
@@ -154,7 +150,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("line", FAULTS)
-def test_a_bad_tree_stops_or_is_dropped(tmp_path: Path, line: str) -> None:
+def test_a_bad_tree_stops_or_is_dropped(tmp_path, line):
     write(tmp_path, trees=f"{line}\n\n(X (X ( )( X ab) (X )))\n(S he says)\n")
     with pytest.raises(DataError) as fault:
         mixed(phrases(tmp_path), tmp_path)
@@ -181,7 +177,7 @@ def test_a_bad_tree_stops_or_is_dropped(tmp_path: Path, line: str) -> None:
         ({"target": "a\n"}, "target:1: 1 lines here but 4 in"),
     ],
 )
-def test_faults_are_named(tmp_path: Path, files: dict[str, str], message: str) -> None:
+def test_faults_are_named(tmp_path, files, message):
     write(tmp_path, **files)
     with pytest.raises(DataError) as fault:
         mixed(dependencies(tmp_path, labels=True), tmp_path)

@@ -1,7 +1,5 @@
 """Which pairs are kept."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +10,7 @@ lengths = st.integers(0, 12)
 
 
 @given(lengths, lengths, st.none() | st.integers(1, 10), st.none() | st.floats(1, 4))
-def test_pairs_are_kept_as_defined(
-    source: int, target: int, max_words: int | None, ratio: float | None
-) -> None:
+def test_pairs_are_kept_as_defined(source, target, max_words, ratio):
     kept = min(source, target) > 0
     if max_words is not None:
         kept = kept and max(source, target) <= max_words
@@ -37,5 +33,5 @@ def test_pairs_are_kept_as_defined(
         ("", "", EMPTY),
     ],
 )
-def test_the_first_fault_counts(source: str, target: str, fault: str | None) -> None:
+def test_the_first_fault_counts(source, target, fault):
     assert find_fault(source, target, 4, 1.5) == fault

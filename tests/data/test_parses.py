@@ -1,9 +1,5 @@
 """Heads and labels files, and the check that heads are a tree against a slow one."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -44,7 +40,7 @@ sentences = st.integers(0, 6).flatmap(
 @example([2, 3, 0])
 @example([2, 1, 0])
 @example([0, 2])
-def test_tree_check_equals_slow_check(heads: list[int]) -> None:
+def test_tree_check_equals_slow_check(heads):
     try:
         check_tree(heads)
         fault = None
@@ -54,14 +50,14 @@ def test_tree_check_equals_slow_check(heads: list[int]) -> None:
 
 
 @given(st.lists(sentences, max_size=5))
-def test_trees_of_many_sentences_are_those_of_each(sentences: list[list[int]]) -> None:
+def test_trees_of_many_sentences_are_those_of_each(sentences):
     heads = np.array([head for sentence in sentences for head in sentence], np.int64)
     sizes = np.array([len(sentence) for sentence in sentences], np.int64)
     expected = [slow_fault(sentence) is None for sentence in sentences]
     assert are_trees(heads, sizes).tolist() == expected
 
 
-def test_faults_say_what_is_wrong() -> None:
+def test_faults_say_what_is_wrong():
     for heads, message in (
         ([0, 9], "head 9 is out of range 0..2"),
         ([0, 0], "2 words have head 0"),
@@ -72,7 +68,7 @@ def test_faults_say_what_is_wrong() -> None:
             check_tree(heads)
 
 
-def test_a_long_chain_takes_linear_time() -> None:
+def test_a_long_chain_takes_linear_time():
     check_tree([*range(2, 50_001), 0])
     check_tree([0, *range(1, 50_000)])
     for heads in ([*range(2, 50_001), 0], [0, *range(1, 50_000)]):
@@ -80,7 +76,7 @@ def test_a_long_chain_takes_linear_time() -> None:
     assert not are_trees(np.array([0, *range(3, 50_001), 2]), np.array([50_000])).any()
 
 
-def test_read_heads(tmp_path: Path) -> None:
+def test_read_heads(tmp_path):
     path = tmp_path / "train.heads.en"
     path.write_bytes(b"2 0 2\n\n0\r\n 0  1 \n")
     assert list(read_heads(path)) == [[2, 0, 2], None, [0], [0, 1]]
@@ -103,7 +99,7 @@ def test_read_heads(tmp_path: Path) -> None:
 @example([" "])
 @example(["", "1 0"])
 @example(["9" * 30])
-def test_heads_of_many_lines_are_those_of_each(lines: list[str]) -> None:
+def test_heads_of_many_lines_are_those_of_each(lines):
     rows: list[list[int] | None] = []
     for number, line in enumerate(lines, 1):
         try:
@@ -122,13 +118,13 @@ def test_heads_of_many_lines_are_those_of_each(lines: list[str]) -> None:
             assert not are_trees(ours, np.array([len(ours)])).any()
 
 
-def test_labels_of_many_lines() -> None:
+def test_labels_of_many_lines():
     labels, sizes = parse_labels_of_lines(["det nsubj:pass  root", "", " mañana\t0 "])
     assert labels.tolist() == ["det", "nsubj:pass", "root", "mañana", "0"]
     assert sizes.tolist() == [3, 0, 2]
 
 
-def test_read_labels(tmp_path: Path) -> None:
+def test_read_labels(tmp_path):
     path = tmp_path / "train.labels.en"
     path.write_bytes("det nsubj:pass root\n\nroot\r\n mañana  0 \n".encode())
     assert list(read_labels(path)) == [
@@ -139,7 +135,7 @@ def test_read_labels(tmp_path: Path) -> None:
         list(read_labels(path))
 
 
-def test_what_is_not_a_heads_file_names_its_line(tmp_path: Path) -> None:
+def test_what_is_not_a_heads_file_names_its_line(tmp_path):
     path = tmp_path / "train.heads.en"
     path.write_text("0\n0 _\n")
     with pytest.raises(DataError, match=r"train\.heads\.en:2: expected one integer per word"):

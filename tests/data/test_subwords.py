@@ -1,7 +1,5 @@
 """Parents of subwords, against slow loops and the papers' rules written out."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -67,12 +65,7 @@ def marks_of(heads: list[int] | None, lengths: list[int]) -> list[int]:
 @given(
     st.lists(sentences(), min_size=1, max_size=5), st.sampled_from(RULES), st.booleans(), st.data()
 )
-def test_batch_equals_slow_loop(
-    batch: list[tuple[list[int] | None, list[int], int]],
-    rule: str,
-    left: bool,
-    data: st.DataObject,
-) -> None:
+def test_batch_equals_slow_loop(batch, rule, left, data):
     width = max(present for _, _, present in batch) + 1 + data.draw(st.integers(0, 2))
     marks = torch.full((len(batch), width), NO_TOKEN)
     expected = torch.full((len(batch), width), math.nan)
@@ -93,9 +86,7 @@ def test_batch_equals_slow_loop(
 
 
 @given(sentences(), st.sampled_from(RULES))
-def test_one_sentence_equals_slow_loop(
-    sentence: tuple[list[int] | None, list[int], int], rule: str
-) -> None:
+def test_one_sentence_equals_slow_loop(sentence, rule):
     heads, lengths, _ = sentence
     heads = heads or [0] * len(lengths)
     parents = subword_parents(heads, lengths, rule)
@@ -112,24 +103,24 @@ def test_one_sentence_equals_slow_loop(
         ("middle", [2.0, 4.5, 4.5, 4.5, 4.5, 4.5]),
     ],
 )
-def test_rules_by_hand(rule: str, expected: list[float]) -> None:
+def test_rules_by_hand(rule, expected):
     assert subword_parents([2, 3, 0], [1, 3, 2], rule) == expected
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_word_without_head_in_a_parsed_row_can_still_be_a_parent(rule: str) -> None:
+def test_a_word_without_head_in_a_parsed_row_can_still_be_a_parent(rule):
     parents = find_parents(torch.tensor([[NO_HEAD, CONTINUATION, 1]]), rule)
     assert parents.nan_to_num(-1).tolist() == [[-1, -1, 0.5 if rule == "middle" else 0]]
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_head_beyond_a_row_of_words_alone_is_no_parent(rule: str) -> None:
+def test_a_head_beyond_a_row_of_words_alone_is_no_parent(rule):
     for marks, parents in (([0, 9], [0, -1]), ([9], [-1])):
         assert find_parents(torch.tensor([marks]), rule).nan_to_num(-1).tolist() == [parents]
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3)])
-def test_empty_batches(shape: tuple[int, int]) -> None:
+def test_empty_batches(shape):
     for rule in RULES:
         assert find_parents(torch.zeros(shape, dtype=torch.long), rule).shape == shape
 
@@ -144,6 +135,6 @@ def test_empty_batches(shape: tuple[int, int]) -> None:
         ([0], [1], "last", "unknown rule 'last'"),
     ],
 )
-def test_bad_arguments(heads: list[int], lengths: list[int], rule: str, message: str) -> None:
+def test_bad_arguments(heads, lengths, rule, message):
     with pytest.raises(ValueError, match=message.replace(".", r"\.")):
         subword_parents(heads, lengths, rule)

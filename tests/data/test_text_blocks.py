@@ -1,7 +1,5 @@
 """Subwords and words of many lines at once, against those of one line after the other."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +38,7 @@ lines = st.lists(
 
 
 @given(lines, st.sampled_from(SCHEMES))
-def test_starts_are_those_of_each_line(lines: list[str], scheme: str) -> None:
+def test_starts_are_those_of_each_line(lines, scheme):
     block = TextBlock(lines, scheme)
     rows = [find_word_starts(line.split(), scheme) for line in lines]
     assert block.starts.tolist() == [start for row in rows for start in row]
@@ -49,7 +47,7 @@ def test_starts_are_those_of_each_line(lines: list[str], scheme: str) -> None:
 
 
 @given(lines, st.sampled_from(SCHEMES))
-def test_words_are_those_of_each_line(lines: list[str], scheme: str) -> None:
+def test_words_are_those_of_each_line(lines, scheme):
     for ours, line in zip(TextBlock(lines, scheme).join_words(), lines, strict=True):
         words = " ".join(join_subwords(line.split(), scheme))
         if scheme == "sentencepiece":  # marks that begin no subword stay
@@ -57,7 +55,7 @@ def test_words_are_those_of_each_line(lines: list[str], scheme: str) -> None:
         assert ours == words
 
 
-def test_words_by_hand() -> None:
+def test_words_by_hand():
     assert TextBlock(["the  ob@@ ser@@ ver", "", "cut o@@"], "subword_nmt").join_words() == [
         "the observer", "", "cut o",
     ]  # fmt: skip
@@ -67,6 +65,6 @@ def test_words_by_hand() -> None:
     assert TextBlock([" a@@\t▁b "], "none").join_words() == ["a@@ ▁b"]
 
 
-def test_unknown_scheme() -> None:
+def test_unknown_scheme():
     with pytest.raises(ValueError, match="unknown scheme 'wordpiece'"):
         TextBlock(["a"], "wordpiece")

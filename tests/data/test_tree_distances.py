@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +9,7 @@ from tests.functional.test_sdatt import random_parents
 
 
 @given(st.integers(1, 7), st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**31))
-def test_subwords_are_as_far_apart_as_their_words(
-    words: int, left: int, right: int, seed: int
-) -> None:
+def test_subwords_are_as_far_apart_as_their_words(words, left, right, seed):
     torch.manual_seed(seed)
     parents = random_parents(words).tolist()
     marks, word_of = [], []
@@ -36,7 +32,7 @@ def test_subwords_are_as_far_apart_as_their_words(
     assert found[1, inside, inside].tolist() == [[expected[a][b] for b in word_of] for a in word_of]
 
 
-def test_without_a_parse_nothing_is_near() -> None:
+def test_without_a_parse_nothing_is_near():
     marks = torch.tensor([[NO_HEAD, CONTINUATION, NO_HEAD, NO_TOKEN], [2, 0, 2, NO_TOKEN]])
     ends = marks == NO_TOKEN
     found = measure_tree_distances(marks, ends)
@@ -44,7 +40,7 @@ def test_without_a_parse_nothing_is_near() -> None:
     assert found[1].tolist() == [[0, 1, 2, 2], [1, 0, 1, 1], [2, 1, 0, 2], [2, 1, 2, 0]]
 
 
-def test_a_word_whose_head_was_cut_off_is_a_tree_of_its_own() -> None:
+def test_a_word_whose_head_was_cut_off_is_a_tree_of_its_own():
     marks = torch.tensor([[9, 0, 2, NO_TOKEN], [9, 1, 9, NO_TOKEN]])
     found = measure_tree_distances(marks, marks == NO_TOKEN)
     assert found[0, 1].tolist() == [2, 0, 1, 1]  # the end hangs from the root

@@ -1,9 +1,6 @@
 """Which subwords make a word: by hand, cut and joined again, and against fairseq."""
 
-from __future__ import annotations
-
 from io import BytesIO
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -37,7 +34,7 @@ from syncattn_fairseq.data.words import count_subwords, find_schemes, join_subwo
         ("none", "", [], ""),
     ],
 )
-def test_words_of_subwords(scheme: str, text: str, lengths: list[int], words: str) -> None:
+def test_words_of_subwords(scheme, text, lengths, words):
     assert count_subwords(text.split(), scheme) == lengths
     assert join_subwords(text.split(), scheme) == words.split()
 
@@ -47,7 +44,7 @@ def test_words_of_subwords(scheme: str, text: str, lengths: list[int], words: st
     st.sampled_from(["subword_nmt", "sentencepiece", "characters"]),
     st.randoms(use_true_random=False),
 )
-def test_join_undoes_cutting(words: list[str], written: str, random: Random) -> None:
+def test_join_undoes_cutting(words, written, random):
     tokens: list[str] = []
     lengths: list[int] = []
     for word in words:
@@ -88,15 +85,13 @@ def processor(request: pytest.FixtureRequest) -> SentencePieceProcessor:
     st.lists(st.text(st.sampled_from("theold猫éß😀\u3000<0xE4>"), min_size=1, max_size=5)),
     st.lists(st.sampled_from(["<0xE4>", "<0xB8>", "<0x41>", "<0xF0>", "<0xFF>", "old", "t"])),
 )
-def test_join_agrees_with_the_decoder_of_sentencepiece(
-    processor: SentencePieceProcessor, words: list[str], others: list[str]
-) -> None:
+def test_join_agrees_with_the_decoder_of_sentencepiece(processor, words, others):
     for pieces in (processor.encode(" ".join(words), out_type=str), others):
         joined = " ".join(join_subwords(pieces, "sentencepiece"))
         assert joined == processor.decode_pieces(pieces).strip(" ")
 
 
-def test_join_agrees_with_fairseq() -> None:
+def test_join_agrees_with_fairseq():
     from fairseq.data.data_utils import post_process
 
     for text in ("the ob@@ ser@@ ver x@@", "▁the ▁ob ser ver ▁ 猫"):
@@ -104,12 +99,12 @@ def test_join_agrees_with_fairseq() -> None:
         assert " ".join(join_subwords(text.split(), scheme)) == post_process(text, scheme)
 
 
-def test_unknown_scheme() -> None:
+def test_unknown_scheme():
     with pytest.raises(ValueError, match="unknown scheme 'wordpiece'; choose one of subword_nmt"):
         count_subwords(["a"], "wordpiece")
 
 
-def test_schemes_are_found_in_the_order_of_their_marks() -> None:
+def test_schemes_are_found_in_the_order_of_their_marks():
     texts = ["no marks, a▁b and a@@b", "a@@ b ▁c", "▁a b@@", "▁a", "a▁"]
     both = ["subword_nmt", "sentencepiece"]
     assert list(find_schemes(texts)) == [*both, *reversed(both), "sentencepiece", "sentencepiece"]

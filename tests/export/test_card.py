@@ -1,11 +1,8 @@
 """The model card of an export."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -32,7 +29,7 @@ def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "scores.json"
 
 
-def test_a_card_is_read_by_hubs_and_by_people() -> None:
+def test_a_card_is_read_by_hubs_and_by_people():
     _, head, text = make_card(FACTS).split("---\n")
     assert yaml.safe_load(head) == {
         **{"language": ["en", "de"], "pipeline_tag": "translation"},
@@ -42,7 +39,7 @@ def test_a_card_is_read_by_hubs_and_by_people() -> None:
     assert "```python\nprint(1)\n```\n" in text and "## Scores" not in text
 
 
-def test_scores_and_their_significance(scored: Path) -> None:
+def test_scores_and_their_significance(scored):
     systems = json.loads(scored.read_text())["systems"]
     found = read_scores(scored, "A")
     assert found == systems["A"]
@@ -57,7 +54,7 @@ def test_scores_and_their_significance(scored: Path) -> None:
     assert "ahead of" not in card, "the baseline"
 
 
-def test_which_system_must_be_clear(scored: Path) -> None:
+def test_which_system_must_be_clear(scored):
     with pytest.raises(DataError, match="scores.json: has several systems; name one of A, B"):
         read_scores(scored)
     with pytest.raises(DataError, match="scores.json: has no system C; there are A, B"):
@@ -85,7 +82,7 @@ def test_which_system_must_be_clear(scored: Path) -> None:
         (("sentence_scores",), [1]),
     ],
 )
-def test_other_files_are_refused(scored: Path, path: tuple[str, ...], value: Any) -> None:
+def test_other_files_are_refused(scored, path, value):
     systems = json.loads(scored.read_text())["systems"]
     changed = copy.deepcopy(systems["A"])
     (changed[path[0]] if len(path) > 1 else changed)[path[-1]] = value

@@ -1,7 +1,5 @@
 """Exports of models with random weights, read back by the programs that they are for."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -64,9 +62,7 @@ def exported(corpus: Corpus, path: Path, output: Path, format: str) -> tuple[Any
 
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
-def test_translations_are_the_same(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, format: str
-) -> None:
+def test_translations_are_the_same(small_corpus, tmp_path, trained, format):
     model, folder = exported(small_corpus, trained, tmp_path / "out", format)
     other = syncattn_fairseq.load(folder, device="cpu")
     sources = [*small_corpus.learned(), ""]
@@ -79,9 +75,7 @@ def test_translations_are_the_same(
 
 
 @pytest.mark.parametrize("positions", ["rotary", "bias"])
-def test_positions_in_the_attention_translate_the_same(
-    small_corpus: Corpus, tmp_path: Path, positions: str
-) -> None:
+def test_positions_in_the_attention_translate_the_same(small_corpus, tmp_path, positions):
     options = {**TWO_HEADS, **PRE_NORM, "positions": positions}
     path = tmp_path / "trained.pt"
     make_checkpoint(small_corpus, path, "transformer_dbsa", updates=80, **options)
@@ -97,9 +91,7 @@ def test_positions_in_the_attention_translate_the_same(
     ("positions", "format"),
     [("rotary", "ctranslate2"), ("bias", "ctranslate2"), ("none", "fairseq")],
 )
-def test_positions_score_the_same(
-    small_corpus: Corpus, tmp_path: Path, positions: str, format: str
-) -> None:
+def test_positions_score_the_same(small_corpus, tmp_path, positions, format):
     options = {"positions": positions}
     path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
     said = export(path, small_corpus.data, format, tmp_path / "out")
@@ -108,8 +100,8 @@ def test_positions_score_the_same(
 
 
 def test_biases_of_every_layer_need_a_ctranslate2_that_has_them(
-    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    small_corpus, tmp_path, monkeypatch
+):
     paths = {
         positions: make_checkpoint(
             small_corpus, tmp_path / f"{positions}.pt", "transformer_dbsa", positions=positions
@@ -126,9 +118,7 @@ def test_biases_of_every_layer_need_a_ctranslate2_that_has_them(
     export(paths["rotary"], small_corpus.data, "ctranslate2", tmp_path / "rotary")
 
 
-def test_an_export_searches_as_it_is_told(
-    small_corpus: Corpus, tmp_path: Path, trained: Path
-) -> None:
+def test_an_export_searches_as_it_is_told(small_corpus, tmp_path, trained):
     model, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     other = syncattn_fairseq.load(folder, device="cpu")
     sources = small_corpus.learned()
@@ -142,7 +132,7 @@ def test_an_export_searches_as_it_is_told(
 
 
 @pytest.mark.parametrize("format", ["checkpoint", "ctranslate2"])
-def test_the_longest_source_is_read(small_corpus: Corpus, tmp_path: Path, format: str) -> None:
+def test_the_longest_source_is_read(small_corpus, tmp_path, format):
     options = {"max_source_positions": 60}
     path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
     if format == "checkpoint":
@@ -157,9 +147,7 @@ def test_the_longest_source_is_read(small_corpus: Corpus, tmp_path: Path, format
 
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
-def test_scores_are_compared_on_what_the_model_reads(
-    small_corpus: Corpus, tmp_path: Path, format: str
-) -> None:
+def test_scores_are_compared_on_what_the_model_reads(small_corpus, tmp_path, format):
     short = {"max_source_positions": 40}
     path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **short)
     said = export(path, small_corpus.data, format, tmp_path / "out")
@@ -171,9 +159,7 @@ def test_scores_are_compared_on_what_the_model_reads(
 
 
 @pytest.mark.parametrize("sides", [(False, True), (True, False)])
-def test_padding_stays_on_its_sides(
-    small_corpus: Corpus, tmp_path: Path, sides: tuple[bool, bool]
-) -> None:
+def test_padding_stays_on_its_sides(small_corpus, tmp_path, sides):
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
     state = torch.load(path, weights_only=False)
     padding = dict(zip(("left_pad_source", "left_pad_target"), sides, strict=True))
@@ -189,9 +175,7 @@ def test_padding_stays_on_its_sides(
     [(*system, format) for system in SYSTEMS for format in ("fairseq", "ctranslate2")]
     + [(*system, "ctranslate2") for system in POSITIONS],
 )
-def test_attention_is_the_same(
-    small_corpus: Corpus, tmp_path: Path, arch: str, options: dict[str, Any], format: str
-) -> None:
+def test_attention_is_the_same(small_corpus, tmp_path, arch, options, format):
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", arch, **options)
     model, folder = exported(small_corpus, path, tmp_path / "out", format)
     other = syncattn_fairseq.load(folder, device="cpu")
@@ -203,7 +187,7 @@ def test_attention_is_the_same(
 
 
 @pytest.mark.parametrize("rows", ["predicted", "input"])
-def test_a_plain_export_is_still_a_parser(small_corpus: Corpus, tmp_path: Path, rows: str) -> None:
+def test_a_plain_export_is_still_a_parser(small_corpus, tmp_path, rows):
     path = tmp_path / "checkpoint.pt"
     options = {**TWO_HEADS, **PRE_NORM, "tgt_dependency_rows": rows}
     make_checkpoint(small_corpus, path, "transformer_dbsa", **options)
@@ -217,9 +201,7 @@ def test_a_plain_export_is_still_a_parser(small_corpus: Corpus, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
-def test_an_export_knows_how_subwords_are_marked(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, format: str
-) -> None:
+def test_an_export_knows_how_subwords_are_marked(small_corpus, tmp_path, trained, format):
     """The vocabulary alone looks like sentencepiece's; what the corpus says of itself counts."""
     data = tmp_path / "bin"
     shutil.copytree(small_corpus.data, data)
@@ -230,18 +212,14 @@ def test_an_export_knows_how_subwords_are_marked(
     assert alignment.source.words == ["▁the", "▁dog", "s"]
 
 
-def test_a_device_that_is_not_there_is_refused(
-    small_corpus: Corpus, tmp_path: Path, trained: Path
-) -> None:
+def test_a_device_that_is_not_there_is_refused(small_corpus, tmp_path, trained):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot run it on gpu "):
         syncattn_fairseq.load(folder, device="gpu")
 
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
-def test_every_file_of_an_export_has_a_checksum(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, format: str
-) -> None:
+def test_every_file_of_an_export_has_a_checksum(small_corpus, tmp_path, trained, format):
     _, folder = exported(small_corpus, trained, tmp_path / "out", format)
     names = {path.name for path in folder.iterdir()} - {"README.md", "syncattn.json"}
     model = "model.bin" if format == "ctranslate2" else "model.pt"
@@ -260,9 +238,7 @@ def test_every_file_of_an_export_has_a_checksum(
     syncattn_fairseq.load(folder, device="cpu")
 
 
-def test_exports_of_earlier_versions_are_loaded(
-    small_corpus: Corpus, tmp_path: Path, trained: Path
-) -> None:
+def test_exports_of_earlier_versions_are_loaded(small_corpus, tmp_path, trained):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     describe(folder, files=None)
     syncattn_fairseq.load(folder, device="cpu")
@@ -285,9 +261,7 @@ def describe(folder: Path, **values: Any) -> None:
         *({"files": files} for files in (["x"], {"../x": "0"}, {"": "0"}, {"a\nb": "0"}, "x")),
     ],
 )
-def test_a_damaged_description_is_refused(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, values: dict[str, Any]
-) -> None:
+def test_a_damaged_description_is_refused(small_corpus, tmp_path, trained, values):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
     describe(folder, **values)
     with pytest.raises(
@@ -298,9 +272,7 @@ def test_a_damaged_description_is_refused(
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 99999, b"[]", b"null", b"\xff", b'{"a": 1}'])
-def test_damaged_json_is_refused(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, content: bytes
-) -> None:
+def test_damaged_json_is_refused(small_corpus, tmp_path, trained, content):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     describe(folder, files=None)  # or the checksums would tell
     for name in ("shared_vocabulary.json", "syncattn.json"):
@@ -324,8 +296,8 @@ def test_damaged_json_is_refused(
     ],
 )
 def test_settings_that_ctranslate2_would_crash_with_are_refused(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, change: dict[str, Any]
-) -> None:
+    small_corpus, tmp_path, trained, change
+):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     describe(folder, files=None)
     path = folder / "config.json"
@@ -334,9 +306,7 @@ def test_settings_that_ctranslate2_would_crash_with_are_refused(
         syncattn_fairseq.load(folder, device="cpu")
 
 
-def test_vocabularies_that_do_not_fit_are_refused(
-    small_corpus: Corpus, tmp_path: Path, trained: Path
-) -> None:
+def test_vocabularies_that_do_not_fit_are_refused(small_corpus, tmp_path, trained):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     describe(folder, files=None)
     path = folder / "shared_vocabulary.json"
@@ -365,9 +335,7 @@ def test_vocabularies_that_do_not_fit_are_refused(
         (b"decoder/num_heads\0", None, "damaged: it ends early"),
     ],
 )
-def test_a_model_without_heads_is_refused(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, start: bytes, value: Any, fault: str
-) -> None:
+def test_a_model_without_heads_is_refused(small_corpus, tmp_path, trained, start, value, fault):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     describe(folder, files=None)
     path = folder / "model.bin"
@@ -385,9 +353,7 @@ def test_a_model_without_heads_is_refused(
         syncattn_fairseq.load(folder, device="cpu")
 
 
-def test_a_model_without_weights_is_refused(
-    small_corpus: Corpus, tmp_path: Path, trained: Path
-) -> None:
+def test_a_model_without_weights_is_refused(small_corpus, tmp_path, trained):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     describe(folder, files=None)
     path = folder / "model.bin"
@@ -399,8 +365,8 @@ def test_a_model_without_weights_is_refused(
 
 
 def test_a_gpu_needs_the_library_that_ctranslate2_loads(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    small_corpus, tmp_path, trained, monkeypatch
+):
     _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     model = syncattn_fairseq.load(folder, device="cpu")
 
@@ -423,9 +389,7 @@ def test_a_gpu_needs_the_library_that_ctranslate2_loads(
     assert syncattn_fairseq.load(folder).translate(["a b ."])
 
 
-def test_another_subword_model_is_not_exported(
-    small_corpus: Corpus, tmp_path: Path, trained: Path
-) -> None:
+def test_another_subword_model_is_not_exported(small_corpus, tmp_path, trained):
     pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")
     other = tmp_path / "other"
     text = small_corpus.folder / "words" / "train.en"
@@ -458,9 +422,7 @@ def read_code(folder: Path) -> str:
     return code
 
 
-def test_fairseq_runs_the_readme_without_this_package(
-    small_corpus: Corpus, tmp_path: Path, trained: Path
-) -> None:
+def test_fairseq_runs_the_readme_without_this_package(small_corpus, tmp_path, trained):
     model, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
     source = small_corpus.learned()[0]
     code = read_code(folder).replace("A sentence .", source)
@@ -470,9 +432,7 @@ def test_fairseq_runs_the_readme_without_this_package(
     assert found.stdout.splitlines()[-1] == model.translate([source])[0]
 
 
-def test_ctranslate2_runs_the_readme(
-    small_corpus: Corpus, tmp_path: Path, trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctranslate2_runs_the_readme(small_corpus, tmp_path, trained, capsys):
     model, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     source = small_corpus.learned()[0]
     capsys.readouterr()
@@ -480,9 +440,7 @@ def test_ctranslate2_runs_the_readme(
     assert capsys.readouterr().out == f"{model.translate([source])[0]}\n"
 
 
-def test_hugging_face_has_the_same_logits_parse_and_subwords(
-    small_corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_path, capsys):
     transformers = pytest.importorskip("transformers")
     path = make_checkpoint(
         small_corpus, tmp_path / "checkpoint.pt", "transformer_syncattn", dependency_key_bias=True
@@ -514,9 +472,7 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(
     assert capsys.readouterr().out[:50] == model.translate(sources[:1])[0][:50]
 
 
-def test_without_sentencepiece_hugging_face_reads_text_that_is_cut(
-    small_corpus: Corpus, tmp_path: Path
-) -> None:
+def test_without_sentencepiece_hugging_face_reads_text_that_is_cut(small_corpus, tmp_path):
     transformers = pytest.importorskip("transformers")
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
     export(path, small_corpus.data, "transformers", tmp_path / "out")
@@ -526,7 +482,7 @@ def test_without_sentencepiece_hugging_face_reads_text_that_is_cut(
     assert tokenizer("▁the ▁d unheard").input_ids == [vocabulary["▁the"], vocabulary["▁d"], 3, 2]
 
 
-def test_labels_become_source_factors(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_labels_become_source_factors(small_corpus, tmp_path):
     options = {"source_label_dim": 4}
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_sh", **options)
     said = export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
@@ -539,9 +495,7 @@ def test_labels_become_source_factors(small_corpus: Corpus, tmp_path: Path) -> N
         syncattn_fairseq.load(tmp_path / "out", subwords=small_corpus.subwords)
 
 
-def test_a_parser_gives_the_labels_that_an_export_reads(
-    small_corpus: Corpus, tmp_path: Path, stanza_models: Path
-) -> None:
+def test_a_parser_gives_the_labels_that_an_export_reads(small_corpus, tmp_path, stanza_models):
     options = {"source_label_dim": 8}
     path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh", **options)
     export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
@@ -576,8 +530,8 @@ def test_a_parser_gives_the_labels_that_an_export_reads(
     ],
 )
 def test_what_is_no_plain_transformer_is_refused_by_name(
-    small_corpus: Corpus, tmp_path: Path, arch: str, options: dict[str, Any], reason: str
-) -> None:
+    small_corpus, tmp_path, arch, options, reason
+):
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", arch, **options)
     with pytest.raises(DataError, match=re.escape(reason)) as refused:
         export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
@@ -616,9 +570,7 @@ def test_what_is_no_plain_transformer_is_refused_by_name(
         ("ctranslate2", {"decoder_output_dim": 8, **UNSHARED}, "as wide as the decoder"),
     ],
 )
-def test_what_a_format_lacks_is_refused(
-    small_corpus: Corpus, tmp_path: Path, format: str, options: dict[str, Any], reason: str
-) -> None:
+def test_what_a_format_lacks_is_refused(small_corpus, tmp_path, format, options, reason):
     path = make_checkpoint(small_corpus, tmp_path / "c.pt", "syntax_transformer", **options)
     with pytest.raises(DataError, match=reason):
         export(path, small_corpus.data, format, tmp_path / "out")
@@ -634,16 +586,12 @@ def test_what_a_format_lacks_is_refused(
         UNSHARED,
     ],
 )
-def test_what_ctranslate2_has_scores_the_same(
-    small_corpus: Corpus, tmp_path: Path, options: dict[str, Any]
-) -> None:
+def test_what_ctranslate2_has_scores_the_same(small_corpus, tmp_path, options):
     path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
     export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
 
 
-def test_an_export_that_scores_otherwise_is_not_kept(
-    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_that_scores_otherwise_is_not_kept(small_corpus, tmp_path, monkeypatch):
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
     truth = check.target_scores
     monkeypatch.setattr(check, "target_scores", lambda *args: [x + 1 for x in truth(*args)])
@@ -652,7 +600,7 @@ def test_an_export_that_scores_otherwise_is_not_kept(
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_what_a_killed_export_left_is_removed(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_what_a_killed_export_left_is_removed(small_corpus, tmp_path):
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
     if os.fork() == 0:
         with making(tmp_path / "out") as folder:
@@ -664,7 +612,7 @@ def test_what_a_killed_export_left_is_removed(small_corpus: Corpus, tmp_path: Pa
     assert {*tmp_path.iterdir()} == {path, tmp_path / "out"}
 
 
-def test_int8_is_near_and_small(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_int8_is_near_and_small(small_corpus, tmp_path):
     path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
     export(path, small_corpus.data, "ctranslate2", tmp_path / "whole")
     export(path, small_corpus.data, "ctranslate2", tmp_path / "small", "int8")
@@ -676,6 +624,6 @@ def test_int8_is_near_and_small(small_corpus: Corpus, tmp_path: Path) -> None:
         export(path, small_corpus.data, "fairseq", tmp_path / "x", "int8")
 
 
-def test_a_folder_that_is_there_is_left_alone(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_a_folder_that_is_there_is_left_alone(small_corpus, tmp_path):
     with pytest.raises(DataError, match="already exists"):
         export("no.pt", small_corpus.data, "fairseq", tmp_path)

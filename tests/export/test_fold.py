@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +28,7 @@ def folded(arch: str, model: Any, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("options", [{}, {"dependency_heads": 3, "dependency_key_bias": True}])
-def test_there_and_back_is_the_same_checkpoint(options: dict[str, Any]) -> None:
+def test_there_and_back_is_the_same_checkpoint(options):
     plain = build.model("transformer", **SIZE).state_dict()
     model = build.model("transformer_dbsa", seed=1, **SIZE, **options)
     model.load_state_dict({key: value.clone() for key, value in plain.items()}, strict=True)
@@ -40,7 +38,7 @@ def test_there_and_back_is_the_same_checkpoint(options: dict[str, Any]) -> None:
         torch.testing.assert_close(back[key], value, atol=1e-6, rtol=0, msg=key)
 
 
-def test_half_precision_is_folded_in_full() -> None:
+def test_half_precision_is_folded_in_full():
     model = build.model("transformer_dbsa", **SIZE, dependency_key_bias=True)
     half = build.model("transformer_dbsa", **SIZE, dependency_key_bias=True)
     half.load_state_dict(model.state_dict())
@@ -49,7 +47,7 @@ def test_half_precision_is_folded_in_full() -> None:
 
 
 @pytest.mark.parametrize("positions", ["none", "rotary"])
-def test_a_plain_model_gets_no_embeddings_that_the_model_lacks(positions: str) -> None:
+def test_a_plain_model_gets_no_embeddings_that_the_model_lacks(positions):
     """Even if the options, as given, do not say so: the model draws this conclusion itself."""
     model = build.model("syntax_transformer", **SIZE, positions=positions)
     plain = folded("syntax_transformer", model, positions=positions)

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +7,12 @@ import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export
 from syncattn_fairseq.export.shortlist import make_shortlists
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import make_checkpoint
 
 pytest.importorskip("ctranslate2")
 
 
-def test_words_that_translate_each_other_come_first() -> None:
+def test_words_that_translate_each_other_come_first():
     """Word s is translated by s + 10 and is always next to 9, whose translation is 19."""
     draw = np.random.default_rng(1)
     pairs = []
@@ -29,7 +26,7 @@ def test_words_that_translate_each_other_come_first() -> None:
     assert not len(shortlists[11])  # never seen
 
 
-def test_the_probabilities_are_those_of_the_model() -> None:
+def test_the_probabilities_are_those_of_the_model():
     """After many passes over these pairs, each word has one translation."""
     pairs = [([4, 5], [4, 5]), ([4], [4])]
     arrays = [(np.array(s), np.array(t)) for s, t in pairs]
@@ -37,9 +34,7 @@ def test_the_probabilities_are_those_of_the_model() -> None:
     assert [s.tolist() for s in shortlists[4:]] == [[4], [5]]
 
 
-def test_a_translation_has_only_what_its_source_allows(
-    small_corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_translation_has_only_what_its_source_allows(small_corpus, tmp_path):
     options = {"encoder_normalize_before": True, "decoder_normalize_before": True}
     path = tmp_path / "trained.pt"
     make_checkpoint(small_corpus, path, "transformer_dbsa", updates=80, **options)
@@ -63,7 +58,7 @@ def test_a_translation_has_only_what_its_source_allows(
     assert all(kept) and pieces[0] != pieces[3]
 
 
-def test_what_cannot_have_a_shortlist_is_refused(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_what_cannot_have_a_shortlist_is_refused(small_corpus, tmp_path):
     path = make_checkpoint(small_corpus, tmp_path / "a.pt", "transformer_sh")
     with pytest.raises(DataError, match="only --format ctranslate2"):
         export(path, small_corpus.data, "fairseq", tmp_path / "out", shortlist=3)

@@ -1,7 +1,5 @@
 """The equations once more, as slow float64 loops over Python numbers."""
 
-from __future__ import annotations
-
 import math
 
 from torch import Tensor

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given
@@ -23,7 +21,7 @@ def random_parents(batch: int, length: int) -> torch.Tensor:
 
 
 @given(sizes, sizes, sizes, st.booleans(), seeds)
-def test_biaffine_scores_equal_the_loop(T: int, S: int, d: int, bias: bool, seed: int) -> None:
+def test_biaffine_scores_equal_the_loop(T, S, d, bias, seed):
     torch.manual_seed(seed)
     query, key, weight = torch.randn(2, 3, T, d), torch.randn(2, 3, S, d), torch.randn(d, d)
     b = torch.randn(d) if bias else None
@@ -40,7 +38,7 @@ def test_biaffine_scores_equal_the_loop(T: int, S: int, d: int, bias: bool, seed
 
 
 @given(sizes, sizes, st.booleans(), seeds)
-def test_dependency_loss_equals_the_loop(B: int, T: int, causal: bool, seed: int) -> None:
+def test_dependency_loss_equals_the_loop(B, T, causal, seed):
     torch.manual_seed(seed)
     attention, parents = torch.randn(B, T, T).softmax(-1), random_parents(B, T)
     total, count = dependency_loss(attention, parents, causal)
@@ -50,7 +48,7 @@ def test_dependency_loss_equals_the_loop(B: int, T: int, causal: bool, seed: int
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dependency_loss_is_finite_where_a_probability_underflows(dtype: torch.dtype) -> None:
+def test_dependency_loss_is_finite_where_a_probability_underflows(dtype):
     scores = torch.tensor([[[0.0, -1e4], [0.0, 0.0]]], dtype=dtype, requires_grad=True)
     total, count = dependency_loss(scores.softmax(-1), torch.tensor([[1, 0]]))
     total.backward()
@@ -60,7 +58,7 @@ def test_dependency_loss_is_finite_where_a_probability_underflows(dtype: torch.d
 
 
 @pytest.mark.parametrize("gap", [60.0, 75.0, 80.0, 87.0, 90.0, 1e4])
-def test_a_scaled_dependency_loss_has_a_finite_gradient(gap: float) -> None:
+def test_a_scaled_dependency_loss_has_a_finite_gradient(gap):
     scores = torch.tensor([[[0.0, -gap], [0.0, 0.0]]], requires_grad=True)
     total, _ = dependency_loss(scores.softmax(-1), torch.tensor([[1, -1]]))
     (total * 2.0**15).backward()
@@ -68,6 +66,6 @@ def test_a_scaled_dependency_loss_has_a_finite_gradient(gap: float) -> None:
     assert total.item() == pytest.approx(min(gap, 69.08), abs=0.01)
 
 
-def test_no_label_at_all_gives_zero() -> None:
+def test_no_label_at_all_gives_zero():
     total, count = dependency_loss(torch.ones(2, 3, 3) / 3, torch.full((2, 3), -1))
     assert (total.item(), count.item()) == (0.0, 0)

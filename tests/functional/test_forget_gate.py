@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +24,7 @@ def random_gates(length: int) -> Tensor:
 
 
 @given(lengths, seeds)
-def test_gates_equal_the_loop(length: int, seed: int) -> None:
+def test_gates_equal_the_loop(length, seed):
     torch.manual_seed(seed)
     log_forget = random_gates(length)
     expected = torch.tensor([slow_gates(row) for row in log_forget.tolist()]).double()
@@ -34,7 +32,7 @@ def test_gates_equal_the_loop(length: int, seed: int) -> None:
 
 
 @given(lengths, seeds)
-def test_the_right_side_mirrors_the_left(length: int, seed: int) -> None:
+def test_the_right_side_mirrors_the_left(length, seed):
     torch.manual_seed(seed)
     gates = forget_log_gates(random_gates(length))
     assert gates.equal(gates.transpose(-1, -2))
@@ -42,7 +40,7 @@ def test_the_right_side_mirrors_the_left(length: int, seed: int) -> None:
 
 
 @given(lengths, seeds)
-def test_a_step_of_decoding_is_the_last_row(length: int, seed: int) -> None:
+def test_a_step_of_decoding_is_the_last_row(length, seed):
     torch.manual_seed(seed)
     log_forget = random_gates(length)
     total = log_forget.cumsum(-1)
@@ -50,7 +48,7 @@ def test_a_step_of_decoding_is_the_last_row(length: int, seed: int) -> None:
     torch.testing.assert_close(last, forget_log_gates(log_forget)[..., -1:, :])
 
 
-def test_their_gradient_is_finite() -> None:
+def test_their_gradient_is_finite():
     shut = torch.tensor([0.0, -1e4, 0.0], requires_grad=True)
     forget_log_gates(F.logsigmoid(shut)).exp().sum().backward()
     assert shut.grad is not None and shut.grad.isfinite().all()

@@ -1,7 +1,5 @@
 """Each function treats everything in its leading dimensions alone, however many these are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -144,7 +142,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[[], list[Tensor]]]] =
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_each_is_treated_alone(name: str) -> None:
+def test_each_is_treated_alone(name):
     torch.manual_seed(0)
     function, make = FUNCTIONS[name]
     inputs = make()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ sizes = st.integers(1, 6)
 
 
 @given(sizes, sizes, sizes, st.booleans(), st.integers(0, 2**31))
-def test_parser_scores_equal_the_loop(T: int, S: int, d: int, bias: bool, seed: int) -> None:
+def test_parser_scores_equal_the_loop(T, S, d, bias, seed):
     torch.manual_seed(seed)
     query, key, weight = torch.randn(T, d), torch.randn(S, d), torch.randn(d, d)
     b = torch.randn(d) if bias else None

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given
@@ -34,7 +32,7 @@ def random_distances(*shape: int, saturated: bool = False) -> torch.Tensor:
 
 
 @given(lengths, st.integers(1, 4), st.integers(0, 6), seeds)
-def test_syntactic_distances_equal_the_loop(T: int, d: int, M: int, seed: int) -> None:
+def test_syntactic_distances_equal_the_loop(T, d, M, seed):
     torch.manual_seed(seed)
     keys, weight, bias = torch.randn(2, 3, T, d), torch.randn(3, M + 1, d), torch.randn(3)
     distances = syntactic_distances(keys, weight, bias)
@@ -47,7 +45,7 @@ def test_syntactic_distances_equal_the_loop(T: int, d: int, M: int, seed: int) -
             assert distances[b, h].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_one_weight_serves_all() -> None:
+def test_one_weight_serves_all():
     keys, weight = torch.randn(4, 5, 3), torch.randn(6, 3)
     together = syntactic_distances(keys, weight, torch.tensor(0.3))
     for b in range(4):
@@ -56,9 +54,7 @@ def test_one_weight_serves_all() -> None:
 
 
 @given(lengths, temperatures, st.booleans(), st.booleans(), seeds)
-def test_gates_equal_the_loop(
-    T: int, temperature: float, causal: bool, saturated: bool, seed: int
-) -> None:
+def test_gates_equal_the_loop(T, temperature, causal, saturated, seed):
     torch.manual_seed(seed)
     distances = random_distances(2, 3, T, saturated=saturated)
     gates = distance_gates(distances, temperature, causal)
@@ -70,7 +66,7 @@ def test_gates_equal_the_loop(
 
 
 @given(lengths, temperatures)
-def test_constant_gates_are_those_of_distances_of_0(T: int, temperature: float) -> None:
+def test_constant_gates_are_those_of_distances_of_0(T, temperature):
     places = torch.arange(T)
     constant = constant_log_gates(places - places.unsqueeze(1))
     gates = distance_gates(torch.zeros(T), temperature)
@@ -79,7 +75,7 @@ def test_constant_gates_are_those_of_distances_of_0(T: int, temperature: float) 
     torch.testing.assert_close(gates, torch.tensor(expected))
 
 
-def test_saturated_gates_are_exactly_open_or_shut() -> None:
+def test_saturated_gates_are_exactly_open_or_shut():
     gates = distance_gates(torch.tensor([0.0, 1.0, -1.0, 0.0, 0.0]))
     assert gates[3].tolist() == [0, 1, 1, 1, 1], "the second word's boundary shuts the first out"
     assert gates[0].tolist() == [1, 1, 0, 0, 0]
@@ -87,29 +83,25 @@ def test_saturated_gates_are_exactly_open_or_shut() -> None:
 
 
 @given(lengths, temperatures, st.booleans(), seeds)
-def test_the_last_row_can_be_had_alone(
-    T: int, temperature: float, saturated: bool, seed: int
-) -> None:
+def test_the_last_row_can_be_had_alone(T, temperature, saturated, seed):
     torch.manual_seed(seed)
     distances = random_distances(2, 3, T, saturated=saturated)
     row = log_gates_of_last(distances, temperature)
     torch.testing.assert_close(row, log_gates(distances, temperature, causal=True)[..., -1, :])
 
 
-def test_attention_behind_shut_gates_is_lost() -> None:
+def test_attention_behind_shut_gates_is_lost():
     gated = gated_attention(torch.tensor([[1.0, 0.0], [0.5, 0.5]]), torch.tensor([[0.0, 1.0]] * 2))
     assert gated.tolist() == [[0, 0], [0, 1]]
 
 
-def test_an_empty_batch_has_no_loss() -> None:
+def test_an_empty_batch_has_no_loss():
     for loss in (sync_mse_loss, sync_rank_loss):
         assert loss(torch.zeros(0, 3), torch.zeros(0, 3)).item() == 0
 
 
 @given(lengths, st.booleans(), seeds)
-def test_gated_attention_is_a_softmax_of_scores_and_log_gates(
-    T: int, saturated: bool, seed: int
-) -> None:
+def test_gated_attention_is_a_softmax_of_scores_and_log_gates(T, saturated, seed):
     torch.manual_seed(seed)
     scores, distances = torch.randn(2, T, T), random_distances(2, T, saturated=saturated)
     gated = gated_attention(scores.softmax(-1), distance_gates(distances))
@@ -125,7 +117,7 @@ def test_gated_attention_is_a_softmax_of_scores_and_log_gates(
 
 
 @given(lengths, lengths, seeds)
-def test_projected_distances_equal_the_loop(S: int, T: int, seed: int) -> None:
+def test_projected_distances_equal_the_loop(S, T, seed):
     torch.manual_seed(seed)
     e, c = torch.randn(2, S), torch.randn(2, T, S).softmax(-1)
     projected = project_distances(e, c)
@@ -135,7 +127,7 @@ def test_projected_distances_equal_the_loop(S: int, T: int, seed: int) -> None:
 
 
 @given(st.integers(1, 4), lengths, st.sampled_from([0.1, 1.0]), st.booleans(), seeds)
-def test_losses_equal_the_loop(B: int, T: int, margin: float, ties: bool, seed: int) -> None:
+def test_losses_equal_the_loop(B, T, margin, ties, seed):
     torch.manual_seed(seed)
     distances, projected = random_distances(B, T, saturated=ties), torch.randn(B, T)
     padding = torch.rand(B, T) < 0.3
@@ -147,14 +139,14 @@ def test_losses_equal_the_loop(B: int, T: int, margin: float, ties: bool, seed: 
     )
 
 
-def test_without_padding_every_word_takes_part() -> None:
+def test_without_padding_every_word_takes_part():
     d, p = torch.tensor([[0.1, 0.5, -0.2]]), torch.tensor([[0.0, 0.0, 0.5]])
     assert sync_mse_loss(d, p).item() == pytest.approx(0.01 + 0.25 + 0.49)
     # pairs: (0, 1) 1 - (-1)(0) = 1; (0, 2) 1 - (1)(-0.5) = 1.5; (1, 2) 1.5
     assert sync_rank_loss(d, p).item() == pytest.approx(4.0)
 
 
-def test_gradients_are_finite_at_saturated_gates() -> None:
+def test_gradients_are_finite_at_saturated_gates():
     distances = random_distances(4, 30, saturated=True).requires_grad_()
     scores = torch.randn(4, 30, 30, requires_grad=True)
     (scores + log_gates(distances)).softmax(-1).square().sum().backward()
@@ -163,7 +155,7 @@ def test_gradients_are_finite_at_saturated_gates() -> None:
 
 
 @given(st.integers(1, 9), st.integers(0, 5), st.integers(0, 2**31))
-def test_the_last_distance_alone_is_the_last_of_all(T: int, look_back: int, seed: int) -> None:
+def test_the_last_distance_alone_is_the_last_of_all(T, look_back, seed):
     torch.manual_seed(seed)
     keys, weight, bias = torch.randn(2, 3, T, 4), torch.randn(3, look_back + 1, 4), torch.randn(3)
     expected = syntactic_distances(keys, weight, bias)[..., -1]

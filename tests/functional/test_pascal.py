@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -22,7 +20,7 @@ def random_parents(batch: int, length: int) -> torch.Tensor:
 
 
 @given(lengths, stds, seeds)
-def test_parent_gaussian_equals_the_loop(T: int, std: float, seed: int) -> None:
+def test_parent_gaussian_equals_the_loop(T, std, seed):
     torch.manual_seed(seed)
     parents = random_parents(3, T)
     weights = parent_gaussian(parents, T, std)
@@ -33,7 +31,7 @@ def test_parent_gaussian_equals_the_loop(T: int, std: float, seed: int) -> None:
             assert weights[b, t].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_density_of_the_paper() -> None:
+def test_the_density_of_the_paper():
     """With σ = 1 a parent on a column has 0.3989, a neighbour 0.2420, and half-way 0.3521."""
     weights = parent_gaussian(torch.tensor([[1.0, 0.5, float("nan")]]), 3)
     assert weights[0, 0].tolist() == pytest.approx([0.2420, 0.3989, 0.2420], abs=5e-5)
@@ -43,7 +41,7 @@ def test_the_density_of_the_paper() -> None:
 
 
 @given(lengths, st.integers(1, 5), stds, seeds)
-def test_parent_scaled_scores_equal_the_loop(T: int, d: int, std: float, seed: int) -> None:
+def test_parent_scaled_scores_equal_the_loop(T, d, std, seed):
     torch.manual_seed(seed)
     query, key, parents = torch.randn(2, 3, T, d), torch.randn(2, 3, T, d), random_parents(2, T)
     weights = parent_gaussian(parents, T, std).unsqueeze(1)
@@ -58,7 +56,7 @@ def test_parent_scaled_scores_equal_the_loop(T: int, d: int, std: float, seed: i
             )
 
 
-def test_a_deviation_of_0_leaves_the_parent_alone() -> None:
+def test_a_deviation_of_0_leaves_the_parent_alone():
     parents = torch.tensor([[2.0, 0.5, float("nan")]])
     weights = parent_gaussian(parents, 3, std=0)
     assert weights.tolist() == [[[0, 0, 1], [0.5, 0.5, 0], [1, 1, 1]]]

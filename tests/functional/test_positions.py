@@ -1,7 +1,5 @@
 """ALiBi, T5's buckets and rotary positions."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -35,12 +33,12 @@ sizes = st.integers(1, 6)
         (16, [n / 2 for n in range(1, 17)]),
     ],
 )
-def test_slopes_are_the_published_ones(heads: int, exponents: list[float]) -> None:
+def test_slopes_are_the_published_ones(heads, exponents):
     torch.testing.assert_close(alibi_slopes(heads), torch.tensor([2.0**-n for n in exponents]))
 
 
 @given(sizes, sizes, sizes, seeds)
-def test_linear_biases_equal_the_loop(T: int, S: int, heads: int, seed: int) -> None:
+def test_linear_biases_equal_the_loop(T, S, heads, seed):
     torch.manual_seed(seed)
     distances, slopes = torch.randint(0, 9, (2, T, S)), torch.rand(heads).double()
     biases = linear_biases(distances, slopes)
@@ -74,13 +72,13 @@ def slow_bucket(offset: int, causal: bool, buckets: int, furthest: int) -> int:
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("buckets", "furthest"), [(32, 128), (8, 20), (16, 64)])
-def test_buckets_equal_the_loop(causal: bool, buckets: int, furthest: int) -> None:
+def test_buckets_equal_the_loop(causal, buckets, furthest):
     offsets = torch.arange(-300, 301)
     expected = [slow_bucket(offset, causal, buckets, furthest) for offset in offsets.tolist()]
     assert relative_buckets(offsets, causal, buckets, furthest).tolist() == expected
 
 
-def test_buckets_by_hand() -> None:
+def test_buckets_by_hand():
     distances = torch.tensor([0, 1, 7, 8, 11, 12, 15, 16, 31, 32, 64, 90, 91, 127, 128, 1000])
     left = [0, 1, 7, 8, 8, 9, 9, 10, 11, 12, 14, 14, 15, 15, 15, 15]
     assert relative_buckets(-distances).tolist() == left
@@ -90,7 +88,7 @@ def test_buckets_by_hand() -> None:
     assert relative_buckets(distances, causal=True).eq(0).all()
 
 
-def test_no_bucket_depends_on_the_last_bit_of_a_logarithm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_bucket_depends_on_the_last_bit_of_a_logarithm(monkeypatch):
     offsets = torch.arange(-300, 301)
     exact = relative_buckets(offsets)
     log = Tensor.log
@@ -100,7 +98,7 @@ def test_no_bucket_depends_on_the_last_bit_of_a_logarithm(monkeypatch: pytest.Mo
 
 
 @given(st.integers(1, 4), st.integers(1, 5), seeds)
-def test_turned_states_equal_the_loop(pairs: int, length: int, seed: int) -> None:
+def test_turned_states_equal_the_loop(pairs, length, seed):
     torch.manual_seed(seed)
     states, positions = torch.randn(2, length, 2 * pairs).double(), torch.randint(0, 50, (length,))
     turned = rotate(states, rotary_angles(positions.double(), 2 * pairs))
@@ -116,7 +114,7 @@ def test_turned_states_equal_the_loop(pairs: int, length: int, seed: int) -> Non
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 500), seeds)
-def test_dot_products_depend_on_the_difference_only(q: int, k: int, moved: int, seed: int) -> None:
+def test_dot_products_depend_on_the_difference_only(q, k, moved, seed):
     torch.manual_seed(seed)
     query, key = torch.randn(2, 1, 8).double()
 
@@ -128,7 +126,7 @@ def test_dot_products_depend_on_the_difference_only(q: int, k: int, moved: int, 
     assert score(q, q) == pytest.approx(float((query * key).sum()), abs=1e-9)
 
 
-def test_turning_keeps_lengths_and_types_and_has_the_right_gradient() -> None:
+def test_turning_keeps_lengths_and_types_and_has_the_right_gradient():
     torch.manual_seed(0)
     angles = rotary_angles(torch.arange(5), 6)
     assert angles.dtype == torch.float32

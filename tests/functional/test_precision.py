@@ -1,7 +1,5 @@
 """Everything is computed in float32, under autocast too, and has the right gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -85,7 +83,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_half_precision_is_computed_in_float32(name: str) -> None:
+def test_half_precision_is_computed_in_float32(name):
     function, shapes = FUNCTIONS[name]
     torch.manual_seed(0)
     inputs = [torch.rand(shape).bfloat16() for shape in shapes]
@@ -96,7 +94,7 @@ def test_half_precision_is_computed_in_float32(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_autocast_changes_nothing(name: str) -> None:
+def test_autocast_changes_nothing(name):
     function, shapes = FUNCTIONS[name]
     torch.manual_seed(0)
     inputs = [torch.rand(shape) for shape in shapes]
@@ -107,14 +105,14 @@ def test_autocast_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_gradients_are_right(name: str) -> None:
+def test_gradients_are_right(name):
     function, shapes = FUNCTIONS[name]
     torch.manual_seed(0)
     inputs = [torch.rand(shape).double().requires_grad_() for shape in shapes]
     assert torch.autograd.gradcheck(function, inputs)
 
 
-def test_defaults_are_those_of_the_papers() -> None:
+def test_defaults_are_those_of_the_papers():
     torch.manual_seed(0)
     scores, position, narrow = torch.randn(30), torch.tensor(14.6), torch.tensor(0.5)
     far, heights = torch.arange(30), torch.randint(0, 9, (6,))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import torch
@@ -7,7 +5,7 @@ import torch
 from syncattn_fairseq.functional import relative_depth_scores
 
 
-def test_scores_equal_the_loop() -> None:
+def test_scores_equal_the_loop():
     torch.manual_seed(0)
     query, embedding = torch.randn(2, 3, 5, 4).double(), torch.randn(5, 4).double()
     depths = torch.tensor([[0, 1, 2, 7, 1], [3, 0, 0, 1, 9]], dtype=torch.int16)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given
@@ -38,7 +36,7 @@ def close(actual: torch.Tensor, expected: list) -> None:
 
 
 @given(lengths, st.integers(1, 5), seeds)
-def test_additive_scores_equal_the_loop(S: int, a: int, seed: int) -> None:
+def test_additive_scores_equal_the_loop(S, a, seed):
     torch.manual_seed(seed)
     query, key, weight = torch.randn(2, 3, a), torch.randn(2, S, a), torch.randn(a)
     scores = additive_scores(query, key, weight)
@@ -46,7 +44,7 @@ def test_additive_scores_equal_the_loop(S: int, a: int, seed: int) -> None:
         close(scores[b], reference.additive_scores(query[b], key[b], weight))
 
 
-def test_additive_scores_keep_half_for_their_gradient() -> None:
+def test_additive_scores_keep_half_for_their_gradient():
     torch.manual_seed(0)
     query, key, weight = (
         torch.randn(*n).bfloat16().requires_grad_() for n in [(2, 3, 4), (2, 5, 4), (4,)]
@@ -69,14 +67,14 @@ def test_additive_scores_keep_half_for_their_gradient() -> None:
         torch.testing.assert_close(one.float(), other, rtol=0.02, atol=0.05)
 
 
-def test_a_predicted_position_lies_in_its_sentence() -> None:
+def test_a_predicted_position_lies_in_its_sentence():
     activation = torch.tensor([[-100.0, 0.0, 100.0]] * 2)
     positions = predicted_position(activation, torch.tensor([4, 10]))
     close(positions, [[0, 1.5, 3], [0, 4.5, 9]])
 
 
 @given(lengths, windows, seeds, st.booleans())
-def test_local_attention_equals_the_loop(S: int, D: int, seed: int, renormalise: bool) -> None:
+def test_local_attention_equals_the_loop(S, D, seed, renormalise):
     torch.manual_seed(seed)
     scores, position = torch.randn(2, 3, S), torch.rand(2, 3) * (S - 1)
     weights = local_attention(scores, position, D, renormalise)
@@ -86,13 +84,13 @@ def test_local_attention_equals_the_loop(S: int, D: int, seed: int, renormalise:
             close(weights[b, t], reference.local_attention(*row, D, renormalise))
 
 
-def test_local_attention_is_not_normalised_again() -> None:
+def test_local_attention_is_not_normalised_again():
     weights = local_attention(torch.zeros(4), torch.tensor(0.0), half_window=2)
     close(weights, [0.25, 0.25 * 0.60653, 0.25 * 0.13534, 0])
 
 
 @given(lengths, windows, seeds)
-def test_flexible_attention_equals_the_loop(S: int, D: int, seed: int) -> None:
+def test_flexible_attention_equals_the_loop(S, D, seed):
     torch.manual_seed(seed)
     scores, position, sharpness = torch.randn(2, S), torch.rand(2) * S, torch.rand(2)
     weights = flexible_attention(scores, position, sharpness, D)
@@ -101,7 +99,7 @@ def test_flexible_attention_equals_the_loop(S: int, D: int, seed: int) -> None:
         close(weights[b], reference.flexible_attention(*row, D))
 
 
-def test_the_figure_of_the_paper() -> None:
+def test_the_figure_of_the_paper():
     """Heads 3 3 5 5 0 9 6 9 5. The figure has a 5 where the eighth word is, and 3, apart."""
     heads = [3, 3, 5, 5, 0, 9, 6, 9, 5]
     parents = torch.tensor([[head - 1 if head else word for word, head in enumerate(heads)]])
@@ -109,7 +107,7 @@ def test_the_figure_of_the_paper() -> None:
 
 
 @given(st.integers(1, 20), seeds)
-def test_tree_distances_equal_the_loop(T: int, seed: int) -> None:
+def test_tree_distances_equal_the_loop(T, seed):
     torch.manual_seed(seed)
     parents = torch.stack([random_parents(T) for _ in range(3)])
     distances = tree_distances(parents)
@@ -118,27 +116,27 @@ def test_tree_distances_equal_the_loop(T: int, seed: int) -> None:
         assert distances[b].tolist() == reference.tree_distances(parents[b].tolist())
 
 
-def test_a_chain_is_as_long_as_its_words() -> None:
+def test_a_chain_is_as_long_as_its_words():
     for length in (1, 2, 3, 4, 5, 64, 65):
         distances = tree_distances(torch.arange(-1, length - 1).clamp_min(0).unsqueeze(0))[0]
         columns = torch.arange(length)
         assert torch.equal(distances, (columns - columns.unsqueeze(1)).abs())
 
 
-def test_words_of_two_trees_meet_above_their_roots() -> None:
+def test_words_of_two_trees_meet_above_their_roots():
     distances = tree_distances(torch.tensor([[0, 0, 2, 2]]))[0]
     assert distances.tolist() == [[0, 1, 2, 3], [1, 0, 3, 4], [2, 3, 0, 1], [3, 4, 1, 0]]
 
 
 @pytest.mark.parametrize("parents", [[1, 0], [0, 2, 3, 1], [0, 1, 2, 5, 3, 4, 3], [0, 4, 1, 2, 3]])
-def test_a_cycle_is_no_tree(parents: list[int]) -> None:
+def test_a_cycle_is_no_tree(parents):
     rows = torch.tensor([[0] * len(parents), parents])
     with pytest.raises(ValueError, match="cycle"):
         tree_distances(rows)
 
 
 @given(lengths, seeds)
-def test_expected_distances_equal_the_loop(S: int, seed: int) -> None:
+def test_expected_distances_equal_the_loop(S, seed):
     torch.manual_seed(seed)
     scores, distances = torch.randn(2, 3, S), torch.randint(0, 7, (2, S, S))
     expected = expected_distances(scores, distances)
@@ -148,7 +146,7 @@ def test_expected_distances_equal_the_loop(S: int, seed: int) -> None:
             close(expected[b, t], reference.expected_distances(*row))
 
 
-def test_attention_to_one_word_expects_the_distances_of_that_word() -> None:
+def test_attention_to_one_word_expects_the_distances_of_that_word():
     distances = tree_distances(torch.tensor([[1, 1, 1, 2]]))
     scores = torch.tensor([[[0.0, 0, 100, 0], [-torch.inf, 0, 0, -torch.inf]]])
     rows = expected_distances(scores, distances)[0]
@@ -156,7 +154,7 @@ def test_attention_to_one_word_expects_the_distances_of_that_word() -> None:
 
 
 @given(lengths, windows, seeds)
-def test_syntax_directed_attention_equals_the_loop(S: int, n: int, seed: int) -> None:
+def test_syntax_directed_attention_equals_the_loop(S, n, seed):
     torch.manual_seed(seed)
     scores, distances = torch.randn(2, 3, S), torch.randint(0, 7, (2, 3, S))
     weights = syntax_directed_attention(scores, distances, n)
@@ -167,7 +165,7 @@ def test_syntax_directed_attention_equals_the_loop(S: int, n: int, seed: int) ->
     assert (weights[distances > distances.amin(-1, keepdim=True).clamp_min(n)] == 0).all()
 
 
-def test_padding_has_no_weight_and_spoils_no_gradient() -> None:
+def test_padding_has_no_weight_and_spoils_no_gradient():
     scores = torch.tensor([[0.3, -torch.inf, 0.1]], dtype=torch.float64)
     distances = torch.tensor([[0.0, 1.0, 1.0]], dtype=torch.float64, requires_grad=True)
     weights = syntax_directed_attention(scores, distances)
@@ -177,7 +175,7 @@ def test_padding_has_no_weight_and_spoils_no_gradient() -> None:
     assert distances.grad[0, 2] != 0
 
 
-def test_the_row_of_the_nearest_word_and_the_slope_between_two() -> None:
+def test_the_row_of_the_nearest_word_and_the_slope_between_two():
     distances = tree_distances(torch.tensor([[1, 1, 1, 2]]))
     position = torch.tensor([[0.2, 2.7, 9.0]], requires_grad=True)
     rows = distances_from(position, distances)
@@ -188,7 +186,7 @@ def test_the_row_of_the_nearest_word_and_the_slope_between_two() -> None:
 
 
 @given(lengths, seeds)
-def test_every_position_has_the_row_of_its_nearest_word(S: int, seed: int) -> None:
+def test_every_position_has_the_row_of_its_nearest_word(S, seed):
     torch.manual_seed(seed)
     distances, position = torch.randint(0, 9, (2, S, S)), torch.rand(2, 5) * (S - 1)
     rows = distances_from(position, distances)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import torch
@@ -70,12 +68,12 @@ temperatures = st.sampled_from([0.5, 10.0])
 
 
 @given(lists, temperatures)
-def test_gates_equal_the_loop(distances: list[float], temperature: float) -> None:
+def test_gates_equal_the_loop(distances, temperature):
     gates = supervised_gates(torch.tensor([distances], dtype=torch.float64), temperature)
     torch.testing.assert_close(gates[0], slow_gates(distances, temperature))
 
 
-def test_gates_of_a_tree_by_hand() -> None:
+def test_gates_of_a_tree_by_hand():
     """((a b) (c d)): from a, both words of the other phrase are out of sight; from b, none is."""
     gates = supervised_gates(torch.tensor([9.0, 1.0, 2.0, 1.0]), 0.2)
     expected = torch.tensor([[1.0, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 1, 1]])
@@ -83,7 +81,7 @@ def test_gates_of_a_tree_by_hand() -> None:
 
 
 @given(lists, temperatures)
-def test_the_gap_before_the_first_word_is_not_read(gaps: list[float], temperature: float) -> None:
+def test_the_gap_before_the_first_word_is_not_read(gaps, temperature):
     distances = torch.tensor(gaps).double()
     others = distances.index_fill(0, torch.tensor([0]), float("nan"))
     assert torch.equal(*(supervised_gates(d, temperature) for d in (distances, others)))
@@ -100,7 +98,7 @@ def words_as_columns(heads: list[int], lengths: list[int]) -> tuple[Tensor, Tens
 
 
 @given(st.data(), temperatures)
-def test_a_mirrored_sentence_has_mirrored_gates(data: st.DataObject, temperature: float) -> None:
+def test_a_mirrored_sentence_has_mirrored_gates(data, temperature):
     heads = data.draw(trees())
     size = len(heads)
     lengths = data.draw(st.lists(st.integers(1, 3), min_size=size, max_size=size))
@@ -112,11 +110,11 @@ def test_a_mirrored_sentence_has_mirrored_gates(data: st.DataObject, temperature
     torch.testing.assert_close(gates, others.flip(-1, -2))
 
 
-def test_they_are_finite() -> None:
+def test_they_are_finite():
     assert supervised_log_gates(torch.tensor([0.0, 9999.0, 0.0])).isfinite().all()
 
 
-def test_what_is_not_known_shuts_nothing() -> None:
+def test_what_is_not_known_shuts_nothing():
     distances = torch.tensor([[1.0, float("nan"), 4.0, 2.0], [float("nan")] * 4])
     gates = supervised_gates(distances)
     assert gates[1].eq(1).all()
@@ -125,17 +123,17 @@ def test_what_is_not_known_shuts_nothing() -> None:
 
 
 @given(trees())
-def test_heights_equal_the_loop(parents: list[int]) -> None:
+def test_heights_equal_the_loop(parents):
     columns = torch.arange(len(parents))
     assert gap_heights(torch.tensor(parents), columns).tolist() == slow_heights(parents)
 
 
-def test_a_tree_by_hand() -> None:
+def test_a_tree_by_hand():
     """The man | who slept | laughed: relative clause inside the subject."""
     parents = torch.tensor([1, 4, 3, 1, 4])
     assert gap_heights(parents, torch.arange(5)).tolist() == [0, 2, 2, 1, 3]
 
 
-def test_subwords_of_a_word_are_not_separated() -> None:
+def test_subwords_of_a_word_are_not_separated():
     parents, words = torch.tensor([2, 1, 2, 3]), torch.tensor([0, 0, 2, 2])
     assert gap_heights(parents, words).tolist() == [0, 0, 1, 0]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given
@@ -21,9 +19,7 @@ def random_padding(batch: int, length: int) -> torch.Tensor:
 
 
 @given(sizes, sizes, sizes, st.booleans(), seeds)
-def test_project_attention_equals_the_loop(
-    B: int, T: int, S: int, own_backward: bool, seed: int
-) -> None:
+def test_project_attention_equals_the_loop(B, T, S, own_backward, seed):
     torch.manual_seed(seed)
     source, cross = torch.randn(B, S, S).softmax(-1), torch.randn(B, T, S).softmax(-1)
     backward = torch.randn(B, S, T).softmax(-1) if own_backward else None
@@ -40,9 +36,7 @@ def test_project_attention_equals_the_loop(
 
 
 @given(sizes, sizes, st.booleans(), st.booleans(), seeds)
-def test_sync_attention_loss_equals_the_loop(
-    B: int, T: int, padded: bool, causal: bool, seed: int
-) -> None:
+def test_sync_attention_loss_equals_the_loop(B, T, padded, causal, seed):
     torch.manual_seed(seed)
     target, projected = torch.randn(B, T, T).softmax(-1), torch.randn(B, T, T)
     padding = random_padding(B, T) if padded else None
@@ -51,7 +45,7 @@ def test_sync_attention_loss_equals_the_loop(
     assert loss.item() == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
-def test_padding_changes_nothing_and_carries_no_gradient() -> None:
+def test_padding_changes_nothing_and_carries_no_gradient():
     torch.manual_seed(0)
     target, projected = torch.randn(1, 3, 3).tril().exp(), torch.randn(1, 3, 3)
     alone = sync_attention_loss(target, projected)
@@ -67,7 +61,7 @@ def test_padding_changes_nothing_and_carries_no_gradient() -> None:
             assert x.grad[padding].abs().max() == 0
 
 
-def test_a_decoder_that_follows_the_projection_has_no_loss() -> None:
+def test_a_decoder_that_follows_the_projection_has_no_loss():
     torch.manual_seed(0)
     projected = torch.rand(2, 4, 4)
     future = torch.ones(4, 4, dtype=torch.bool).triu(1)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -46,9 +44,7 @@ def random_attention(length: int, causal: bool) -> Tensor:
 
 
 @given(st.integers(1, 5), st.integers(0, 2), st.integers(1, 3), st.booleans(), seeds)
-def test_the_loss_equals_the_loop(
-    count: int, left: int, right: int, causal: bool, seed: int
-) -> None:
+def test_the_loss_equals_the_loop(count, left, right, causal, seed):
     torch.manual_seed(seed)
     words = random_words(count, left)
     tree = reference.tree_distances(random_parents(count).tolist())
@@ -61,7 +57,7 @@ def test_the_loss_equals_the_loop(
     assert count_words(distances).item() == pytest.approx(count)
 
 
-def test_a_target_by_hand() -> None:
+def test_a_target_by_hand():
     """Three words in a chain, the second of two subwords; then the end of the sentence."""
     chain = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     distances = spread([[0], [1, 2], [3]], chain, 5)
@@ -76,7 +72,7 @@ def test_a_target_by_hand() -> None:
     torch.testing.assert_close(planted_target(distances, causal=True), expected)
 
 
-def test_a_word_gets_the_sum_and_gives_the_mean_of_its_subwords() -> None:
+def test_a_word_gets_the_sum_and_gives_the_mean_of_its_subwords():
     attention = torch.tensor([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.4, 0.0]])
     distances = torch.tensor([[0, 0, 1], [0, 0, 1], [1, 1, 0]])
     expected = torch.tensor([[0.35, 0.35, 0.65], [0.35, 0.35, 0.65], [1.0, 1.0, 0.0]])
@@ -84,7 +80,7 @@ def test_a_word_gets_the_sum_and_gives_the_mean_of_its_subwords() -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention_on_target_costs_nothing_and_its_end_costs(causal: bool) -> None:
+def test_attention_on_target_costs_nothing_and_its_end_costs(causal):
     distances = spread([[0], [1, 2], [3]], [[0, 1, 2], [1, 0, 1], [2, 1, 0]], 5)
     target = planted_target(distances, causal)
     torch.testing.assert_close(planted_losses(target, distances, causal), torch.zeros(5))
@@ -94,7 +90,7 @@ def test_attention_on_target_costs_nothing_and_its_end_costs(causal: bool) -> No
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-def test_it_is_finite_where_a_probability_underflows(dtype: torch.dtype) -> None:
+def test_it_is_finite_where_a_probability_underflows(dtype):
     scores = torch.tensor([[0.0, -1e4], [0.0, 0.0]], dtype=dtype, requires_grad=True)
     loss = planted_losses(scores.softmax(-1), torch.tensor([[0, 1], [1, 0]])).sum()
     (loss * 2.0**7).backward()
@@ -102,7 +98,7 @@ def test_it_is_finite_where_a_probability_underflows(dtype: torch.dtype) -> None
     assert scores.grad is not None and scores.grad.isfinite().all()
 
 
-def test_attention_counts_as_at_least_1e_30() -> None:
+def test_attention_counts_as_at_least_1e_30():
     distances = torch.tensor([[0, 1], [1, 0]])
     near, far = planted_target(distances)[0].tolist()
     loss = planted_losses(torch.tensor([[1.0, 0.0], [0.5, 0.5]]), distances)[0].item()
@@ -110,7 +106,7 @@ def test_attention_counts_as_at_least_1e_30() -> None:
     assert loss == pytest.approx(expected, rel=1e-5)
 
 
-def test_without_words_there_is_no_loss() -> None:
+def test_without_words_there_is_no_loss():
     attention = torch.ones(2, 3, 3, requires_grad=True)
     nothing = torch.full((2, 3, 3), -1)
     losses = planted_losses(attention / 3, nothing)

@@ -1,7 +1,5 @@
 """Valid files, and what becomes of them: bytes flipped, lost and repeated, and lines moved."""
 
-from __future__ import annotations
-
 from random import Random
 
 #: What has gone wrong elsewhere before.

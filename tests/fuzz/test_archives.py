@@ -1,12 +1,9 @@
 """Any archive, and any text in it, is read or refused in one line, in little memory."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import tarfile
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -49,7 +46,7 @@ KINDS: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_archives(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives(tmp_path, name, monkeypatch):
     monkeypatch.setattr(archives, "LEAST", 1 << 20)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     valid, pack = KINDS[name]
@@ -84,7 +81,7 @@ TEXT = {
 
 
 @pytest.mark.parametrize("name", [*TEXTS, *PAIRS])
-def test_texts(tmp_path: Path, name: str) -> None:
+def test_texts(tmp_path, name):
     languages = ("ja", "en") if name in PAIRS else ("en", "de")
     place = "x" if name in PAIRS else "x.{language}"
     valid = TEXT[name].encode()

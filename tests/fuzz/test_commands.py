@@ -3,8 +3,6 @@
 ``FUZZ_CASES`` says how often; see :mod:`tests.fuzz.test_readers`.
 """
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import gzip
@@ -249,7 +247,7 @@ KINDS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("name", RUNNING)
-def test_input_of_all_kinds_gives_the_same(folder: Path, model: bytes, name: str) -> None:
+def test_input_of_all_kinds_gives_the_same(folder, model, name):
     """Compressed, with a byte order mark, or from a pipe: the same as from plain files."""
     call = CALLS[name]
 
@@ -286,7 +284,7 @@ def test_input_of_all_kinds_gives_the_same(folder: Path, model: bytes, name: str
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_an_output_never_replaces_an_input(folder: Path, model: bytes, name: str) -> None:
+def test_an_output_never_replaces_an_input(folder, model, name):
     call = CALLS[name]
 
     def check(seed: int) -> None:
@@ -318,7 +316,7 @@ def test_an_output_never_replaces_an_input(folder: Path, model: bytes, name: str
 
 
 @pytest.mark.parametrize("name", RUNNING)
-def test_closed_streams_are_no_traceback(folder: Path, model: bytes, name: str) -> None:
+def test_closed_streams_are_no_traceback(folder, model, name):
     call = CALLS[name]
 
     def check(seed: int) -> None:

@@ -1,9 +1,6 @@
 """Any settings are either accepted or refused in one line, before anything runs."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -70,11 +67,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("change", [damaged_values, mutate])
-def test_settings_are_accepted_or_refused_in_one_line(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: Callable[[bytes, Random], bytes],
-) -> None:
+def test_settings_are_accepted_or_refused_in_one_line(tmp_path, capsys, change):
     for corpus in CORPORA:
         shutil.copytree(CONFIGS / corpus, tmp_path / "configs" / corpus)
     for family in FAMILIES:
@@ -99,7 +92,7 @@ def test_settings_are_accepted_or_refused_in_one_line(
     fuzzed(check, 0.1)()
 
 
-def test_hostile_bytes_anywhere(tmp_path: Path) -> None:
+def test_hostile_bytes_anywhere(tmp_path):
     """Bytes that a mutation seldom puts where YAML makes something of them."""
     path = tmp_path / "x.yaml"
     for value in HOSTILE:

@@ -1,11 +1,6 @@
 """Whatever a server answers: the file as it said, or one line and nothing left."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from random import Random
-
-import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.recipes import download
@@ -25,7 +20,7 @@ ANSWERS = [
 SUM = "0" * 64 + "  other\n" + "1" * 64 + " *another one\n"
 
 
-def test_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers(tmp_path, monkeypatch):
     monkeypatch.setattr(download, "PAUSES", (0.0,))
     monkeypatch.delenv("SYNCATTN_MIRROR", raising=False)
     here = tmp_path / "here"
@@ -57,7 +52,7 @@ def test_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fuzzed(check)()
 
 
-def test_checksums(tmp_path: Path) -> None:
+def test_checksums(tmp_path):
     (tmp_path / "file").write_bytes(b"x")
 
     def check(seed: int) -> None:

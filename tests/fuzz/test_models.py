@@ -3,8 +3,6 @@
 A case takes a tenth of a second, so there are a tenth as many as of other files.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil
@@ -78,12 +76,7 @@ def try_out(path: Path, **options: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # fairseq's, for the oldest checkpoints
-def test_any_options_of_a_checkpoint(
-    small_corpus: Corpus,
-    states: list[dict[str, Any]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_any_options_of_a_checkpoint(small_corpus, states, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("__init__.py").write_text("import pathlib\npathlib.Path('PWNED').touch()\n")
     path = tmp_path / "model.pt"
@@ -122,9 +115,7 @@ def mutate_export(whole: Path, folder: Path, random: Random) -> str:
 
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
-def test_any_files_of_an_export(
-    small_corpus: Corpus, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_files_of_an_export(small_corpus, tmp_path, format, monkeypatch):
     if format == "ctranslate2":
         pytest.importorskip("ctranslate2")
     monkeypatch.chdir(tmp_path)

@@ -3,8 +3,6 @@
 ``FUZZ_CASES`` says how many mutated files each reader gets; ``scripts/fuzz.sh`` asks for more.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
@@ -185,7 +183,7 @@ READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_valid_files_are_accepted(tmp_path: Path, name: str) -> None:
+def test_valid_files_are_accepted(tmp_path, name):
     content, read = READERS[name]
     path = tmp_path / "file"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -198,7 +196,7 @@ def memory() -> int:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_mutated_files_are_read_or_refused_in_one_line(tmp_path: Path, name: str) -> None:
+def test_mutated_files_are_read_or_refused_in_one_line(tmp_path, name):
     valid, read = READERS[name]
     valid = valid if isinstance(valid, bytes) else valid.encode()
     path = tmp_path / "file"
@@ -225,7 +223,7 @@ def model() -> bytes:
         return Path(folder, "m.model").read_bytes()
 
 
-def test_damaged_sentencepiece_models(tmp_path: Path, model: bytes) -> None:
+def test_damaged_sentencepiece_models(tmp_path, model):
     path = tmp_path / "m.model"
 
     def check(seed: int) -> None:

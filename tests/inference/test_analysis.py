@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -13,13 +11,13 @@ from syncattn_fairseq.inference.best_tree import best_tree
 SENTENCE = Sentence(["▁der", "▁Hun", "d", "▁schläft"], "sentencepiece")
 
 
-def test_a_translation_is_its_text() -> None:
+def test_a_translation_is_its_text():
     translation = Translation(SENTENCE, -0.5)
     assert translation == "der Hund schläft" and translation.score == -0.5
     assert translation.sentence.lengths == [1, 2, 1]
 
 
-def test_heads_are_those_of_final_subwords_and_the_tree_has_one_root() -> None:
+def test_heads_are_those_of_final_subwords_and_the_tree_has_one_root():
     attention = np.array(
         [
             [0.1, 0.6, 0.2, 0.1],
@@ -40,7 +38,7 @@ def test_heads_are_those_of_final_subwords_and_the_tree_has_one_root() -> None:
     )
 
 
-def test_links_of_subwords_become_links_of_words() -> None:
+def test_links_of_subwords_become_links_of_words():
     source = Sentence(["▁the", "▁dog", "▁sleeps"], "sentencepiece")
     attention = np.array([[0.9, 0.1, 0], [0, 0.6, 0.4], [0, 0.9, 0.1], [0, 0.2, 0.7]])
     alignment = Alignment(source, SENTENCE, attention)
@@ -48,14 +46,14 @@ def test_links_of_subwords_become_links_of_words() -> None:
     assert alignment.links == [(0, 0), (1, 1), (2, 2)] and str(alignment) == "0-0 1-1 2-2"
 
 
-def test_distances_are_of_the_highest_layer() -> None:
+def test_distances_are_of_the_highest_layer():
     distances = Distances(SENTENCE, {1: [0.0, 0.1, 0.9, 0.2], 2: [0.0, 0.4, 0.9, 0.3]})
     assert distances.of_words() == distances.of_words(2) == [0.0, 0.4, 0.3]
     assert distances.of_words(1) == [0.0, 0.1, 0.2]
     assert str(distances.tree()).replace(" )", ")") == "(X (X der) (X (X Hund) (X schläft)))"
 
 
-def test_nothing_has_no_heads_and_no_links() -> None:
+def test_nothing_has_no_heads_and_no_links():
     empty = Sentence([], "none")
     assert Parse(empty, np.zeros((0, 0))).tree == Parse(empty, np.zeros((0, 0))).heads == []
     assert Alignment(empty, SENTENCE, np.zeros((4, 0))).links == []
@@ -69,7 +67,7 @@ def test_nothing_has_no_heads_and_no_links() -> None:
         )
     )
 )
-def test_the_best_tree_is_the_best_of_all(rows: list[list[float]]) -> None:
+def test_the_best_tree_is_the_best_of_all(rows):
     scores = np.array(rows)
     size = len(scores)
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path
@@ -31,7 +29,7 @@ def model(small_corpus: Corpus, path: Path) -> Any:
     )
 
 
-def test_what_is_learned_comes_out_in_order(small_corpus: Corpus, model: Any) -> None:
+def test_what_is_learned_comes_out_in_order(small_corpus, model):
     sources = small_corpus.learned()
     sources = ["", *reversed(sources), ""]
     gold = dict(zip(small_corpus.lines("test.en"), small_corpus.lines("test.de"), strict=True))
@@ -45,7 +43,7 @@ def test_what_is_learned_comes_out_in_order(small_corpus: Corpus, model: Any) ->
     assert found[1].sentence.pieces and found[1].score < 0
 
 
-def test_batches_change_nothing(small_corpus: Corpus, model: Any) -> None:
+def test_batches_change_nothing(small_corpus, model):
     sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
     whole = model.parse(sources, targets), model.align(sources, targets)
     model.batch_size = 2
@@ -59,7 +57,7 @@ def test_batches_change_nothing(small_corpus: Corpus, model: Any) -> None:
         assert one.source.words and str(one) == str(two)
 
 
-def test_parses_are_of_the_words_that_went_in(small_corpus: Corpus, model: Any) -> None:
+def test_parses_are_of_the_words_that_went_in(small_corpus, model):
     sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
     for source, target, pair in zip(sources, targets, model.parse(sources, targets), strict=True):
         assert pair.translation == target
@@ -69,12 +67,12 @@ def test_parses_are_of_the_words_that_went_in(small_corpus: Corpus, model: Any) 
     assert model.parse([""])[0].source.heads == []
 
 
-def test_an_unknown_word_stays_as_it_is(model: Any) -> None:
+def test_an_unknown_word_stays_as_it_is(model):
     [pair] = model.parse(["a ẞß word"])
     assert pair.source.sentence.words == ["a", "ẞß", "word"]
 
 
-def test_a_layer_can_be_chosen(small_corpus: Corpus, model: Any) -> None:
+def test_a_layer_can_be_chosen(small_corpus, model):
     sources, targets = small_corpus.lines("test.en")[:2], small_corpus.lines("test.de")[:2]
     by_layer = [model.align(sources, targets, layer)[0].attention for layer in (1, 2, 3)]
     default = model.align(sources, targets)[0].attention
@@ -84,7 +82,7 @@ def test_a_layer_can_be_chosen(small_corpus: Corpus, model: Any) -> None:
         model.align(sources, targets, 4)
 
 
-def test_distances_make_trees(small_corpus: Corpus, tmp_path: Path, model: Any) -> None:
+def test_distances_make_trees(small_corpus, tmp_path, model):
     lpsi = make_checkpoint(
         small_corpus, tmp_path / "lpsi.pt", "transformer_lpsi", gate_temperature=2.0
     )
@@ -115,9 +113,7 @@ def test_distances_make_trees(small_corpus: Corpus, tmp_path: Path, model: Any) 
         ("transformer_lpsi", "parse", None),
     ],
 )
-def test_an_empty_sentence_has_what_others_have(
-    small_corpus: Corpus, tmp_path: Path, arch: str, call: str, sides: list[bool] | None
-) -> None:
+def test_an_empty_sentence_has_what_others_have(small_corpus, tmp_path, arch, call, sides):
     path = make_checkpoint(small_corpus, tmp_path / "model.pt", arch)
     model = syncattn_fairseq.load(path, small_corpus.data, subwords=small_corpus.subwords)
     for sentences in ([""], ["the dog", ""]):
@@ -131,7 +127,7 @@ def test_an_empty_sentence_has_what_others_have(
         assert not (pair.source.tree() if call == "distances" else pair.source.tree)
 
 
-def test_what_is_no_list_of_texts_is_refused(model: Any) -> None:
+def test_what_is_no_list_of_texts_is_refused(model):
     for wrong in ("the dog", ["the dog", None]):
         with pytest.raises(TypeError, match="expected a list of sentences, got "):
             model.translate(wrong)
@@ -142,7 +138,7 @@ def test_what_is_no_list_of_texts_is_refused(model: Any) -> None:
 
 @pytest.mark.parametrize("name", ["beam", "batch_size"])
 @pytest.mark.parametrize("value", [0, -1, "5", 2.0])
-def test_impossible_sizes_are_refused(model: Any, name: str, value: Any) -> None:
+def test_impossible_sizes_are_refused(model, name, value):
     before = getattr(model, name)
     try:
         setattr(model, name, value)
@@ -164,9 +160,7 @@ def own_plugin(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return tmp_path
 
 
-def test_a_plugin_is_imported_if_the_caller_names_it(
-    small_corpus: Corpus, own_plugin: Path
-) -> None:
+def test_a_plugin_is_imported_if_the_caller_names_it(small_corpus, own_plugin):
     options: dict[str, Any] = {"subwords": small_corpus.subwords, "device": "cpu"}
     with pytest.raises(DataError, match=r"model.pt: .* plugin 'own_plugin_of_a_test', which"):
         syncattn_fairseq.load("model.pt", small_corpus.data, **options)
@@ -187,9 +181,7 @@ def test_a_plugin_is_imported_if_the_caller_names_it(
         del sys.modules["own_plugin_of_a_test"]
 
 
-def test_this_package_is_no_foreign_plugin(
-    small_corpus: Corpus, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_this_package_is_no_foreign_plugin(small_corpus, path, tmp_path, monkeypatch):
     state = torch.load(path, weights_only=False)
     state["cfg"]["common"]["user_dir"] = "nowhere/syncattn_fairseq"
     torch.save(state, tmp_path / "model.pt")
@@ -202,7 +194,7 @@ def test_this_package_is_no_foreign_plugin(
     )
 
 
-def test_an_ensemble_agrees_with_itself(small_corpus: Corpus, path: Path, model: Any) -> None:
+def test_an_ensemble_agrees_with_itself(small_corpus, path, model):
     both = syncattn_fairseq.load(
         f"{path}:{path}", small_corpus.data, subwords=small_corpus.subwords, device="cpu"
     )
@@ -210,7 +202,7 @@ def test_an_ensemble_agrees_with_itself(small_corpus: Corpus, path: Path, model:
     assert both.translate(sources) == model.translate(sources)
 
 
-def test_a_model_that_reads_parses_needs_a_parser(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_a_model_that_reads_parses_needs_a_parser(small_corpus, tmp_path):
     pascal = make_checkpoint(small_corpus, tmp_path / "pascal.pt", "transformer_pascal")
     reading = syncattn_fairseq.load(pascal, small_corpus.data, subwords=small_corpus.subwords)
     with pytest.raises(DataError, match="name a parser, as in source_parser='stanza:en'"):
@@ -221,9 +213,7 @@ def test_a_model_that_reads_parses_needs_a_parser(small_corpus: Corpus, tmp_path
         )
 
 
-def test_a_parser_parses_what_the_model_reads(
-    small_corpus: Corpus, tmp_path: Path, stanza_models: Path
-) -> None:
+def test_a_parser_parses_what_the_model_reads(small_corpus, tmp_path, stanza_models):
     options = {"source_label_dim": 8, "pascal_layers": "1"}
     path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh", **options)
     parser = f"stanza:en:{stanza_models}"
@@ -237,7 +227,7 @@ def test_a_parser_parses_what_the_model_reads(
         assert not np.allclose(one.attention, other.attention, atol=1e-4)
 
 
-def test_one_head_aligns(small_corpus: Corpus, model: Any) -> None:
+def test_one_head_aligns(small_corpus, model):
     sources, targets = small_corpus.lines("test.en")[:3], small_corpus.lines("test.de")[:3]
     for layer in (None, 1):
         means = model.align(sources, targets, layer)
@@ -255,9 +245,7 @@ def test_one_head_aligns(small_corpus: Corpus, model: Any) -> None:
     assert str(error.value).count(model.name) == 1
 
 
-def test_subwords_are_marked_as_was_stored_beside_the_data(
-    small_corpus: Corpus, tmp_path: Path
-) -> None:
+def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, tmp_path):
     """Words may begin as sentencepiece's pieces do; what the corpus says of itself counts."""
     data = tmp_path / "bin"
     shutil.copytree(small_corpus.data, data)
@@ -271,7 +259,7 @@ def test_subwords_are_marked_as_was_stored_beside_the_data(
         syncattn_fairseq.load(path, data, small_corpus.subwords)
 
 
-def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_one_line(small_corpus, path, tmp_path):
     def fails(reason: str, *args: Any, **options: Any) -> None:
         with pytest.raises((DataError, OSError), match=reason) as failed:
             syncattn_fairseq.load(*args, **options)
@@ -309,7 +297,7 @@ def test_what_is_wrong_is_one_line(small_corpus: Corpus, path: Path, tmp_path: P
         model.translate(["word " * 1100])
 
 
-def test_the_mark_of_pieces_is_replaced_in_words(model: Any) -> None:
+def test_the_mark_of_pieces_is_replaced_in_words(model):
     [alignment] = model.align(["the a▁b"], ["der ▁"])
     assert alignment.source.words == ["the", "a_b"] and alignment.target.words == ["der", "_"]
 
@@ -321,8 +309,8 @@ def _file(folder: Path, content: bytes) -> Path:
 
 
 def test_the_command_prints_translations_and_nothing_else(
-    small_corpus: Corpus, path: Path, model: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+    small_corpus, path, model, tmp_path, capfd
+):
     text = tmp_path / "text"
     sources = [*small_corpus.learned(), ""]
     text.write_text("\n".join(sources) + "\n", encoding="utf-8")
@@ -368,15 +356,8 @@ def test_the_command_prints_translations_and_nothing_else(
     ("option", "attribute", "value"), [("beam", "beam", 1), ("lenpen", "length_penalty", -3.0)]
 )
 def test_the_command_hands_on_how_to_search(
-    small_corpus: Corpus,
-    path: Path,
-    model: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    option: str,
-    attribute: str,
-    value: float,
-) -> None:
+    small_corpus, path, model, monkeypatch, capfd, option, attribute, value
+):
     text = small_corpus.folder / "words" / "test.en"
     options = [f"--path={path}", f"--data-bin={small_corpus.data}", f"--input={text}"]
     options += [f"--subwords={small_corpus.subwords}", "--device=cpu"]
@@ -398,9 +379,7 @@ def test_the_command_hands_on_how_to_search(
         ("--alignment-head=1", "--alignment-layer and --alignment-head need --alignments"),
     ],
 )
-def test_the_command_refuses_options(
-    capsys: pytest.CaptureFixture[str], option: str, message: str
-) -> None:
+def test_the_command_refuses_options(capsys, option, message):
     with pytest.raises(SystemExit):
         translate.main(["--path=none.pt", option])
     assert message in capsys.readouterr().err

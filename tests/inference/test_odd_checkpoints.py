@@ -1,7 +1,5 @@
 """Checkpoints whose options make no sense, alone or together."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any
@@ -59,13 +57,7 @@ REST = [
 
 
 @pytest.mark.parametrize(("options", "message"), MODEL)
-def test_options_of_the_model(
-    small_corpus: Corpus,
-    state: dict[str, Any],
-    tmp_path: Path,
-    options: dict[str, Any],
-    message: str,
-) -> None:
+def test_options_of_the_model(small_corpus, state, tmp_path, options, message):
     odd = copy.deepcopy(state)
     vars(odd["cfg"]["model"]).update(options)
     path = tmp_path / "odd.pt"
@@ -75,13 +67,7 @@ def test_options_of_the_model(
 
 
 @pytest.mark.parametrize(("options", "message"), REST)
-def test_other_options(
-    small_corpus: Corpus,
-    state: dict[str, Any],
-    tmp_path: Path,
-    options: dict[str, Any],
-    message: str,
-) -> None:
+def test_other_options(small_corpus, state, tmp_path, options, message):
     path = tmp_path / "odd.pt"
     with pytest.raises(DataError, match=f"^{path}: .*{message}") as error:
         load(small_corpus, {**state, "cfg": {**state["cfg"], **options}}, path)
@@ -89,14 +75,12 @@ def test_other_options(
 
 
 @pytest.mark.parametrize("cfg", [None, {}, [], "x"])
-def test_no_options(small_corpus: Corpus, state: dict[str, Any], tmp_path: Path, cfg: Any) -> None:
+def test_no_options(small_corpus, state, tmp_path, cfg):
     with pytest.raises(DataError, match=r"odd\.pt: "):
         load(small_corpus, {**state, "cfg": cfg}, tmp_path / "odd.pt")
 
 
-def test_infinite_weights_are_refused(
-    small_corpus: Corpus, state: dict[str, Any], tmp_path: Path
-) -> None:
+def test_infinite_weights_are_refused(small_corpus, state, tmp_path):
     weights = {**state["model"]}
     name = "encoder.layers.0.fc1.bias"
     weights[name] = torch.full_like(weights[name], float("inf"))
@@ -104,9 +88,7 @@ def test_infinite_weights_are_refused(
         load(small_corpus, {**state, "model": weights}, tmp_path / "odd.pt")
 
 
-def test_embeddings_come_from_the_checkpoint(
-    small_corpus: Corpus, state: dict[str, Any], tmp_path: Path
-) -> None:
+def test_embeddings_come_from_the_checkpoint(small_corpus, state, tmp_path):
     """The file that they began with may be gone, or be one that never ends."""
     there = copy.deepcopy(state)
     there["cfg"]["model"].encoder_embed_path = "/dev/zero"

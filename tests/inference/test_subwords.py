@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -8,7 +6,7 @@ import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export
 from syncattn_fairseq.inference.segmenters import is_file_name, open_segmenter
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import make_checkpoint
 
 pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")
 
@@ -20,7 +18,7 @@ def write(folder: Path, content: bytes) -> Path:
 
 
 @pytest.mark.parametrize("content", [b"#version: 0.2\nh e\ne x\n", b"h e\r\ne x", b"h e\n\n\n"])
-def test_codes_split_words(tmp_path: Path, content: bytes) -> None:
+def test_codes_split_words(tmp_path, content):
     segmenter = open_segmenter(write(tmp_path, content))
     assert segmenter(["her  x", ""]) == [["he@@", "r", "x"], []]
 
@@ -40,14 +38,14 @@ def test_codes_split_words(tmp_path: Path, content: bytes) -> None:
         (b"e r\n\xff h\n", ":2"),
     ],
 )
-def test_what_are_no_codes_is_refused(tmp_path: Path, content: bytes, line: str) -> None:
+def test_what_are_no_codes_is_refused(tmp_path, content, line):
     path = write(tmp_path, content)
     with pytest.raises(DataError, match=f"^{path}{line}: ") as error:
         open_segmenter(path)
     assert "\n" not in str(error.value)
 
 
-def test_empty_codes_do_not_end_the_program(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_empty_codes_do_not_end_the_program(small_corpus, tmp_path):
     """subword-nmt calls ``sys.exit``."""
     path = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer")
     export(path, small_corpus.data, "fairseq", tmp_path / "out")
@@ -64,5 +62,5 @@ def test_empty_codes_do_not_end_the_program(small_corpus: Corpus, tmp_path: Path
         *((name, False) for name in ("", "../x", "a/b", "a b", "a\n", "a" * 101, 7, None, ["en"])),
     ],
 )
-def test_languages_are_parts_of_file_names(name: object, good: bool) -> None:
+def test_languages_are_parts_of_file_names(name, good):
     assert is_file_name(name) == good

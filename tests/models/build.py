@@ -1,7 +1,5 @@
 """Small models and batches, without a corpus."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from fairseq.modules import MultiheadAttention
@@ -24,7 +22,7 @@ def make() -> tuple[BackwardCrossAttention, MultiheadAttention]:
     return ours, theirs
 
 
-def test_output_and_forward_attention_are_fairseqs() -> None:
+def test_output_and_forward_attention_are_fairseqs():
     ours, theirs = make()
     x, source = torch.randn(T, 2, D).double(), torch.randn(S, 2, D).double()
     padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
@@ -37,7 +35,7 @@ def test_output_and_forward_attention_are_fairseqs() -> None:
     torch.testing.assert_close(both[..., :S], weights, atol=1e-6, rtol=1e-5, check_dtype=False)
 
 
-def test_backward_attention_is_the_softmax_over_target_positions() -> None:
+def test_backward_attention_is_the_softmax_over_target_positions():
     ours, theirs = make()
     x, source = torch.randn(T, 2, D).double(), torch.randn(S, 2, D).double()
     show_padding(ours, torch.tensor([[False] * 4, [False, False, False, True]]))
@@ -56,7 +54,7 @@ def test_backward_attention_is_the_softmax_over_target_positions() -> None:
 
 
 @pytest.mark.parametrize("need", [False, True])
-def test_steps_of_incremental_decoding_return_the_forward_attention_only(need: bool) -> None:
+def test_steps_of_incremental_decoding_return_the_forward_attention_only(need):
     ours, theirs = make()
     x, source = torch.randn(1, 2, D).double(), torch.randn(S, 2, D).double()
     results = [

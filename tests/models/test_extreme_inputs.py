@@ -1,7 +1,5 @@
 """Losses and gradients of every architecture are finite, whatever a batch is like."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -120,7 +118,7 @@ def make_model(name: str, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_losses_and_gradients_are_finite(name: str) -> None:
+def test_losses_and_gradients_are_finite(name):
     model = make_model(name, noise=0.1)
     objective = criterion(**WEIGHTS)
     for make in INPUTS:
@@ -138,7 +136,7 @@ def test_losses_and_gradients_are_finite(name: str) -> None:
 
 @pytest.mark.parametrize("scale", [0.0, 1e3])
 @pytest.mark.parametrize("name", NAMES)
-def test_finite_with_extreme_weights(name: str, scale: float) -> None:
+def test_finite_with_extreme_weights(name, scale):
     """Weights of zero make all scores and distances the same; large ones make them extreme."""
     model = make_model(name)
     with torch.no_grad():

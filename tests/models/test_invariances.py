@@ -1,7 +1,5 @@
 """Every kind of heads with every kind of positions passes the checks that we offer to users."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -54,18 +52,18 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("positions", POSITIONS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_with_any_positions(kind: str, positions: str) -> None:
+def test_a_kind_with_any_positions(kind, positions):
     testing.check_model(positions=positions, **KINDS[kind])
 
 
 @pytest.mark.parametrize("positions", ["absolute", "rotary"])
 @pytest.mark.parametrize("kind", OTHERS)
-def test_another_kind(kind: str, positions: str) -> None:
+def test_another_kind(kind, positions):
     testing.check_model(positions=positions, **OTHERS[kind])
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_the_order_of_words_counts_only_with_positions(positions: str) -> None:
+def test_the_order_of_words_counts_only_with_positions(positions):
     model = testing.build_model(positions=positions)
     tokens = torch.tensor([[4, 5, 6, 7, 2], [5, 7, 4, 6, 2]])
     lengths = torch.tensor([5, 5])
@@ -74,7 +72,7 @@ def test_the_order_of_words_counts_only_with_positions(positions: str) -> None:
     assert same == (positions == "none")
 
 
-def test_a_bias_by_column_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bias_by_column_is_noticed(monkeypatch):
     def from_column_0(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
         # Not linear: a softmax ignores a constant.
         return 0.1 * torch.arange(key.size(2)).double().square().expand(query.size(2), -1)
@@ -84,7 +82,7 @@ def test_a_bias_by_column_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         testing.check_batches(testing.build_model(local_layers="1"))
 
 
-def test_the_bias_of_another_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bias_of_another_row_is_noticed(monkeypatch):
     def first_rows(self: Any, rows: int, columns: int, device: torch.device) -> Tensor:
         biases = -offsets(columns, columns, device)[:rows].abs().double()
         return biases.expand(self.heads, -1, -1)
@@ -94,14 +92,14 @@ def test_the_bias_of_another_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
         testing.check_steps(testing.build_model(positions="alibi"))
 
 
-def test_queries_turned_by_another_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_turned_by_another_position_are_noticed(monkeypatch):
     right = RotaryPositions.rotate
     monkeypatch.setattr(RotaryPositions, "rotate", lambda self, x, first: right(self, x, 0))
     with pytest.raises(AssertionError, match="step 2 of incremental decoding"):
         testing.check_steps(testing.build_model(positions="rotary"))
 
 
-def test_the_state_of_another_hypothesis_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_of_another_hypothesis_is_noticed(monkeypatch):
     right = ForgetGateHeads.bias
 
     def forgetful(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
@@ -114,14 +112,14 @@ def test_the_state_of_another_hypothesis_is_noticed(monkeypatch: pytest.MonkeyPa
         testing.check_steps(testing.build_model(forget_gate_layers="1"))
 
 
-def test_an_unused_parameter_is_noticed() -> None:
+def test_an_unused_parameter_is_noticed():
     model = testing.build_model()
     model.unused = torch.nn.Parameter(torch.ones(1))
     with pytest.raises(AssertionError, match="unused has no gradient"):
         testing.check_gradients(model)
 
 
-def test_a_gradient_that_is_not_finite_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gradient_that_is_not_finite_is_noticed(monkeypatch):
     def root(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
         return (query[..., :1] * 0).abs().sqrt()
 
@@ -130,7 +128,7 @@ def test_a_gradient_that_is_not_finite_is_noticed(monkeypatch: pytest.MonkeyPatc
         testing.check_gradients(testing.build_model(local_layers="1"))
 
 
-def test_an_overflow_in_half_precision_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overflow_in_half_precision_is_noticed(monkeypatch):
     def large(self: Any, query: Tensor, key: Tensor, scope: Any) -> Tensor:
         return torch.full_like(query[..., :1], 1e3) * 1e3
 
@@ -139,7 +137,7 @@ def test_an_overflow_in_half_precision_is_noticed(monkeypatch: pytest.MonkeyPatc
         testing.check_half_precision(testing.build_model(local_layers="1"))
 
 
-def test_half_precision_is_not_left_in_the_model() -> None:
+def test_half_precision_is_not_left_in_the_model():
     model = testing.build_model(positions="alibi", encoder_attention_heads=8)
     constants = {name: value.clone() for name, value in model.named_buffers()}
     model.encoder.layers[0].self_attn.positions.slopes.add_(2.0**-20)
@@ -158,9 +156,7 @@ def test_half_precision_is_not_left_in_the_model() -> None:
     ],
     ids=["pascal", "lisa"],
 )
-def test_heads_with_scores_of_their_own_turn_queries_and_keys(
-    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
-) -> None:
+def test_heads_with_scores_of_their_own_turn_queries_and_keys(monkeypatch, options):
     model = testing.build_model(positions="rotary", encoder_layers=1, **options)
     batch = testing.make_batch(model, [2])["net_input"]
     del batch["prev_output_tokens"]
@@ -173,7 +169,7 @@ def test_heads_with_scores_of_their_own_turn_queries_and_keys(
 @pytest.mark.parametrize("positions", ["alibi", "rotary"])
 @pytest.mark.parametrize("options", [KINDS["dbsa"], OTHERS["lisa"]], ids=["dbsa", "lisa"])
 @torch.no_grad()
-def test_dependency_heads_know_positions(options: dict[str, Any], positions: str) -> None:
+def test_dependency_heads_know_positions(options, positions):
     model = testing.build_model(positions=positions, dependency_heads=2, **options)
     batch = testing.make_batch(model, [2])["net_input"]
     layer, seen = model.encoder.layers[0].self_attn, []
@@ -200,7 +196,7 @@ def test_dependency_heads_know_positions(options: dict[str, Any], positions: str
         torch.testing.assert_close(attention, scores.softmax(-1), atol=1e-6, rtol=1e-5)
 
 
-def test_some_layers_may_have_positions_that_others_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_some_layers_may_have_positions_that_others_lack(monkeypatch):
     class LowerRotary(RotaryPositions):
         @classmethod
         def build(cls, cfg: Any, layer: Slot) -> Positions:
@@ -215,7 +211,7 @@ def test_some_layers_may_have_positions_that_others_lack(monkeypatch: pytest.Mon
     assert [type(each) for each in positions] == [RotaryPositions, *[type(None)] * 3]
 
 
-def test_positions_are_checked() -> None:
+def test_positions_are_checked():
     with pytest.raises(DataError, match="--positions sinus: choose one of absolute, none, alibi"):
         testing.build_model(positions="sinus")
     with pytest.raises(DataError, match="--positions rotary: the encoder's heads have 3 dimens"):
@@ -232,7 +228,7 @@ def test_positions_are_checked() -> None:
 
 @pytest.mark.parametrize("kind", ["plain", "lpsi", "pascal", "dbsa", "window", "forget gate"])
 @torch.no_grad()
-def test_dropout_can_be_retained_in_decoding(kind: str) -> None:
+def test_dropout_can_be_retained_in_decoding(kind):
     options = (KINDS | OTHERS)[kind]
     model = testing.build_model(attention_dropout=0.5, dropout=0.0, **options)
     model.make_generation_fast_(retain_dropout=True, retain_dropout_modules=None)
@@ -243,6 +239,6 @@ def test_dropout_can_be_retained_in_decoding(kind: str) -> None:
 
 
 @pytest.mark.parametrize("layers", ["", "none"])
-def test_distances_that_no_loss_reads_are_not_exposed_in_training(layers: str) -> None:
+def test_distances_that_no_loss_reads_are_not_exposed_in_training(layers):
     model = testing.build_model("transformer_lpsi_tiny", distance_sync_layers=layers)
     assert "distances" not in model.exposed

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import torch
 from torch import nn
 
 from syncattn_fairseq.models.layer_drop import NumberedLayerDrop, bypass_encoder_layer
 
 
-def test_numbers_stay_and_kept_layers_are_never_dropped() -> None:
+def test_numbers_stay_and_kept_layers_are_never_dropped():
     layers = [nn.Linear(2, 2) for _ in range(6)]
     dropping = NumberedLayerDrop(0.5, layers, bypass_encoder_layer, required=[2, 5])
     torch.manual_seed(0)
@@ -21,7 +19,7 @@ def test_numbers_stay_and_kept_layers_are_never_dropped() -> None:
     assert all(60 < n < 140 for i, n in enumerate(dropped) if i not in (1, 4))
 
 
-def test_evaluation_drops_nothing() -> None:
+def test_evaluation_drops_nothing():
     layers = [nn.Linear(2, 2) for _ in range(3)]
     dropping = NumberedLayerDrop(1.0, layers, bypass_encoder_layer, required=[]).eval()
     assert list(dropping) == layers

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import logging
 
 import pytest
@@ -32,9 +30,7 @@ def scores(model: torch.nn.Module) -> torch.Tensor:
 @pytest.mark.parametrize(
     "options", [{}, {"dependency_heads": 2, "dependency_key_bias": True, "sync_layer": 2}]
 )
-def test_a_dependency_model_starts_exactly_as_good_as_the_plain_one(
-    options: dict[str, object], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_dependency_model_starts_exactly_as_good_as_the_plain_one(options, caplog):
     plain = build.model("transformer", **SIZE)
     model = build.model("transformer_dbsa", seed=1, **SIZE, **options)
     with caplog.at_level(logging.INFO, "syncattn_fairseq.models.plain_start"):
@@ -60,9 +56,7 @@ def test_a_dependency_model_starts_exactly_as_good_as_the_plain_one(
         ),
     ],
 )
-def test_what_cannot_start_equal_is_said(
-    arch: str, options: dict[str, object], new: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_cannot_start_equal_is_said(arch, options, new, caplog):
     plain = build.model("transformer", **SIZE)
     model = build.model(arch, seed=1, **SIZE, **options)
     model.load_state_dict(plain.state_dict(), strict=True)
@@ -72,19 +66,19 @@ def test_what_cannot_start_equal_is_said(
 
 
 @pytest.mark.parametrize("arch", ["transformer_pascal", "transformer_local_attn"])
-def test_parts_without_parameters_load_as_they_are(arch: str) -> None:
+def test_parts_without_parameters_load_as_they_are(arch):
     plain = build.model("transformer", **SIZE)
     build.model(arch, seed=1, **SIZE).load_state_dict(plain.state_dict(), strict=True)
 
 
-def test_a_checkpoint_of_the_same_kind_is_taken_as_it_is() -> None:
+def test_a_checkpoint_of_the_same_kind_is_taken_as_it_is():
     trained = build.model("transformer_dbsa", **SIZE)
     model = build.model("transformer_dbsa", seed=1, **SIZE)
     model.load_state_dict(trained.state_dict(), strict=True)
     assert torch.equal(scores(model), scores(trained))
 
 
-def test_half_a_part_is_an_error_still() -> None:
+def test_half_a_part_is_an_error_still():
     trained = build.model("transformer_dbsa", **SIZE)
     model = build.model("transformer_dbsa", seed=1, **SIZE, dependency_key_bias=True)
     with pytest.raises(RuntimeError, match="heads.dependency.key_bias"):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
@@ -46,7 +44,7 @@ def same(actual: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
-def test_a_sentence_is_the_same_alone_and_in_a_batch(model: Any, left_pad: bool) -> None:
+def test_a_sentence_is_the_same_alone_and_in_a_batch(model, left_pad):
     source, target = build.sentences([5, 2, 7]), build.sentences([3, 6, 4], seed=1)
     batch = build.net_input(source, target, left_pad)
     scores, extra = model(**batch)
@@ -62,7 +60,7 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(model: Any, left_pad: bool)
             same(extra["positions"][b, :T], alone_extra["positions"][0])
 
 
-def test_it_runs_in_mixed_precision(model: Any) -> None:
+def test_it_runs_in_mixed_precision(model):
     batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
     model = model.float()
     exact = model(**batch)[0]
@@ -74,7 +72,7 @@ def test_it_runs_in_mixed_precision(model: Any) -> None:
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_step_by_step_it_is_the_same_as_all_at_once(model: Any) -> None:
+def test_step_by_step_it_is_the_same_as_all_at_once(model):
     batch = build.net_input(build.sentences([5, 3, 6]), build.sentences([6, 6, 6], seed=1))
     scores, extra = model(**batch)
     previous = batch.pop("prev_output_tokens")
@@ -92,7 +90,7 @@ def test_step_by_step_it_is_the_same_as_all_at_once(model: Any) -> None:
         same(step_extra["attn"][0][:, 0], extra["attn"][0][order, t])
 
 
-def test_it_computes_the_equations_of_the_paper(model: Any) -> None:
+def test_it_computes_the_equations_of_the_paper(model):
     """One sentence, one step after the other, with PyTorch's own cells."""
     batch = build.net_input(build.sentences([5]), build.sentences([4], seed=1))
     scores, extra = model(**batch)
@@ -117,7 +115,7 @@ def test_it_computes_the_equations_of_the_paper(model: Any) -> None:
             same(extra["positions"][0, t], position[0, 0])
 
 
-def test_sizes_of_the_paper() -> None:
+def test_sizes_of_the_paper():
     args = Namespace()
     ARCH_CONFIG_REGISTRY["rnn_syntax_directed"](args)
     assert (args.encoder_embed_dim, args.decoder_embed_dim) == (620, 620)
@@ -133,14 +131,14 @@ def test_sizes_of_the_paper() -> None:
         ("syntax_directed", "tree_window"),
     ],
 )
-def test_a_window_is_as_wide_as_the_option_says(attention: str, option: str) -> None:
+def test_a_window_is_as_wide_as_the_option_says(attention, option):
     sizes = {**SIZES, option: 3}
     single = build.model(f"rnn_{attention}", **sizes).decoder.attention
     double = build.model(f"rnn_{attention}_double", **sizes).decoder.second_attention
     assert (getattr(single, option), getattr(double, option)) == (3, 3)
 
 
-def test_a_second_context_adds_to_the_first() -> None:
+def test_a_second_context_adds_to_the_first():
     single = build.model("rnn_global", **SIZES)
     double = build.model("rnn_local_double", **SIZES)
     assert double.load_state_dict(single.state_dict(), strict=False).unexpected_keys == []
@@ -151,7 +149,7 @@ def test_a_second_context_adds_to_the_first() -> None:
 
 
 @pytest.mark.parametrize("attention", ["local", "flexible", "syntax_directed"])
-def test_the_expected_position_learns(attention: str) -> None:
+def test_the_expected_position_learns(attention):
     model = build.model(f"rnn_{attention}", **SIZES)
     scores, _ = model(**build.net_input(build.sentences([9, 6]), build.sentences([4, 5])))
     scores.log_softmax(-1)[..., 3].sum().backward()
@@ -159,7 +157,7 @@ def test_the_expected_position_learns(attention: str) -> None:
         assert parameter.grad.isfinite().all() and parameter.grad.abs().sum() > 0
 
 
-def test_options_of_the_command_line() -> None:
+def test_options_of_the_command_line():
     line = ["--arch=rnn_local", "--renormalise-local", "--tree-position=expected"]
     args = options.parse_args_and_arch(options.get_training_parser(), ["data", *line])
     assert (args.renormalise_local, args.tree_position) == (True, "expected")
@@ -167,12 +165,12 @@ def test_options_of_the_command_line() -> None:
     assert (args.renormalise_local, args.tree_position) == (False, "predicted")
 
 
-def test_what_is_not_predicted_has_no_parameters() -> None:
+def test_what_is_not_predicted_has_no_parameters():
     model = build.model("rnn_syntax_directed", tree_position="expected", **SIZES)
     assert not list(model.decoder.attention.parameters())
 
 
-def test_shared_embeddings() -> None:
+def test_shared_embeddings():
     sizes = SIZES | {"decoder_embed_dim": 12}
     model = build.model("rnn_global", share_all_embeddings=True, **sizes)
     weight = model.encoder.embed_tokens.weight
@@ -183,7 +181,7 @@ def test_shared_embeddings() -> None:
     assert model.encoder.embed_tokens.weight is not model.decoder.embed_tokens.weight
 
 
-def test_dropout_in_training_alone() -> None:
+def test_dropout_in_training_alone():
     model = build.model("rnn_global", dropout=0.5, **SIZES)
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     same(model(**batch)[0], model(**batch)[0])
@@ -191,7 +189,7 @@ def test_dropout_in_training_alone() -> None:
     assert not torch.allclose(model(**batch)[0], model(**batch)[0])
 
 
-def test_only_syntax_directed_attention_reads_trees() -> None:
+def test_only_syntax_directed_attention_reads_trees():
     for arch in ARCHITECTURES:
         reads = "syntax" in arch
         trees = SourceFields(fields=frozenset([TREE_DISTANCES]))
@@ -215,12 +213,12 @@ def test_only_syntax_directed_attention_reads_trees() -> None:
         ({"tree_window": 0}, "--tree-window 0: must be 1 or more"),
     ],
 )
-def test_impossible_options(impossible: dict[str, Any], message: str) -> None:
+def test_impossible_options(impossible, message):
     with pytest.raises(ValueError, match=message):
         build.model("syntax_rnn", **SIZES, **impossible)
 
 
-def test_shared_embeddings_need_a_joint_dictionary() -> None:
+def test_shared_embeddings_need_a_joint_dictionary():
     task = SimpleNamespace(
         source_dictionary=build.dictionary(), target_dictionary=build.dictionary(3)
     )
@@ -228,7 +226,7 @@ def test_shared_embeddings_need_a_joint_dictionary() -> None:
         ARCH_MODEL_REGISTRY["rnn_global"].build_model(Namespace(share_all_embeddings=True), task)
 
 
-def test_hydra_gives_a_config_in_place_of_a_namespace() -> None:
+def test_hydra_gives_a_config_in_place_of_a_namespace():
     args = OmegaConf.create({"_name": "rnn_local_double", **SIZES})
     OmegaConf.set_struct(args, False)
     ARCH_CONFIG_REGISTRY["rnn_local_double"](args)

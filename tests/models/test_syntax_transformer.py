@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import copy
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -106,7 +103,7 @@ def variant(request: pytest.FixtureRequest) -> dict[str, Any]:
     return dict(request.param)
 
 
-def test_without_syntactic_heads_it_is_fairseqs_transformer() -> None:
+def test_without_syntactic_heads_it_is_fairseqs_transformer():
     ours = build.model("syntax_transformer_tiny")
     theirs = build.model("transformer_tiny", seed=1)
     theirs.load_state_dict(ours.state_dict())
@@ -115,7 +112,7 @@ def test_without_syntactic_heads_it_is_fairseqs_transformer() -> None:
     torch.testing.assert_close(ours(**batch)[0], theirs(**own)[0])
 
 
-def test_a_model_can_be_copied() -> None:
+def test_a_model_can_be_copied():
     """Python 3.14 copies no iterators."""
     model = build.model("transformer_lpsi_tiny")
     values = [value for module in model.modules() for value in vars(module).values()]
@@ -124,7 +121,7 @@ def test_a_model_can_be_copied() -> None:
     torch.testing.assert_close(copy.deepcopy(model)(**batch)[0], model(**batch)[0])
 
 
-def test_no_system_adds_parameters_but_u() -> None:
+def test_no_system_adds_parameters_but_u():
     plain = sum(p.numel() for p in build.model("syntax_transformer_tiny").parameters())
     for arch, expected in (
         (
@@ -143,9 +140,7 @@ def test_no_system_adds_parameters_but_u() -> None:
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
-def test_a_sentence_is_the_same_alone_and_in_a_batch(
-    variant: dict[str, Any], left_pad: bool
-) -> None:
+def test_a_sentence_is_the_same_alone_and_in_a_batch(variant, left_pad):
     model = build.model(**variant).double()
     source, target = build.sentences([5, 2, 7]), build.sentences([3, 6, 4], seed=1)
     scores, extra = model(**build.net_input(source, target, left_pad))
@@ -178,7 +173,7 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(
 
 
 @torch.no_grad()
-def test_step_by_step_is_the_same_as_all_at_once(variant: dict[str, Any]) -> None:
+def test_step_by_step_is_the_same_as_all_at_once(variant):
     model = build.model(**variant).double()
     # One sentence and three hypotheses: fairseq reorders within the beam of a sentence.
     batch = build.net_input(build.sentences([5]) * 3, build.sentences([6, 6, 6], seed=1))
@@ -206,7 +201,7 @@ def test_step_by_step_is_the_same_as_all_at_once(variant: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("pre_norm", [False, True])
-def test_dependencies_are_those_of_the_layers_own_attention(pre_norm: bool) -> None:
+def test_dependencies_are_those_of_the_layers_own_attention(pre_norm):
     norms = {f"{side}_normalize_before": pre_norm for side in ("encoder", "decoder")}
     model = build.model("transformer_dbsa_tiny", **norms)
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
@@ -229,7 +224,7 @@ def test_dependencies_are_those_of_the_layers_own_attention(pre_norm: bool) -> N
         torch.testing.assert_close(extra[key][0][0, 0], scores.softmax(-1))
 
 
-def test_distances_are_exposed_in_training_only_if_a_loss_reads_them() -> None:
+def test_distances_are_exposed_in_training_only_if_a_loss_reads_them():
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     names = {"src_distances", "tgt_distances"}
     for layers, in_training in (("", set()), ("1,2", names)):
@@ -238,7 +233,7 @@ def test_distances_are_exposed_in_training_only_if_a_loss_reads_them() -> None:
         assert names & model.train()(**batch)[1].keys() == in_training
 
 
-def test_rows_by_input_are_moved_up_by_one() -> None:
+def test_rows_by_input_are_moved_up_by_one():
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     [predicted] = build.model("transformer_dbsa_tiny")(**batch)[1]["tgt_dependency"]
     model = build.model("transformer_dbsa_tiny", tgt_dependency_rows="input")
@@ -247,7 +242,7 @@ def test_rows_by_input_are_moved_up_by_one() -> None:
     assert by_input[..., -1, :].abs().max() == 0, "no state reads the end of the sentence"
 
 
-def test_another_layers_alignment_is_whole_beside_a_backward_attention() -> None:
+def test_another_layers_alignment_is_whole_beside_a_backward_attention():
     model = build.model(**VARIANTS["backward"])
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     _, extra = model(**batch, alignment_layer=2)
@@ -266,7 +261,7 @@ def test_another_layers_alignment_is_whole_beside_a_backward_attention() -> None
     ],
     ids=str,
 )
-def test_the_sync_layer_or_the_chosen_one_aligns(options: dict[str, Any], layer: int) -> None:
+def test_the_sync_layer_or_the_chosen_one_aligns(options, layer):
     model = build.model("transformer_dbsa_tiny", **SYNC, **options)
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     [aligning] = model(**batch)[1]["attn"]
@@ -275,7 +270,7 @@ def test_the_sync_layer_or_the_chosen_one_aligns(options: dict[str, Any], layer:
         assert aligning.equal(attention) == (number == layer)
 
 
-def test_a_layer_with_a_backward_attention_can_tie_distances_too() -> None:
+def test_a_layer_with_a_backward_attention_can_tie_distances_too():
     model = build.model(
         **VARIANTS["backward"], distance_layers="1", distance_sync_layers="2", gate_temperature=1
     )
@@ -286,7 +281,7 @@ def test_a_layer_with_a_backward_attention_can_tie_distances_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["syncattn", "backward", "lpsi", "pascal", "all at once"])
-def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
+def test_checkpointed_activations_give_the_same_gradients(name):
     gradients = []
     random = {"dropout": 0.3, "attention_dropout": 0.2, "parent_ignoring": 0.4}
     for checkpointed in (False, True):
@@ -315,9 +310,7 @@ def test_checkpointed_activations_give_the_same_gradients(name: str) -> None:
         ("lpsi", {"distance_layers": "1,2", "distance_sync_layers": "2,3"}),
     ],
 )
-def test_checkpointed_activations_work_with_distributed_training(
-    name: str, tied: dict[str, str], tmp_path: Path
-) -> None:
+def test_checkpointed_activations_work_with_distributed_training(name, tied, tmp_path):
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
@@ -334,7 +327,7 @@ def test_checkpointed_activations_work_with_distributed_training(
         torch.distributed.destroy_process_group()
 
 
-def test_layer_drop_keeps_supervised_layers_and_their_numbers() -> None:
+def test_layer_drop_keeps_supervised_layers_and_their_numbers():
     options = {"encoder_layerdrop": 0.9, "decoder_layerdrop": 0.9, "dropout": 0.0}
     dropping = build.model(**VARIANTS["syncattn"], **options).train()
     batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
@@ -350,7 +343,7 @@ def test_layer_drop_keeps_supervised_layers_and_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", ["syncattn", "lpsi", "lisa", "tree window"])
-def test_layer_drop_drops_no_layer_that_the_criterion_reads(name: str) -> None:
+def test_layer_drop_drops_no_layer_that_the_criterion_reads(name):
     options = {"encoder_layerdrop": 1.0, "decoder_layerdrop": 1.0, "dropout": 0.0}
     model = build.model(**{**SYNC, **VARIANTS[name]}, **options).train()
     required = {
@@ -365,7 +358,7 @@ def test_layer_drop_drops_no_layer_that_the_criterion_reads(name: str) -> None:
 
 
 @torch.no_grad()
-def test_one_head_can_stand_for_the_mean() -> None:
+def test_one_head_can_stand_for_the_mean():
     model = build.model("transformer_lpsi_tiny", **SYNC)
     batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     for layer in (0, 2):
@@ -400,7 +393,7 @@ class PlainTask:
         ("transformer_lisa", {}),
     ],
 )
-def test_heads_that_need_a_loss_are_not_trained_without(arch: str, options: dict[str, int]) -> None:
+def test_heads_that_need_a_loss_are_not_trained_without(arch, options):
     task, chosen = PlainTask(), build.options_of(f"{arch}_tiny", **options)
     ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(chosen, task)
     assert task.build_criterion("with syntax").terms == []
@@ -410,14 +403,14 @@ def test_heads_that_need_a_loss_are_not_trained_without(arch: str, options: dict
 
 
 @pytest.mark.parametrize("arch", ["transformer_pascal", "transformer_lpsi", "syntax_transformer"])
-def test_other_heads_learn_from_translation(arch: str) -> None:
+def test_other_heads_learn_from_translation(arch):
     task = PlainTask()
     ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(build.options_of(f"{arch}_tiny"), task)
     task.build_criterion("label_smoothed_cross_entropy")
 
 
 @pytest.mark.parametrize("name", ["dbsa", "lisa", "all at once"])
-def test_gold_heads_change_what_the_model_says(name: str) -> None:
+def test_gold_heads_change_what_the_model_says(name):
     model = build.model(**VARIANTS[name])
     batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
     plain, _ = model(**batch)
@@ -426,7 +419,7 @@ def test_gold_heads_change_what_the_model_says(name: str) -> None:
     torch.testing.assert_close(model(**batch)[0], plain, msg="not kept for the next batch")
 
 
-def test_hydras_configuration_builds_the_same_model() -> None:
+def test_hydras_configuration_builds_the_same_model():
     arch = "transformer_dbsa_tiny"
     from_namespace = build.model(arch, dependency_heads=2)
     cfg = OmegaConf.create({"dependency_heads": 2})
@@ -510,12 +503,12 @@ def test_hydras_configuration_builds_the_same_model() -> None:
         ),
     ],
 )
-def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
+def test_impossible_options_are_refused(options, message):
     with pytest.raises(DataError, match=message):
         build.model("transformer_dbsa_tiny", **options)
 
 
-def test_the_smallest_and_largest_values_are_possible() -> None:
+def test_the_smallest_and_largest_values_are_possible():
     options = {"distance_look_back": 0, "local_window": 0, "relative_depth_limit": 1}
     for ignoring in (0.0, 1.0):
         build.model("syntax_transformer_tiny", pascal_std=0.0, parent_ignoring=ignoring, **options)
@@ -531,7 +524,7 @@ def list_exposing(model: Any, name: str) -> tuple[list[int], list[int]]:
     return tuple(stack.exposing_layers[name] for stack in (model.encoder, model.decoder))
 
 
-def test_architectures_have_the_layers_of_the_papers() -> None:
+def test_architectures_have_the_layers_of_the_papers():
     base = build.model("transformer_syncattn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
     assert list_exposing(base, "dependency") == ([1], [1])
     assert base.decoder.alignment_layer == 5
@@ -561,7 +554,7 @@ def test_architectures_have_the_layers_of_the_papers() -> None:
     assert sh.encoder.label_embedding.embedding_dim == 10
 
 
-def test_heads_have_the_settings_of_the_papers() -> None:
+def test_heads_have_the_settings_of_the_papers():
     layers = {
         "distance_layers": "1",
         "pascal_layers": "2",
@@ -629,23 +622,21 @@ def test_heads_have_the_settings_of_the_papers() -> None:
         ),
     ],
 )
-def test_options_reach_the_part_that_they_are_for(
-    side: str, kind: str, options: dict[str, Any], attribute: str, value: Any
-) -> None:
+def test_options_reach_the_part_that_they_are_for(side, kind, options, attribute, value):
     model = build.model("syntax_transformer_tiny", **options)
     heads = getattr(model, side).layers[0].self_attn.heads[kind]
     setting = getattr(heads, attribute)
     assert getattr(setting, "shape", setting) == value
 
 
-def test_options_of_other_parts_reach_them() -> None:
+def test_options_of_other_parts_reach_them():
     top = build.model("syntax_transformer_tiny", cross_attention_tree_window=3).decoder.layers[1]
     assert top.encoder_attn.tree_window == 3
     top = build.model("syntax_transformer_tiny", positions="bias").decoder.layers[1]
     assert top.self_attn.positions.weight.shape == (32, 2)
 
 
-def test_slopes_are_those_of_the_layers_heads() -> None:
+def test_slopes_are_those_of_the_layers_heads():
     dependency = {"encoder_dependency_layer": 1, "encoder_attention_heads": 4}
     slopes = {"distance_bias_layers": "1", "distance_bias_form": "slopes"}
     model = build.model("syntax_transformer_tiny", **dependency, **slopes, noise=0)
@@ -668,7 +659,7 @@ def test_slopes_are_those_of_the_layers_heads() -> None:
         ("distance_bias", "distance_bias", "none"),
     ],
 )
-def test_each_side_has_such_heads_where_it_is_told(option: str, kind: str, default: str) -> None:
+def test_each_side_has_such_heads_where_it_is_told(option, kind, default):
     def layers(encoder: str, decoder: str | None) -> list[list[int]]:
         options = {f"{option}_layers": encoder}
         if decoder is not None:
@@ -701,15 +692,13 @@ def test_each_side_has_such_heads_where_it_is_told(option: str, kind: str, defau
     ],
     ids=["plain", "tree window", "backward"],
 )
-def test_attention_of_every_kind_has_its_dropout(
-    arch: str, cross_attention: dict[str, Any]
-) -> None:
+def test_attention_of_every_kind_has_its_dropout(arch, cross_attention):
     model = build.model(arch, attention_dropout=0.25, **cross_attention)
     attentions = [module for module in model.modules() if isinstance(module, MultiheadAttention)]
     assert [attention.dropout_module.p for attention in attentions] == [0.25] * 6
 
 
-def test_parents_scale_the_last_heads_of_the_layers_that_have_such() -> None:
+def test_parents_scale_the_last_heads_of_the_layers_that_have_such():
     """With all parents ignored the model is fairseq's; with parents it is not."""
     options = {"pascal_layers": "1,2", "pascal_heads": 2, "dropout": 0.0}
     model = build.model("syntax_transformer_tiny", parent_ignoring=1.0, **options).double()
@@ -726,12 +715,12 @@ def test_parents_scale_the_last_heads_of_the_layers_that_have_such() -> None:
     torch.testing.assert_close(model(**unparsed)[0], plain(**batch)[0])
 
 
-def test_beside_a_dependency_head_the_other_is_scaled() -> None:
+def test_beside_a_dependency_head_the_other_is_scaled():
     model = build.model("transformer_dbsa_tiny", pascal_layers="1")
     assert count(model.encoder.layers[0], "parent_scaled") == 1
 
 
-def test_labels_take_the_last_dimensions_of_the_source_embedding() -> None:
+def test_labels_take_the_last_dimensions_of_the_source_embedding():
     model = build.model("transformer_sh_tiny", share_all_embeddings=True)
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     encoder = model.encoder
@@ -744,7 +733,7 @@ def test_labels_take_the_last_dimensions_of_the_source_embedding() -> None:
     assert 0.08 < fresh[4:].std() < 0.18, "64 ** -0.5 as for words"
 
 
-def test_what_a_model_reads_must_be_there() -> None:
+def test_what_a_model_reads_must_be_there():
     batch = build.net_input(build.sentences([5]), build.sentences([4]))
     for arch, field in (("pascal", "src_parent_positions"), ("sh", "src_labels")):
         without = {name: value for name, value in batch.items() if name != field}
@@ -783,19 +772,19 @@ def test_what_a_model_reads_must_be_there() -> None:
         ("syntax_transformer", {"distance_bias_distance": "tree"}, []),
     ],
 )
-def test_a_model_says_what_it_reads(arch: str, options: dict[str, str], fields: list[Any]) -> None:
+def test_a_model_says_what_it_reads(arch, options, fields):
     model = build.model(f"{arch}_tiny", **options)
     assert model.source_fields == SourceFields(fields=frozenset(fields))
 
 
 @pytest.mark.parametrize(("arch", "rule"), [("dbsa", "chain"), ("lisa", "first")])
-def test_a_model_says_which_subword_stands_for_a_parent(arch: str, rule: str) -> None:
+def test_a_model_says_which_subword_stands_for_a_parent(arch, rule):
     fields = build.model(f"transformer_{arch}_tiny").source_fields
     assert fields == SourceFields(rules=frozenset([rule]))
 
 
 @torch.no_grad()
-def test_trees_gate_the_attention_of_the_layers_that_want_it() -> None:
+def test_trees_gate_the_attention_of_the_layers_that_want_it():
     """With every gap known to be equal, gates only tell near from far; with none, all are open."""
     options = {"supervised_gate_layers": "1,2"}
     model = build.model("syntax_transformer_tiny", **options)
@@ -814,7 +803,7 @@ def test_trees_gate_the_attention_of_the_layers_that_want_it() -> None:
 
 
 @torch.no_grad()
-def test_equal_depths_are_no_information() -> None:
+def test_equal_depths_are_no_information():
     model = build.model("syntax_transformer_tiny", relative_depth_layers="1,2")
     plain = build.model("syntax_transformer_tiny")
     plain.load_state_dict(model.state_dict(), strict=False)
@@ -824,20 +813,20 @@ def test_equal_depths_are_no_information() -> None:
     assert not torch.allclose(model(**batch)[0], plain(**batch)[0])
 
 
-def test_half_of_the_top_layers_heads_see_the_tree() -> None:
+def test_half_of_the_top_layers_heads_see_the_tree():
     sizes = {"encoder_embed_dim": 16, "encoder_ffn_embed_dim": 16, "cross_attention_tree_window": 4}
     model = build.model("syntax_transformer", **sizes)
     kinds = [getattr(layer.encoder_attn, "tree_heads", 0) for layer in model.decoder.layers]
     assert kinds == [0, 0, 0, 0, 0, 4]
 
 
-def test_as_many_sync_layers_as_gated_ones_at_the_top() -> None:
+def test_as_many_sync_layers_as_gated_ones_at_the_top():
     sizes = {"encoder_embed_dim": 16, "encoder_ffn_embed_dim": 16}
     model = build.model("transformer_lpsi", distance_layers="1,2,3", **sizes)
     assert model.decoder.distance_sync_layers == [4, 5, 6]
 
 
-def test_labels_need_a_dictionary() -> None:
+def test_labels_need_a_dictionary():
     args = Namespace(arch="transformer_sh_tiny")
     ARCH_CONFIG_REGISTRY["transformer_sh_tiny"](args)
     words = build.dictionary()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,26 +31,26 @@ def run(drop: Callable[[Tensor, float], Tensor], x: Tensor, p: float) -> list[Te
 
 @pytest.mark.parametrize("size", [1, 2**15 - 1, 2**15, 2**16 + 3])
 @pytest.mark.parametrize("p", [1e-3, 0.1, 0.3, 0.5, 0.7, 0.999])
-def test_every_bit_is_pytorchs(p: float, size: int, draws: list[int]) -> None:
+def test_every_bit_is_pytorchs(p, size, draws):
     x = torch.randn(size, 2)
     assert all(map(torch.equal, run(F.dropout, x, p), run(same_dropout, x, p)))
     assert draws == ([2 * size] if dropout._draws_one_by_one() else [])
 
 
-def test_pytorch_draws_one_by_one_without_mkl() -> None:
+def test_pytorch_draws_one_by_one_without_mkl():
     cpu = Path("/proc/cpuinfo")
     if cpu.exists() and "AuthenticAMD" in cpu.read_text():  # elsewhere, either may be
         assert dropout._draws_one_by_one()
 
 
-def test_other_tensors_are_left_to_pytorch(draws: list[int]) -> None:
+def test_other_tensors_are_left_to_pytorch(draws):
     x = torch.randn(5, 3)
     for other, p in [(x.double(), 0.5), (x.half(), 0.5), (x.t(), 0.5), (x, 0.0), (x, 1.0)]:
         assert all(map(torch.equal, run(F.dropout, other, p), run(same_dropout, other, p)))
     assert not draws
 
 
-def test_other_random_numbers_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_random_numbers_are_noticed(monkeypatch):
     """MKL's, on CPUs of Intel."""
     x = torch.randn(50, 2)
     expected = run(F.dropout, x, 0.3)
@@ -66,7 +64,7 @@ def test_other_random_numbers_are_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
 @pytest.mark.parametrize("p", [0.05, 0.1, 0.5, 0.9])
-def test_numbers_are_dropped_independently_and_the_mean_stays(p: float, dtype: torch.dtype) -> None:
+def test_numbers_are_dropped_independently_and_the_mean_stays(p, dtype):
     torch.manual_seed(1)
     dropped = fast_dropout(torch.ones(400_003, dtype=dtype), p)  # not a multiple of four
     mask = dropped != 0
@@ -79,7 +77,7 @@ def test_numbers_are_dropped_independently_and_the_mean_stays(p: float, dtype: t
     assert abs(both - p * p) < 10 * deviation
 
 
-def test_a_seed_gives_the_same_masks_and_the_gradient_has_them() -> None:
+def test_a_seed_gives_the_same_masks_and_the_gradient_has_them():
     def drop(seed: int) -> tuple[Tensor, Tensor]:
         torch.manual_seed(seed)
         x = torch.randn(5, 7, 3).transpose(0, 1).requires_grad_()
@@ -92,7 +90,7 @@ def test_a_seed_gives_the_same_masks_and_the_gradient_has_them() -> None:
     assert not torch.equal(drop(1)[0], drop(2)[0])
 
 
-def test_all_or_nothing() -> None:
+def test_all_or_nothing():
     x = torch.randn(3, 3)
     assert fast_dropout(x, 1.0).eq(0).all()
     assert torch.equal(fast_dropout(x, 0.0), x)

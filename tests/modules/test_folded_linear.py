@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 import math
 
@@ -33,9 +31,7 @@ def make(biaffine_heads: int, key_bias: bool) -> FairseqSyntaxAttention:
 
 @pytest.mark.parametrize("biaffine_heads", [1, 2, 4])
 @pytest.mark.parametrize("key_bias", [False, True])
-def test_scaled_products_with_the_folded_query_are_the_biaffine_scores(
-    biaffine_heads: int, key_bias: bool
-) -> None:
+def test_scaled_products_with_the_folded_query_are_the_biaffine_scores(biaffine_heads, key_bias):
     attention = make(biaffine_heads, key_bias)
     query, dependency = attention.q_proj, attention.heads["dependency"]
     x, keys = torch.randn(2, TOKENS, HEADS * WIDTH).double(), torch.randn(2, TOKENS, 12).double()
@@ -54,7 +50,7 @@ def test_scaled_products_with_the_folded_query_are_the_biaffine_scores(
     )
 
 
-def test_gradients_reach_every_parameter() -> None:
+def test_gradients_reach_every_parameter():
     attention = make(2, key_bias=True)
     attention.q_proj(torch.randn(3, 12).double()).square().sum().backward()
     read = [*attention.q_proj.parameters(), *attention.heads.parameters()]
@@ -63,7 +59,7 @@ def test_gradients_reach_every_parameter() -> None:
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0
 
 
-def test_folding_for_inference_changes_nothing() -> None:
+def test_folding_for_inference_changes_nothing():
     query = make(2, key_bias=True).q_proj
     x = torch.randn(3, 12).double()
     before = query(x)
@@ -73,7 +69,7 @@ def test_folding_for_inference_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("folded", [False, True])
-def test_it_follows_the_module_to_another_type(folded: bool) -> None:
+def test_it_follows_the_module_to_another_type(folded):
     attention = make(2, key_bias=True)
     x = torch.randn(3, 12).double()
     before = attention.q_proj(x)
@@ -85,7 +81,7 @@ def test_it_follows_the_module_to_another_type(folded: bool) -> None:
         torch.testing.assert_close(after.double(), before, atol=tolerance, rtol=tolerance)
 
 
-def test_a_checkpoint_holds_the_plain_parameters_under_plain_names() -> None:
+def test_a_checkpoint_holds_the_plain_parameters_under_plain_names():
     attention = make(1, key_bias=False)
     attention.q_proj.make_generation_fast_()
     state = attention.state_dict()
@@ -96,7 +92,7 @@ def test_a_checkpoint_holds_the_plain_parameters_under_plain_names() -> None:
     assert state["q_proj.weight"].equal(weight) and state["q_proj.bias"].equal(bias)
 
 
-def test_a_copy_folds_its_own_heads() -> None:
+def test_a_copy_folds_its_own_heads():
     attention = make(1, key_bias=False)
     copied = copy.deepcopy(attention)
     with torch.no_grad():
@@ -104,7 +100,7 @@ def test_a_copy_folds_its_own_heads() -> None:
     assert not torch.allclose(copied.q_proj.weight[:WIDTH], attention.q_proj.weight[:WIDTH])
 
 
-def test_initialisation_is_xavier_uniform_with_gain_of_one_over_root_two() -> None:
+def test_initialisation_is_xavier_uniform_with_gain_of_one_over_root_two():
     heads = DependencyHeads(2, 256, BatchView(), key_bias=True)
     limit = math.sqrt(6 / (256 + 256)) / math.sqrt(2)
     assert heads.weight is not None and heads.key_bias is not None
@@ -113,7 +109,7 @@ def test_initialisation_is_xavier_uniform_with_gain_of_one_over_root_two() -> No
     assert heads.key_bias.abs().max() == 0
 
 
-def test_any_function_can_rewrite() -> None:
+def test_any_function_can_rewrite():
     linear = nn.Linear(2, 3)
     folded = FoldedLinear(linear, lambda weight, bias: (2 * weight, bias + 1))
     x = torch.randn(4, 2)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import fields
 from typing import Any
@@ -36,7 +34,7 @@ KINDS = (
 )
 
 
-def test_every_row_of_window_heads_sees_a_word() -> None:
+def test_every_row_of_window_heads_sees_a_word():
     lengths = torch.tensor([9, 2, 1])
     for padding in (torch.arange(9) >= lengths[:, None], torch.arange(9) < 9 - lengths[:, None]):
         mask = torch.zeros(3, 1, 1, 9).masked_fill(padding[:, None, None, :], -torch.inf)
@@ -50,7 +48,7 @@ def test_every_row_of_window_heads_sees_a_word() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_heads_made_by_hand_are_those_of_the_default_options(kind: type[Heads]) -> None:
+def test_heads_made_by_hand_are_those_of_the_default_options(kind):
     view = BatchView()
     owners = (GatedHeads, kind)  # whose options shuffled gates share
     options = Namespace(**{o.name: o.default for owner in owners for o in fields(owner.Options)})
@@ -66,7 +64,7 @@ def test_heads_made_by_hand_are_those_of_the_default_options(kind: type[Heads]) 
     assert shapes == same
 
 
-def test_the_convolution_of_distances_starts_as_a_linear_layer_does() -> None:
+def test_the_convolution_of_distances_starts_as_a_linear_layer_does():
     torch.manual_seed(0)
     heads = GatedHeads(8, 64, BatchView(), look_back=3)
     limit = torch.nn.Linear(4 * 64, 8).weight.abs().max().item()
@@ -74,7 +72,7 @@ def test_the_convolution_of_distances_starts_as_a_linear_layer_does() -> None:
     assert heads.weight.min() < -0.99 * limit and heads.weight.max() > 0.99 * limit
 
 
-def test_only_heads_that_attend_as_ordinary_ones_fold() -> None:
+def test_only_heads_that_attend_as_ordinary_ones_fold():
     class Biased(Heads):
         def bias(self, query: Any, key: Any, scope: Any) -> Any:
             return None

@@ -1,7 +1,5 @@
 """Fields that kinds of heads make of the parse for themselves."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor
@@ -44,7 +42,7 @@ def spread(values: list[int], lengths: list[int], rest: int | None) -> list[int]
 
 
 @pytest.mark.parametrize("left", [False, True])
-def test_gap_heights_are_those_of_the_words(left: bool) -> None:
+def test_gap_heights_are_those_of_the_words(left):
     marks, tokens = lay_out(left, unparsed=2)
     result = collate_gap_heights(marks, tokens, dictionary())
     assert result.dtype == torch.float64
@@ -60,7 +58,7 @@ def test_gap_heights_are_those_of_the_words(left: bool) -> None:
 
 
 @pytest.mark.parametrize("left", [False, True])
-def test_depths_are_those_of_the_words(left: bool) -> None:
+def test_depths_are_those_of_the_words(left):
     marks, tokens = lay_out(left, unparsed=1)
     result = collate_depths(marks, tokens, dictionary())
     for b, depths in ((0, [2, 1, 3, 2, 0]), (2, [1, 0, 1])):
@@ -70,7 +68,7 @@ def test_depths_are_those_of_the_words(left: bool) -> None:
 
 
 @pytest.mark.parametrize("pads", [0, 1, 3])
-def test_depths_without_the_root_count_from_the_highest_words_left(pads: int) -> None:
+def test_depths_without_the_root_count_from_the_highest_words_left(pads):
     """3 3 5 5 0, cut after four words: words 3 and 4 have lost their head."""
     marks = torch.tensor([[NO_TOKEN] * pads + [3, 3, 5, N, 5, NO_TOKEN]])
     tokens = torch.tensor([[PAD] * pads + [5, 5, 5, 5, 5, EOS]])

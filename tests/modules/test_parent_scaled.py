@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -24,7 +22,7 @@ def scaled(*options: Any) -> ParentScaledHeads:
 
 
 @pytest.mark.parametrize("parents", ["parse", "shuffled", "random"])
-def test_parents_of_the_data_are_weighed_by_the_density(parents: str) -> None:
+def test_parents_of_the_data_are_weighed_by_the_density(parents):
     weights = scaled(parents, 2.0)
     torch.testing.assert_close(
         weigh(weights, TOKENS, PARENTS), parent_gaussian(PARENTS, 4, 2.0).float(), atol=1e-6, rtol=0
@@ -33,7 +31,7 @@ def test_parents_of_the_data_are_weighed_by_the_density(parents: str) -> None:
         weigh(weights, TOKENS, None)
 
 
-def test_heads_with_other_settings_may_share_a_batch() -> None:
+def test_heads_with_other_settings_may_share_a_batch():
     view = BatchView()
     view.fill(TOKENS, TOKENS.bool(), {"src_parent_positions": PARENTS})
     for options in (("parse", 1.0), ("parse", 3.0), ("self", 1.0), ("constant", 1.0)):
@@ -41,7 +39,7 @@ def test_heads_with_other_settings_may_share_a_batch() -> None:
         assert ParentScaledHeads(1, 4, view, *options).weigh_parents().equal(alone)
 
 
-def test_the_control_self_is_distance_alone() -> None:
+def test_the_control_self_is_distance_alone():
     weights = scaled("self", 1.0)
     for b in range(2):
         torch.testing.assert_close(
@@ -50,14 +48,14 @@ def test_the_control_self_is_distance_alone() -> None:
 
 
 @pytest.mark.parametrize("std", [1.0, 2.0])
-def test_the_control_constant_is_the_densitys_peak(std: float) -> None:
+def test_the_control_constant_is_the_densitys_peak(std):
     weights = scaled("constant", std)
     peak = parent_gaussian(torch.tensor([[0.0]]), 1, std).item()
     torch.testing.assert_close(weigh(weights, TOKENS, None), torch.full((2, 4, 4), peak))
 
 
 @pytest.mark.parametrize("parents", ["parse", "constant"])
-def test_ignored_rows_are_ones_in_training_only(parents: str) -> None:
+def test_ignored_rows_are_ones_in_training_only(parents):
     torch.manual_seed(0)
     tokens, columns = torch.zeros(40, 50, dtype=torch.long), torch.zeros(40, 50)
     plain = weigh(scaled(parents), tokens, columns)
@@ -70,5 +68,5 @@ def test_ignored_rows_are_ones_in_training_only(parents: str) -> None:
     torch.testing.assert_close(weigh(some.eval(), tokens, columns), plain)
 
 
-def test_all_rows_can_be_ignored() -> None:
+def test_all_rows_can_be_ignored():
     assert weigh(scaled("parse", 1.0, 1.0), TOKENS, PARENTS).eq(1).all()

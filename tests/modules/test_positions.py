@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -48,7 +46,7 @@ def states(heads: int = 3, rows: int = 6) -> Tensor:
 
 
 @pytest.mark.parametrize("rows", [6, 1])
-def test_alibi_falls_on_both_sides(rows: int) -> None:
+def test_alibi_falls_on_both_sides(rows):
     bias = AlibiPositions(3, 4, view(), causal=False, scale=2.0).bias(rows, 6, CPU)
     for h, slope in enumerate(alibi_slopes(3).tolist()):
         expected = [[-2 * slope * abs(i - j) for j in range(6)] for i in range(6 - rows, 6)]
@@ -57,7 +55,7 @@ def test_alibi_falls_on_both_sides(rows: int) -> None:
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("rows", [6, 1])
-def test_learnt_biases_are_looked_up_by_bucket(rows: int, causal: bool) -> None:
+def test_learnt_biases_are_looked_up_by_bucket(rows, causal):
     positions = BiasPositions(3, 4, view(), causal)
     assert positions.weight.eq(0).all(), "they start at 0"
     positions.weight.data = torch.randn(32, 3)
@@ -68,7 +66,7 @@ def test_learnt_biases_are_looked_up_by_bucket(rows: int, causal: bool) -> None:
             assert bias[:, row, j].equal(positions.weight[bucket])
 
 
-def test_turned_states_know_how_many_came_before() -> None:
+def test_turned_states_know_how_many_came_before():
     positions, x = RotaryPositions(3, 4, view(), causal=True), torch.randn(2, 3, 6, 4)
     whole = positions.rotate(x, 0)
     assert whole[:, :, 0].equal(x[:, :, 0])
@@ -76,7 +74,7 @@ def test_turned_states_know_how_many_came_before() -> None:
     assert not torch.allclose(whole[:, :, 1:], x[:, :, 1:])
 
 
-def test_masks_are_laid_out_as_cudas_kernels_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masks_are_laid_out_as_cudas_kernels_want_them(monkeypatch):
     strides = []
 
     def record(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor, **_: object) -> Tensor:
@@ -92,7 +90,7 @@ def test_masks_are_laid_out_as_cudas_kernels_want_them(monkeypatch: pytest.Monke
     assert strides == [1, 1, 1]
 
 
-def test_positions_with_other_settings_may_share_a_batch() -> None:
+def test_positions_with_other_settings_may_share_a_batch():
     shared, x = view(), torch.randn(1, 2, 6, 8)
     for scale in (1.0, 2.0):
         alone, here = (AlibiPositions(2, 8, v, False, scale) for v in (view(), shared))
@@ -102,14 +100,14 @@ def test_positions_with_other_settings_may_share_a_batch() -> None:
         assert here.rotate(x[..., :width], 0).equal(alone.rotate(x[..., :width], 0))
 
 
-def test_a_name_is_given_once() -> None:
+def test_a_name_is_given_once():
     with pytest.raises(ValueError, match="already positions named rotary: choose another"):
         register_positions("rotary")(RotaryPositions)
     assert POSITIONS["rotary"] is RotaryPositions
 
 
 @pytest.mark.parametrize("rows", [6, 1])
-def test_distance_heads_look_up_what_was_learnt(rows: int) -> None:
+def test_distance_heads_look_up_what_was_learnt(rows):
     heads = DistanceBiasHeads(3, 4, view(), "linear", limit=2)
     assert heads.weight is not None and heads.weight.eq(0).all(), "they start at 0"
     heads.weight.data = torch.randn(3, 3)
@@ -128,7 +126,7 @@ def test_distance_heads_look_up_what_was_learnt(rows: int) -> None:
         ("mirrored", "src_mirrored_tree_distances"),
     ],
 )
-def test_one_equation_has_several_distances(distance: str, field: str) -> None:
+def test_one_equation_has_several_distances(distance, field):
     between = torch.randint(0, 9, (1, 6, 6)).short()
     seen = view(**{field: between})
     slopes = torch.tensor([0.5, 0.25, 2.0])
@@ -142,7 +140,7 @@ def test_one_equation_has_several_distances(distance: str, field: str) -> None:
     assert bias.equal(expected.float())
 
 
-def test_forget_gates_read_the_layers_input() -> None:
+def test_forget_gates_read_the_layers_input():
     heads, x = ForgetGateHeads(3, 4, view(), embed_dim=5), torch.randn(6, 1, 5)
     bias = heads.bias(states(), states(), scope(x))
     steps = (torch.arange(6) - torch.arange(6).unsqueeze(1)).abs()
@@ -159,7 +157,7 @@ def test_forget_gates_read_the_layers_input() -> None:
 
 
 @pytest.mark.parametrize("rows", [6, 1])
-def test_constant_gates_halve_from_token_to_token(rows: int) -> None:
+def test_constant_gates_halve_from_token_to_token(rows):
     query, key = states(rows=rows).double(), states().double()
     gates = ConstantGateHeads(3, 4, view()).bias(query, key, scope()).exp()
     expected = [[0.5 ** max(0, abs(i - j) - 1) for j in range(6)] for i in range(6 - rows, 6)]
@@ -167,7 +165,7 @@ def test_constant_gates_halve_from_token_to_token(rows: int) -> None:
     assert gates.log().min() > SHUT
 
 
-def test_supervised_gates_have_their_temperature() -> None:
+def test_supervised_gates_have_their_temperature():
     heights = torch.tensor([[0.0, 1, 3, 1, 2, 1]])
     heads = SupervisedGateHeads(3, 4, view(src_gap_heights=heights), temperature=0.5)
     bias = heads.bias(states(), states(), scope())

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given
@@ -34,9 +32,7 @@ def reorder(tokens: Tensor, causal: bool) -> list[list[list[int]]]:
 
 
 @given(sentences, st.integers(0, 3), st.booleans())
-def test_each_sentence_has_one_order_in_every_batch(
-    sentence: list[int], pads: int, left: bool
-) -> None:
+def test_each_sentence_has_one_order_in_every_batch(sentence, pads, left):
     alone = reorder(torch.tensor([sentence]), causal=False)[0][0]
     assert sorted(alone) == [*range(len(sentence))]
     padding = [PAD] * pads
@@ -49,7 +45,7 @@ def test_each_sentence_has_one_order_in_every_batch(
 
 
 @given(sentences, st.integers(4, 30))
-def test_a_decoders_orders_are_those_of_what_was_read(sentence: list[int], more: int) -> None:
+def test_a_decoders_orders_are_those_of_what_was_read(sentence, more):
     orders = reorder(torch.tensor([sentence]), causal=True)[0]
     longer = reorder(torch.tensor([[*sentence, more]]), causal=True)[0]
     for row, order in enumerate(orders):
@@ -62,7 +58,7 @@ def test_a_decoders_orders_are_those_of_what_was_read(sentence: list[int], more:
     assert [[column - 1 for column in row[1:]] for row in padded] == orders
 
 
-def test_orders_are_random() -> None:
+def test_orders_are_random():
     sentence = [*range(4, 24)]
     changed = [*sentence[:-1], 25]
     orders = [reorder(torch.tensor([tokens]), False)[0][0] for tokens in (sentence, changed)]
@@ -74,7 +70,7 @@ def test_orders_are_random() -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_gates_are_lpsis_of_the_shuffled_distances(causal: bool) -> None:
+def test_gates_are_lpsis_of_the_shuffled_distances(causal):
     tokens = torch.tensor([[7, 9, 4, 12, 8, 2], [5, 6, 2, PAD, PAD, PAD]])
     heads, keys = shuffled(tokens), torch.randn(2, 2, 6, 4).double()
     gates = heads.bias(keys, keys, scope(tokens, causal)).exp()
@@ -92,7 +88,7 @@ def test_gates_are_lpsis_of_the_shuffled_distances(causal: bool) -> None:
                 assert gates[b, h].triu(1).max() < 1e-30
 
 
-def test_steps_of_decoding_are_the_rows() -> None:
+def test_steps_of_decoding_are_the_rows():
     tokens = torch.tensor([[7, 9, 4, 12, 8], [5, 6, 7, 8, 2]])
     heads, keys = shuffled(tokens), torch.randn(2, 2, 5, 4).double()
     whole = heads.bias(keys, keys, scope(tokens, causal=True))

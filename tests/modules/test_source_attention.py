@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from fairseq.modules import MultiheadAttention
@@ -31,7 +29,7 @@ def source(seed: int, left: bool) -> Source:
 
 
 @given(st.integers(0, 1000), st.booleans())
-def test_weights_of_every_attention(seed: int, left: bool) -> None:
+def test_weights_of_every_attention(seed, left):
     where = source(seed, left)
     padding = where.padding_mask.unsqueeze(1).expand(3, 4, 8)
     scores, state = torch.randn(3, 4, 8).masked_fill(padding, -torch.inf), torch.randn(3, 4, 5)
@@ -71,7 +69,7 @@ def rows_of(
 
 
 @pytest.mark.parametrize("left", [False, True])
-def test_a_position_is_a_column_of_its_sentence(left: bool) -> None:
+def test_a_position_is_a_column_of_its_sentence(left):
     where = source(3, left)
     predictor = PositionPredictor(5)
     with torch.no_grad():
@@ -84,7 +82,7 @@ def test_a_position_is_a_column_of_its_sentence(left: bool) -> None:
 
 
 @pytest.mark.parametrize("width", [64, 1024])
-def test_a_common_gradient_does_not_throw_every_state_to_an_end(width: int) -> None:
+def test_a_common_gradient_does_not_throw_every_state_to_an_end(width):
     """Adam turns the smallest gradient into full steps of all the weights."""
     torch.manual_seed(0)
     predictor = PositionPredictor(width)
@@ -98,7 +96,7 @@ def test_a_common_gradient_does_not_throw_every_state_to_an_end(width: int) -> N
     assert (predictor(state, where) > 0.5).all()
 
 
-def test_it_learns_where_a_state_is() -> None:
+def test_it_learns_where_a_state_is():
     torch.manual_seed(0)
     predictor = PositionPredictor(64)
     where, clock = Source(torch.zeros(1, 15, dtype=torch.bool)), torch.arange(15.0)
@@ -111,7 +109,7 @@ def test_it_learns_where_a_state_is() -> None:
     assert (predictor(state, where) - clock).abs().mean() < 0.5
 
 
-def test_a_gru_step_is_that_of_pytorchs_cell() -> None:
+def test_a_gru_step_is_that_of_pytorchs_cell():
     torch.manual_seed(0)
     cell = torch.nn.GRUCell(3, 4)
     x, state = torch.randn(2, 3), torch.randn(2, 4)
@@ -141,7 +139,7 @@ def tree_attention(heads: int, tree_position: str = "predicted") -> TreeCrossAtt
     return attention.eval()
 
 
-def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything() -> None:
+def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything():
     attention = tree_attention(heads=3)
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
@@ -157,7 +155,7 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     torch.testing.assert_close(weights.sum(-1), torch.ones(4, 2, 5))
 
 
-def test_each_tree_head_expects_distances_of_its_own() -> None:
+def test_each_tree_head_expects_distances_of_its_own():
     attention = tree_attention(heads=3, tree_position="expected")
     assert attention.position is None
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
@@ -180,7 +178,7 @@ def test_each_tree_head_expects_distances_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("tree_position", TREE_POSITIONS)
-def test_without_a_parse_tree_heads_are_ordinary(tree_position: str) -> None:
+def test_without_a_parse_tree_heads_are_ordinary(tree_position):
     attention = tree_attention(2, tree_position)
     show_trees(attention, torch.zeros_like(shown_trees(attention)))
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
@@ -189,9 +187,7 @@ def test_without_a_parse_tree_heads_are_ordinary(tree_position: str) -> None:
     torch.testing.assert_close(attention(query, key, key)[0], theirs(query, key, key)[0])
 
 
-def test_a_gru_step_on_a_gpu_is_the_kernel_of_pytorchs_cell(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_gru_step_on_a_gpu_is_the_kernel_of_pytorchs_cell(monkeypatch):
     class OnGpu(Tensor):
         is_cuda = True
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -7,7 +5,7 @@ from torch.nn import functional as F
 from syncattn_fairseq.modules import StepwiseLinear
 
 
-def test_all_steps_teach_it_what_they_would_teach_a_linear_layer() -> None:
+def test_all_steps_teach_it_what_they_would_teach_a_linear_layer():
     torch.manual_seed(0)
     weight, bias, first = (torch.randn(*shape).double() for shape in [(4, 4), (4,), (3, 4)])
     inputs = [x.requires_grad_() for x in (weight, bias, first)]

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 from fairseq.modules import MultiheadAttention
@@ -128,7 +124,7 @@ def causal_mask(length: int) -> Tensor:
     return torch.full((length, length), -torch.inf).double().triu(1)
 
 
-def test_a_head_with_unit_matrix_is_fairseqs_own() -> None:
+def test_a_head_with_unit_matrix_is_fairseqs_own():
     attention = make()
     with torch.no_grad():
         attention.heads["dependency"].weight.copy_(torch.eye(D // H).expand(1, -1, -1))
@@ -142,14 +138,14 @@ def test_a_head_with_unit_matrix_is_fairseqs_own() -> None:
     )
 
 
-def test_probabilities_are_float32_whatever_the_type_of_the_model() -> None:
+def test_probabilities_are_float32_whatever_the_type_of_the_model():
     attention = make().to(torch.bfloat16)
     heads = observe(attention, "dependency", torch.randn(4, 2, D).bfloat16())
     assert heads.dtype == torch.float32
 
 
 @torch.no_grad()
-def test_gold_parents_take_the_place_of_the_prediction() -> None:
+def test_gold_parents_take_the_place_of_the_prediction():
     attention = make(heads=2)
     x = torch.randn(4, 2, D).double()
     padding = torch.tensor([[False] * 4, [True] + [False] * 3])
@@ -197,7 +193,7 @@ PARENTS = [1.5, 1.5, 2.0, 0.5, 4.0]
 @pytest.mark.parametrize("kinds", KINDS, ids=str)
 @pytest.mark.parametrize("causal", [False, True])
 @torch.no_grad()
-def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, Any], causal: bool) -> None:
+def test_every_kind_of_heads_equals_the_loop(kinds, causal):
     attention = make(**kinds)
     x = torch.randn(5, 1, D).double()
     show_parents(attention, torch.tensor([PARENTS]).double())
@@ -214,7 +210,7 @@ def test_every_kind_of_heads_equals_the_loop(kinds: dict[str, Any], causal: bool
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 @torch.no_grad()
-def test_every_sentence_is_as_it_is_alone(kinds: dict[str, Any], left: bool, causal: bool) -> None:
+def test_every_sentence_is_as_it_is_alone(kinds, left, causal):
     """Two sentences of 5 and 3 tokens, padded to 6."""
     attention = make(**kinds)
     nan = float("nan")
@@ -242,9 +238,7 @@ def test_every_sentence_is_as_it_is_alone(kinds: dict[str, Any], left: bool, cau
 @pytest.mark.parametrize("kinds", IN_DECODERS, ids=str)
 @pytest.mark.parametrize("folded", [False, True])
 @torch.no_grad()
-def test_steps_equal_the_full_pass_and_reorder_with_the_beam(
-    kinds: dict[str, Any], folded: bool
-) -> None:
+def test_steps_equal_the_full_pass_and_reorder_with_the_beam(kinds, folded):
     attention = make(**kinds)
     x = torch.randn(9, 3, D).double()
     full, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(9))
@@ -266,7 +260,7 @@ def test_steps_equal_the_full_pass_and_reorder_with_the_beam(
 
 
 @torch.no_grad()
-def test_distances_are_those_that_gate() -> None:
+def test_distances_are_those_that_gate():
     attention = make(heads=1, look_back=2)
     x = torch.randn(5, 2, D).double()
     padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
@@ -283,7 +277,7 @@ def test_distances_are_those_that_gate() -> None:
 
 @pytest.mark.parametrize("scaled", [1, 3])
 @torch.no_grad()
-def test_rows_of_ones_make_ordinary_heads(scaled: int) -> None:
+def test_rows_of_ones_make_ordinary_heads(scaled):
     attention, plain = make(heads=0, scaled=scaled), make(heads=0)
     plain.load_state_dict(attention.state_dict())
     x = torch.randn(5, 2, D).double()
@@ -306,9 +300,7 @@ def test_rows_of_ones_make_ordinary_heads(scaled: int) -> None:
     ],
     ids=str,
 )
-def test_fairseqs_fused_attention_does_the_work_where_it_can(
-    kinds: dict[str, Any], fairseqs: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fairseqs_fused_attention_does_the_work_where_it_can(kinds, fairseqs, monkeypatch):
     calls = []
     forward = MultiheadAttention.forward
     monkeypatch.setattr(
@@ -323,7 +315,7 @@ def test_fairseqs_fused_attention_does_the_work_where_it_can(
     assert bool(calls) == fairseqs
 
 
-def test_dropout_leaves_out_attention_of_every_kind() -> None:
+def test_dropout_leaves_out_attention_of_every_kind():
     for kinds in KINDS:
         attention = make(**kinds).train()
         attention.dropout_module.p = 1 - 1e-9
@@ -335,7 +327,7 @@ def test_dropout_leaves_out_attention_of_every_kind() -> None:
 
 @pytest.mark.parametrize("causal", [False, True])
 @torch.no_grad()
-def test_without_fairseq_it_attends_and_shows_the_same(causal: bool) -> None:
+def test_without_fairseq_it_attends_and_shows_the_same(causal):
     theirs = make(heads=1, look_back=2)
     view = BatchView()
     groups = {
@@ -355,7 +347,7 @@ def test_without_fairseq_it_attends_and_shows_the_same(causal: bool) -> None:
 
 
 @torch.no_grad()
-def test_without_fairseq_it_decodes_step_by_step() -> None:
+def test_without_fairseq_it_decodes_step_by_step():
     view = BatchView()
     groups = {"gated": GatedHeads(1, 4, view, 2), "forget": ForgetGateHeads(2, 4, view, D)}
     attention = SyntaxAttention(D, groups, RotaryPositions(H, D // H, view, True)).double()
@@ -374,9 +366,7 @@ def test_without_fairseq_it_decodes_step_by_step() -> None:
         ((1, 2), (8, 2), "heads of 1 × 8 \\+ 2 × 2 do"),
     ],
 )
-def test_heads_fill_the_width(
-    counts: tuple[int, ...], widths: tuple[int, ...], message: str
-) -> None:
+def test_heads_fill_the_width(counts, widths, message):
     view = BatchView()
     groups = {
         str(n): GatedHeads(count, width, view, 2)

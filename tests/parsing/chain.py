@@ -1,7 +1,5 @@
 """Parsers for tests: each word depends on the one before it."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

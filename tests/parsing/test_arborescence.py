@@ -1,7 +1,5 @@
 """The faster search for trees against every tree there is, and against Stanza's own search."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -41,7 +39,7 @@ def best_of_all(scores: np.ndarray) -> list[int]:
 
 @pytest.mark.parametrize("root", [-3, 0, 3])
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
-def test_no_tree_is_better(root: int, size: int) -> None:
+def test_no_tree_is_better(root, size):
     for seed in range(4):
         scores = random_scores(seed, size, root, 0)
         assert find_best_heads(scores) == best_of_all(scores)
@@ -49,7 +47,7 @@ def test_no_tree_is_better(root: int, size: int) -> None:
 
 @pytest.mark.parametrize("root", [-2, 0, 3])
 @pytest.mark.parametrize("tree", [0, 2, 9])
-def test_it_is_the_tree_that_stanza_finds(root: int, tree: int) -> None:
+def test_it_is_the_tree_that_stanza_finds(root, tree):
     for seed in range(12):
         scores = random_scores(seed, 3 + 3 * seed, root, tree)
         before = scores.copy()

@@ -1,7 +1,5 @@
 """Whole texts: nothing is done twice, nothing stale is kept."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import os
@@ -70,7 +68,7 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
-def test_output_is_in_the_order_of_the_text(run: Run) -> None:
+def test_output_is_in_the_order_of_the_text(run):
     run.outputs["labels"] = run.text.with_name("labels")
     assert run() == [0, 1, 2, 3, 4, 5]
     assert run.outputs["heads"].read_text().splitlines() == HEADS
@@ -83,7 +81,7 @@ def test_output_is_in_the_order_of_the_text(run: Run) -> None:
     assert names == {"text", "heads", "labels", "heads.manifest.json"}
 
 
-def test_finished_shards_are_not_parsed_again(run: Run) -> None:
+def test_finished_shards_are_not_parsed_again(run):
     assert run(stop_after=2) == [0, 1]
     assert not run.outputs["heads"].exists()
     assert run(stop_after=3) == [2, 3, 4]
@@ -106,7 +104,7 @@ def test_finished_shards_are_not_parsed_again(run: Run) -> None:
         ("heads", None),
     ],
 )
-def test_damaged_shards_are_parsed_again(run: Run, name: str, content: str | None) -> None:
+def test_damaged_shards_are_parsed_again(run, name, content):
     run.outputs["labels"] = run.text.with_name("labels")
     assert run(stop_after=2) == [0, 1]
     if content is None:
@@ -124,7 +122,7 @@ def written(path: Path) -> tuple[int, int]:
     return found.st_ino, found.st_mtime_ns
 
 
-def test_finished_output_is_left_alone(run: Run) -> None:
+def test_finished_output_is_left_alone(run):
     run()
     first = run.report
     before = written(run.outputs["heads"])
@@ -134,7 +132,7 @@ def test_finished_output_is_left_alone(run: Run) -> None:
     assert written(run.outputs["heads"]) == before
 
 
-def test_shards_of_changed_lines_are_parsed_again(run: Run) -> None:
+def test_shards_of_changed_lines_are_parsed_again(run):
     run(stop_after=4)
     data = run.text.read_text()
     run.text.write_text(data.replace("line", "LINE", 1))  # as long as before
@@ -146,7 +144,7 @@ def test_shards_of_changed_lines_are_parsed_again(run: Run) -> None:
     assert run.outputs["heads"].read_text().splitlines() == [*HEADS, "0"]
 
 
-def test_shards_cut_otherwise_are_parsed_again(run: Run) -> None:
+def test_shards_cut_otherwise_are_parsed_again(run):
     run(stop_after=4)
     assert run(count=2) == [0, 1]
     assert "4 finished shards are parsed again: split differently" in run.said[0]
@@ -154,7 +152,7 @@ def test_shards_cut_otherwise_are_parsed_again(run: Run) -> None:
 
 
 @pytest.mark.parametrize("stop_after", [3, 99])
-def test_another_version_model_or_option_makes_everything_stale(run: Run, stop_after: int) -> None:
+def test_another_version_model_or_option_makes_everything_stale(run, stop_after):
     run(stop_after)
     run.source = ChainSource({"version": "2"})
     assert run(stop_after)[0] == 0
@@ -176,7 +174,7 @@ def test_another_version_model_or_option_makes_everything_stale(run: Run, stop_a
     assert run.report.empty == {"more than 4 words": 12}
 
 
-def test_more_kinds_of_output_are_noticed(run: Run) -> None:
+def test_more_kinds_of_output_are_noticed(run):
     run()
     run.outputs["conllu"] = run.text.with_name("conllu")
     assert run() == [0, 1, 2, 3, 4, 5]
@@ -185,7 +183,7 @@ def test_more_kinds_of_output_are_noticed(run: Run) -> None:
     assert "made again: it is missing or has been changed" in run.said[0]
 
 
-def test_shards_without_a_record_are_not_trusted(run: Run) -> None:
+def test_shards_without_a_record_are_not_trusted(run):
     run(stop_after=2)
     manifest = run.shards / "manifest.json"
     manifest.write_text(manifest.read_text()[:100])
@@ -197,7 +195,7 @@ def test_shards_without_a_record_are_not_trusted(run: Run) -> None:
     assert run() == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
+def test_what_was_not_made_here_is_not_overwritten(run):
     theirs, ours = run.text.with_name("labels"), run.outputs["heads"]
     run()
     theirs.write_text("mine\n")
@@ -226,7 +224,7 @@ def test_what_was_not_made_here_is_not_overwritten(run: Run) -> None:
     assert ours.read_text() == "\n" * len(LINES)
 
 
-def test_unfinished_work_overwrites_no_other_file(run: Run) -> None:
+def test_unfinished_work_overwrites_no_other_file(run):
     run(stop_after=2)
     theirs = run.text.with_name("gold.labels")
     theirs.write_text("mine\n")
@@ -238,16 +236,14 @@ def test_unfinished_work_overwrites_no_other_file(run: Run) -> None:
     assert run() == [2, 3, 4, 5]
 
 
-def test_output_of_ours_is_made_again_after_a_stop(run: Run) -> None:
+def test_output_of_ours_is_made_again_after_a_stop(run):
     run()
     run.source = ChainSource({"version": "2"})
     run(stop_after=2)
     assert run() == [2, 3, 4, 5]
 
 
-def test_what_a_merge_that_was_stopped_has_written_is_ours(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_merge_that_was_stopped_has_written_is_ours(run, monkeypatch):
     run.outputs["labels"] = run.text.with_name("labels")
     heads = run.outputs["heads"]
     replace = os.replace
@@ -271,7 +267,7 @@ def test_what_a_merge_that_was_stopped_has_written_is_ours(
     assert heads.read_text().splitlines() == HEADS
 
 
-def test_what_was_made_for_another_text_is_made_again(run: Run) -> None:
+def test_what_was_made_for_another_text_is_made_again(run):
     run()
     run.text.write_text("another text\n")
     assert run(stop_after=0) == []  # and is at it from here on
@@ -279,7 +275,7 @@ def test_what_was_made_for_another_text_is_made_again(run: Run) -> None:
     assert run.outputs["heads"].read_text() == "0 1\n"
 
 
-def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) -> None:
+def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run):
     run.outputs["labels"] = run.text.parent / "nowhere" / "labels"
     with pytest.raises(DataError, match="nowhere: no such folder"):
         parse_corpus(run.text, run.outputs, run.source, 9, lambda *_: None)
@@ -287,7 +283,7 @@ def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run: Run) ->
 
 
 @pytest.mark.parametrize("kind", ["gzip", "marked", "pipe"])
-def test_a_text_of_another_kind_is_copied_first(run: Run, kind: str) -> None:
+def test_a_text_of_another_kind_is_copied_first(run, kind):
     content = run.text.read_bytes()
     kinds = {"gzip": gzip.compress(content), "marked": codecs.BOM_UTF8 + content, "pipe": content}
 
@@ -312,7 +308,7 @@ def test_a_text_of_another_kind_is_copied_first(run: Run, kind: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"a\n\xff\n"])
-def test_what_is_no_text_leaves_nothing(run: Run, content: bytes) -> None:
+def test_what_is_no_text_leaves_nothing(run, content):
     for data in (content, gzip.compress(content)):
         run.text.write_bytes(data)
         with pytest.raises(DataError, match=f"^{run.text}:.*(is empty|not UTF-8)"):
@@ -320,7 +316,7 @@ def test_what_is_no_text_leaves_nothing(run: Run, content: bytes) -> None:
         assert list(run.text.parent.iterdir()) == [run.text]
 
 
-def test_parses_of_a_pipe(run: Run) -> None:
+def test_parses_of_a_pipe(run):
     parsed = run.text.with_name("parsed")
     parsed.write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     with subprocess.Popen(["echo", "a"], stdout=subprocess.PIPE) as process:
@@ -329,7 +325,7 @@ def test_parses_of_a_pipe(run: Run) -> None:
     assert run.outputs["heads"].read_text() == "0\n"
 
 
-def test_failures_have_the_numbers_of_their_lines(run: Run) -> None:
+def test_failures_have_the_numbers_of_their_lines(run):
     lines = [*LINES, "fail one", *LINES, "fail two"]
     run.text.write_text("".join(f"{line}\n" for line in lines))
     run()
@@ -337,7 +333,7 @@ def test_failures_have_the_numbers_of_their_lines(run: Run) -> None:
     assert run.report.summarise().endswith(" words, 2 without a parse (parser failed: 2)")
 
 
-def test_parses_of_a_file_are_those_that_were_written(run: Run) -> None:
+def test_parses_of_a_file_are_those_that_were_written(run):
     lines = ["", *LINES, "fail here", "\u2028", "last"]
     run.text.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     run.outputs |= {kind: run.text.with_name(kind) for kind in ("labels", "conllu")}
@@ -351,7 +347,7 @@ def test_parses_of_a_file_are_those_that_were_written(run: Run) -> None:
     assert rate > 0
 
 
-def test_a_file_of_another_text_leaves_nothing_behind(run: Run) -> None:
+def test_a_file_of_another_text_leaves_nothing_behind(run):
     parsed = run.text.with_name("parsed")
     parsed.write_text("1\tother\t_\t_\t_\t_\t0\troot\t_\t_\n\n" * 100)
     with pytest.raises(DataError, match=f"{parsed}: "):
@@ -359,7 +355,7 @@ def test_a_file_of_another_text_leaves_nothing_behind(run: Run) -> None:
     assert {path.name for path in run.text.parent.iterdir()} == {"text", "parsed"}
 
 
-def test_two_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
+def test_two_at_once_do_not_touch_each_other(tmp_path):
     run = Run(tmp_path)
     run.outputs["labels"] = tmp_path / "labels"
     refused = []
@@ -386,7 +382,7 @@ def test_two_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
     ]
 
 
-def test_parses_of_another_text_are_refused(tmp_path: Path) -> None:
+def test_parses_of_another_text_are_refused(tmp_path):
     run = Run(tmp_path)
     parsed = tmp_path / "parsed"
     parsed.write_text("".join(f"1\tother{n}\t_\t_\t_\t_\t0\troot\t_\t_\n\n" for n in range(60)))
@@ -397,7 +393,7 @@ def test_parses_of_another_text_are_refused(tmp_path: Path) -> None:
     assert run.outputs["heads"].read_text() == "\n" * 60
 
 
-def test_too_few_parses_are_not_written(tmp_path: Path) -> None:
+def test_too_few_parses_are_not_written(tmp_path):
     run = Run(tmp_path)
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
@@ -418,7 +414,7 @@ def test_too_few_parses_are_not_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", ["heads.shards", "heads.shards/00000", "heads.manifest.json"])
-def test_a_strangers_link_leads_nowhere(run: Run, link: str) -> None:
+def test_a_strangers_link_leads_nowhere(run, link):
     elsewhere = run.text.with_name("elsewhere")
     elsewhere.mkdir()
     (elsewhere / "kept").write_text("1")

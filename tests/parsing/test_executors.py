@@ -1,7 +1,5 @@
 """Processes of this machine, and jobs as submitit runs them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -34,7 +32,7 @@ def finished(task: ShardTask, shards: list[Shard]) -> list[int]:
 
 
 @pytest.mark.parametrize("workers", [1, 3, 9])
-def test_every_shard_is_parsed_and_every_word_reported(text: Path, workers: int) -> None:
+def test_every_shard_is_parsed_and_every_word_reported(text, workers):
     task, shards = make(text)
     words: list[int] = []
     make_local_executor(workers)(task, shards, words.append)
@@ -42,14 +40,14 @@ def test_every_shard_is_parsed_and_every_word_reported(text: Path, workers: int)
     assert sum(words) == 160
 
 
-def test_words_are_reported_once_however_often(text: Path) -> None:
+def test_words_are_reported_once_however_often(text):
     task, shards = make(text)
     words: list[int] = []
     make_local_executor(1, report_every=0.0)(task, shards, words.append)
     assert len(words) > 8 and sum(words) == 160
 
 
-def test_the_parser_is_in_another_process(text: Path) -> None:
+def test_the_parser_is_in_another_process(text):
     text.write_text("a\n" * 30 + "b die\n" + "c\n" * 30)
     task, shards = make(text)
     with pytest.raises(DataError, match="a worker process died .see the error above.*run the com"):
@@ -57,9 +55,7 @@ def test_the_parser_is_in_another_process(text: Path) -> None:
     assert finished(task, shards)[:2] == [0, 1] and len(finished(task, shards)) < 8
 
 
-def test_a_single_shard_is_parsed_in_this_process(
-    text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_single_shard_is_parsed_in_this_process(text, monkeypatch):
     monkeypatch.delattr("multiprocessing.get_context")
     task, shards = make(text, 1)
     words: list[int] = []
@@ -67,21 +63,21 @@ def test_a_single_shard_is_parsed_in_this_process(
     assert finished(task, shards) == [0] and sum(words) == 160
 
 
-def test_a_killed_worker_is_noticed(text: Path) -> None:
+def test_a_killed_worker_is_noticed(text):
     text.write_text("a kill\n" * 40)
     task, shards = make(text)
     with pytest.raises(DataError, match="signal 9.; if memory ran out, use fewer --workers"):
         make_local_executor(2)(task, shards, lambda words: None)
 
 
-def test_what_is_wrong_in_a_worker_is_one_line(text: Path) -> None:
+def test_what_is_wrong_in_a_worker_is_one_line(text):
     task, shards = make(text)
     text.write_text(text.read_text().upper())
     with pytest.raises(DataError, match="text: changed while it was being parsed"):
         make_local_executor(2)(task, shards, lambda words: None)
 
 
-def test_slurm_says_what_it_needs(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_says_what_it_needs(text, monkeypatch):
     task, shards = make(text)
     monkeypatch.setenv("PATH", str(text.parent))
     with pytest.raises(DataError, match="Slurm jobs need srun and sbatch"):
@@ -129,7 +125,7 @@ def cluster(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_the_array_asks_for_what_the_user_wants(text: Path) -> None:
+def test_the_array_asks_for_what_the_user_wants(text):
     task, shards = make(text)
     for shard in shards:  # as fast jobs do
         task(shard)
@@ -144,7 +140,7 @@ def test_the_array_asks_for_what_the_user_wants(text: Path) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_job_that_ends_without_its_shard_is_told(text: Path) -> None:
+def test_a_job_that_ends_without_its_shard_is_told(text):
     task, shards = make(text, 3)
     task(shards[0])
     words: list[int] = []
@@ -155,7 +151,7 @@ def test_a_job_that_ends_without_its_shard_is_told(text: Path) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_jobs_are_cancelled_when_nobody_waits_any_more(text: Path) -> None:
+def test_jobs_are_cancelled_when_nobody_waits_any_more(text):
     task, shards = make(text, 3)
     task(shards[0])
 
@@ -168,7 +164,7 @@ def test_jobs_are_cancelled_when_nobody_waits_any_more(text: Path) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_jobs_that_still_run_are_not_started_again(text: Path) -> None:
+def test_jobs_that_still_run_are_not_started_again(text):
     task, shards = make(text, 3)
     manifest = task.shards / "manifest.json"
     manifest.write_text("1")
@@ -189,7 +185,7 @@ def test_jobs_that_still_run_are_not_started_again(text: Path) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_jobs_for_something_else_are_cancelled(text: Path) -> None:
+def test_jobs_for_something_else_are_cancelled(text):
     task, shards = make(text, 3)
     (task.shards / "manifest.json").write_text("1")
     earlier = {"for": "another", "jobs": {0: "7_1", 2: "7_3"}}

@@ -1,7 +1,5 @@
 """Commands that parse: small programs that are really run."""
 
-from __future__ import annotations
-
 import shlex
 import signal
 import sys
@@ -34,12 +32,12 @@ def outcomes(command: Command, sentences: list[list[str]]) -> list[Parse | BadPa
     return [found[index] for index in range(len(sentences))]
 
 
-def test_many_sentences_go_through_one_process(program: str) -> None:
+def test_many_sentences_go_through_one_process(program):
     sentences = [["word", str(i), "ä\u200bö", "\x80"] for i in range(5_000)]
     assert outcomes(Command.from_user(program, "conllu"), sentences) == list(map(chain, sentences))
 
 
-def test_where_the_command_breaks_off_only_that_sentence_is_lost(program: str) -> None:
+def test_where_the_command_breaks_off_only_that_sentence_is_lost(program):
     sentences = [["a"], ["b", "crash", "here"], ["c", "d"], ["crash", "there"], ["e"]]
     found = outcomes(Command.from_user(program, "conllu"), sentences)
     for index, name in ((1, "here"), (3, "there")):
@@ -49,7 +47,7 @@ def test_where_the_command_breaks_off_only_that_sentence_is_lost(program: str) -
     assert [found[i] for i in (0, 2, 4)] == [chain(sentences[i]) for i in (0, 2, 4)]
 
 
-def test_half_a_line_of_a_command_that_fails_is_no_wrong_format(tmp_path: Path) -> None:
+def test_half_a_line_of_a_command_that_fails_is_no_wrong_format(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(CONLLU.replace("sys.exit", "print('1\\tcra'), sys.stdout.flush(), sys.exit"))
     assert "cra" in script.read_text()
@@ -61,7 +59,7 @@ def test_half_a_line_of_a_command_that_fails_is_no_wrong_format(tmp_path: Path) 
     assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
 
 
-def test_a_command_that_has_more_to_say_is_not_waited_for() -> None:
+def test_a_command_that_has_more_to_say_is_not_waited_for():
     """What it writes after the fault does not fit into a pipe."""
 
     def stop(*_: object) -> None:
@@ -78,39 +76,39 @@ def test_a_command_that_has_more_to_say_is_not_waited_for() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_a_sentence_that_is_left_out_gets_no_other_s_parse(program: str) -> None:
+def test_a_sentence_that_is_left_out_gets_no_other_s_parse(program):
     sentences = [["a"], ["silence", "b"], ["c", "d"]]
     found = outcomes(Command.from_user(program, "conllu"), sentences)
     assert isinstance(found[1], BadParse) and found[1].reason == DROPPED
     assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
 
 
-def test_words_with_white_space_have_no_parse(program: str) -> None:
+def test_words_with_white_space_have_no_parse(program):
     sentences = [["New\u00a0York", "sleeps"], ["a", "b"], ["a b", "\u3000"]]
     parser = ExternalParser(Command.from_user(program, "conllu"))
     assert parser(sentences) == [None, chain(["a", "b"]), None]
     assert parser(sentences[:1]) == [None]
 
 
-def test_a_command_that_does_not_work_says_what_it_said() -> None:
+def test_a_command_that_does_not_work_says_what_it_said():
     command = Command.from_user("cat /no/such/file", "conllu")
     with pytest.raises(DataError, match="status 1: cat: /no/such/file: No such file"):
         outcomes(command, [["word"]] * 200)
 
 
-def test_another_format_is_noticed() -> None:
+def test_another_format_is_noticed():
     with pytest.raises(DataError, match="output of the parser:1: "):
         outcomes(Command.from_user("cat", "conllu"), [["not", "parsed"]] * 20_000)
 
 
-def test_program_and_files_of_a_command_are_known(program: str, tmp_path: Path) -> None:
+def test_program_and_files_of_a_command_are_known(program, tmp_path):
     files = Command.from_user(program, "conllu").files()
     assert files == [Path(sys.executable), tmp_path / "chain's program.py"]
     with pytest.raises(DataError, match="No closing quotation"):
         Command.from_user("udpipe 'model", "conllu")
 
 
-def test_a_command_may_be_any_that_the_shell_runs(program: str, tmp_path: Path) -> None:
+def test_a_command_may_be_any_that_the_shell_runs(program, tmp_path):
     script = tmp_path / "chain's program.py"
     for command in (f"LC_ALL=C {program}", f"cd .. && {program}", f"set -e; {program}"):
         made = Command.from_user(command, "conllu")
@@ -118,16 +116,14 @@ def test_a_command_may_be_any_that_the_shell_runs(program: str, tmp_path: Path) 
         assert outcomes(made, [["a", "b"]]) == [chain(["a", "b"])]
 
 
-def test_a_missing_program_is_one_line() -> None:
+def test_a_missing_program_is_one_line():
     command = Command.from_user("udpipe-2000 --parse", "conllu")
     assert command.files() == []
     with pytest.raises(DataError, match=r"^udpipe-2000 --parse: .*127: .*udpipe-2000.*not found;"):
         outcomes(command, [["word"]])
 
 
-def test_eda_gets_the_words_with_the_tags_of_kytea(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_eda_gets_the_words_with_the_tags_of_kytea(tmp_path, monkeypatch):
     model = japanese.install(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     command = Eda.from_model(str(model))
@@ -137,9 +133,7 @@ def test_eda_gets_the_words_with_the_tags_of_kytea(
     assert [parse.heads for parse in found if isinstance(parse, Parse)] == [[2, 3, 0], [0]]
 
 
-def test_missing_programs_say_where_they_are_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_programs_say_where_they_are_from(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DataError, match="kytea: no such program; install KyTea, http://www.phon"):
         Eda.from_model("model").files()

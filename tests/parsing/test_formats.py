@@ -1,10 +1,7 @@
 """What each reader makes of well and badly written files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -62,7 +59,7 @@ def read(format_name: str, text: str) -> list[Analysis]:
     return list(FORMATS[format_name](text.split("\n"), "parsed.txt"))
 
 
-def test_conllu_has_words_ranges_and_no_empty_nodes() -> None:
+def test_conllu_has_words_ranges_and_no_empty_nodes():
     assert read("conllu", CONLLU) == [
         Analysis(
             ["Er", "ist", "in", "dem", "Haus", "."],
@@ -74,19 +71,19 @@ def test_conllu_has_words_ranges_and_no_empty_nodes() -> None:
     ]
 
 
-def test_a_sentence_with_a_range_can_be_written_in_two_ways() -> None:
+def test_a_sentence_with_a_range_can_be_written_in_two_ways():
     first, second = read("conllu", CONLLU)
     forms = [[unit.form for unit in reading] for reading in first.list_readings()]
     assert forms == [["Er", "ist", "im", "Haus", "."], first.words]
     assert second.list_readings() == [[Surface("Ja", 0, 1)]]
 
 
-def test_conllx_has_heads_in_column_seven() -> None:
+def test_conllx_has_heads_in_column_seven():
     text = "1\told\t_\tJ\tJJ\t_\t2\tNMOD\t_\t_\n2\tmen\t_\tN\tNNS\t_\t0\tROOT\t_\t_\n"
     assert read("conllx", text) == [Analysis(["old", "men"], [2, 0], ["NMOD", "ROOT"])]
 
 
-def test_eda_words_may_hold_the_ideographic_space() -> None:
+def test_eda_words_may_hold_the_ideographic_space():
     assert read("eda", EDA) == [
         Analysis(["これ", "は\u3000が", "本"], [2, 3, 0], ["dep", "dep", "dep"]),
         Analysis([], [], []),
@@ -94,7 +91,7 @@ def test_eda_words_may_hold_the_ideographic_space() -> None:
     ]
 
 
-def test_eda_conll_is_separated_by_single_spaces() -> None:
+def test_eda_conll_is_separated_by_single_spaces():
     text = "1 これ _ 代名詞 _ _ 2\n2 \u3000 _ 空白 _ _ 3\n3 本 _ 名詞 _ _ -1\n"
     without_labels = [Analysis(["これ", "\u3000", "本"], [2, 3, 0], ["_", "_", "_"])]
     assert read("eda-conll", text) == without_labels
@@ -102,14 +99,14 @@ def test_eda_conll_is_separated_by_single_spaces() -> None:
     assert read("eda-conll", with_labels)[0].labels == ["nsubj", "_", "_"]
 
 
-def test_corenlp_conll_has_seven_columns() -> None:
+def test_corenlp_conll_has_seven_columns():
     text = "1\tIt\tit\tPRP\tO\t2\tnsubj\n2\trains\train\tVBZ\tO\t0\tROOT\n\n"
     assert read("corenlp-conll", text) == [Analysis(["It", "rains"], [2, 0], ["nsubj", "ROOT"])]
     assert read("corenlp-conll", text.replace("\t2\t", "\t_\t")) == [Analysis(["It", "rains"])]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_corenlp_json_gives_the_words_of_the_text(indent: int | None) -> None:
+def test_corenlp_json_gives_the_words_of_the_text(indent):
     words = ['"', "{a} \\", "(", "b\u2028"]
     first = sentence_of_json(words, [(2, 0, "ROOT"), (1, 2, "punct"), (4, 2, "dep"), (3, 4, "p")])
     first["tokens"][2]["word"] = "-LRB-"  # type: ignore[index]
@@ -127,21 +124,21 @@ def test_corenlp_json_gives_the_words_of_the_text(indent: int | None) -> None:
     ]
 
 
-def test_json_is_read_sentence_by_sentence() -> None:
+def test_json_is_read_sentence_by_sentence():
     document = {"sentences": [sentence_of_json([word], [(1, 0, "ROOT")]) for word in "abc"]}
     lines = iter(json.dumps(document, indent=2).split("\n"))
     assert next(FORMATS["corenlp-json"](lines, "parsed.txt")).words == ["a"]
     assert any('"word": "b"' in line for line in lines)  # not read yet
 
 
-def test_a_word_without_head_leaves_the_sentence_without_tree() -> None:
+def test_a_word_without_head_leaves_the_sentence_without_tree():
     found = read("conllu", CONLLU.replace("_\t_\t0\troot\t_\tSpaceAfter=No", "_\t_\t_\t_\t_\t_"))
     assert found[0].heads is None and found[0].labels == []
     assert found[0].surface == [Surface("im", 2, 4)]
     assert found[1].heads == [0]
 
 
-def test_labels_hold_no_white_space() -> None:
+def test_labels_hold_no_white_space():
     text = "1\ta\t_\t_\t_\t_\t0\tmy root\t_\t_\n2\tb\t_\t_\t_\t_\t1\t\t_\t_"
     assert read("conllx", text)[0].labels == ["my_root", "_"]
 
@@ -166,13 +163,8 @@ WRITERS: dict[str, Callable[[int, str, int, str], str]] = {
 @pytest.mark.parametrize("format_name", WRITERS)
 @given(sentences, st.sampled_from(["\n", "\r\n"]), st.integers(1, 3), st.booleans())
 def test_words_keep_their_characters_whatever_ends_the_lines(
-    tmp_path_factory: pytest.TempPathFactory,
-    format_name: str,
-    sentences: list[list[str]],
-    end: str,
-    blank_lines: int,
-    finished: bool,
-) -> None:
+    tmp_path_factory, format_name, sentences, end, blank_lines, finished
+):
     blocks = [
         end.join(
             WRITERS[format_name](number, word, number - 1, "l")
@@ -234,7 +226,7 @@ ROW = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_"
         ),
     ],
 )
-def test_bad_lines_are_named(format_name: str, text: str, line: int, what: str) -> None:
+def test_bad_lines_are_named(format_name, text, line, what):
     with pytest.raises(DataError) as caught:
         read(format_name, text)
     message = str(caught.value)
@@ -242,7 +234,7 @@ def test_bad_lines_are_named(format_name: str, text: str, line: int, what: str) 
     assert "\n" not in message and "; " in message
 
 
-def test_sentences_before_a_bad_line_are_given(tmp_path: Path) -> None:
+def test_sentences_before_a_bad_line_are_given(tmp_path):
     analyses = FORMATS["conllu"]([ROW, "", "bad"], "parsed.txt")
     assert next(analyses).words == ["a"]
     with pytest.raises(DataError, match="parsed.txt:3: "):

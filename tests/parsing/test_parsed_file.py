@@ -1,7 +1,5 @@
 """Sentences of a parsed file and lines of a text, in step and out of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count, islice
 
@@ -39,13 +37,13 @@ def reasons(lines: list[str], analyses: list[Analysis]) -> list[str | None]:
     return [outcome.reason for outcome in outcomes(lines, analyses)]
 
 
-def test_lines_and_sentences_go_together_in_order() -> None:
+def test_lines_and_sentences_go_together_in_order():
     found = outcomes(["a b", "c"], [chain("a", "b"), chain("c")])
     assert found == [(Parse([2, 0], ["l", "l"]), None), (Parse([0], ["l"]), None)]
     assert outcomes([], []) == []
 
 
-def test_words_cut_otherwise_are_realigned() -> None:
+def test_words_cut_otherwise_are_realigned():
     found = outcomes(["don't &quot;", "im Haus"], [
         chain("do", "n't", "''"),
         Analysis(["in", "dem", "Haus"], [3, 3, 0], ["x", "y", "z"], [Surface("im", 0, 2)]),
@@ -54,7 +52,7 @@ def test_words_cut_otherwise_are_realigned() -> None:
 
 
 @pytest.mark.parametrize("empty", [[], [Analysis([])], [Analysis([]), Analysis([], [], [])]])
-def test_blank_lines_take_no_sentence_but_an_empty_one(empty: list[Analysis]) -> None:
+def test_blank_lines_take_no_sentence_but_an_empty_one(empty):
     lines = ["", "a", " ", "b", "\u3000"]
     assert reasons(lines, [*empty, chain("a"), *empty, chain("b"), *empty]) == [
         EMPTY,
@@ -65,11 +63,11 @@ def test_blank_lines_take_no_sentence_but_an_empty_one(empty: list[Analysis]) ->
     ]
 
 
-def test_an_empty_sentence_leaves_its_line_without_parse() -> None:
+def test_an_empty_sentence_leaves_its_line_without_parse():
     assert reasons(["a", "b"], [Analysis([]), chain("b")]) == [DROPPED, None]
 
 
-def test_what_is_no_tree_is_told() -> None:
+def test_what_is_no_tree_is_told():
     analyses = [
         Analysis(["a"]),
         Analysis(["b", "b"], [2, 1], ["l", "l"]),
@@ -86,7 +84,7 @@ def test_what_is_no_tree_is_told() -> None:
     ]
 
 
-def test_a_split_line_takes_all_its_sentences() -> None:
+def test_a_split_line_takes_all_its_sentences():
     analyses = [chain("a", "."), chain("b", "."), Analysis(["c"]), chain("d")]
     assert reasons(["a . b . c", "d"], analyses) == [SPLIT, None]
     im = Analysis(["in", "dem"], [0, 1], ["l", "l"], [Surface("im", 0, 2)])
@@ -94,7 +92,7 @@ def test_a_split_line_takes_all_its_sentences() -> None:
 
 
 @pytest.mark.parametrize("dropped", range(1, LOOK_AHEAD + 1))
-def test_lines_that_the_parser_left_out_cost_nothing_else(dropped: int) -> None:
+def test_lines_that_the_parser_left_out_cost_nothing_else(dropped):
     lines = [f"x{number}" for number in range(dropped)]
     assert reasons(["a", *lines, "b", "c"], [chain("a"), chain("b"), chain("c")]) == [
         None,
@@ -104,7 +102,7 @@ def test_lines_that_the_parser_left_out_cost_nothing_else(dropped: int) -> None:
     ]
 
 
-def test_a_line_with_other_words_costs_only_itself() -> None:
+def test_a_line_with_other_words_costs_only_itself():
     assert reasons(["a", "b", "c"], [chain("a"), chain("x"), chain("c")]) == [None, DIFFERENT, None]
     # Also where the parser has made two of it,
     analyses = [chain("a"), chain("x"), chain("y"), chain("c"), chain("d")]
@@ -113,16 +111,16 @@ def test_a_line_with_other_words_costs_only_itself() -> None:
     assert reasons(["a", "b"], [chain("x"), chain("y")]) == [DIFFERENT, DIFFERENT]
 
 
-def test_each_of_several_lines_with_other_words_costs_only_itself() -> None:
+def test_each_of_several_lines_with_other_words_costs_only_itself():
     sentences = [chain("x"), chain("y"), chain("z", "z"), chain("e", "f")]
     assert reasons(["a b", "c d", "z", "e f"], sentences) == [DIFFERENT, DIFFERENT, DIFFERENT, None]
 
 
-def test_lines_after_the_last_sentence_have_no_parse() -> None:
+def test_lines_after_the_last_sentence_have_no_parse():
     assert reasons(["a", "b", "", "c"], [chain("a")]) == [None, STOPPED, EMPTY, STOPPED]
 
 
-def test_sentences_after_the_last_line_are_an_error() -> None:
+def test_sentences_after_the_last_line_are_an_error():
     found = match_parses(["a"], [chain("a"), Analysis([]), chain("b", "c")], "parsed.txt")
     assert next(found).reason is None
     fault = r"^parsed\.txt: more sentences .* being 'b c'; parse exactly"
@@ -130,7 +128,7 @@ def test_sentences_after_the_last_line_are_an_error() -> None:
         next(found)
 
 
-def test_nothing_is_read_far_ahead() -> None:
+def test_nothing_is_read_far_ahead():
     read = {"lines": 0, "sentences": 0}
 
     def counted(what: str) -> Iterator[int]:
@@ -151,7 +149,7 @@ FATES = {"blank": EMPTY, "split": SPLIT, "left out": DROPPED, "changed": DIFFERE
 
 
 @given(st.lists(st.lists(st.sampled_from(sorted(FATES)), max_size=5), max_size=6))
-def test_trouble_in_some_lines_costs_no_others(troubles: list[list[str]]) -> None:
+def test_trouble_in_some_lines_costs_no_others(troubles):
     fates = [fate for trouble in troubles for fate in [*trouble, "parsed"]]
     lines, analyses = [], []
     for number, fate in enumerate(fates):

@@ -1,7 +1,5 @@
 """Trees carried over from a parser's words to those of a text."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from random import Random
 
@@ -100,14 +98,12 @@ def contracted(words: list[str], analysis: Analysis) -> tuple[list[int], list[st
 
 
 @given(analyses())
-def test_a_tree_over_the_same_words_stays_as_it_is(analysis: Analysis) -> None:
+def test_a_tree_over_the_same_words_stays_as_it_is(analysis):
     assert tree(analysis.words, analysis) == (analysis.heads, analysis.labels)
 
 
 @given(analyses(), st.data())
-def test_words_cut_otherwise_get_a_tree_by_the_rules(
-    analysis: Analysis, data: st.DataObject
-) -> None:
+def test_words_cut_otherwise_get_a_tree_by_the_rules(analysis, data):
     text = "".join(analysis.words)
     words = cut(text, data.draw(cuts(len(text))))
     parse = realign(words, analysis)
@@ -118,9 +114,7 @@ def test_words_cut_otherwise_get_a_tree_by_the_rules(
 
 
 @given(analyses(), st.data())
-def test_a_subtree_written_as_one_word_has_the_head_of_its_top(
-    analysis: Analysis, data: st.DataObject
-) -> None:
+def test_a_subtree_written_as_one_word_has_the_head_of_its_top(analysis, data):
     heads = analysis.heads
     assert heads is not None
     word = data.draw(st.integers(1, len(heads)))
@@ -144,9 +138,7 @@ def test_a_subtree_written_as_one_word_has_the_head_of_its_top(
 
 
 @given(analyses(), st.data())
-def test_cutting_words_and_joining_them_again_changes_nothing(
-    analysis: Analysis, data: st.DataObject
-) -> None:
+def test_cutting_words_and_joining_them_again_changes_nothing(analysis, data):
     text = "".join(analysis.words)
     finer = set(ends_of(analysis.words)[:-1]) | data.draw(cuts(len(text)))
     pieces = cut(text, finer)
@@ -155,7 +147,7 @@ def test_cutting_words_and_joining_them_again_changes_nothing(
     assert tree(analysis.words, Analysis(pieces, *carried)) == (analysis.heads, analysis.labels)
 
 
-def test_one_text_word_for_several_has_the_head_of_the_one_nearest_to_the_root() -> None:
+def test_one_text_word_for_several_has_the_head_of_the_one_nearest_to_the_root():
     analysis = Analysis(
         ["I", "do", "n't", "know"], [4, 4, 4, 0], ["nsubj", "aux", "advmod", "root"]
     )
@@ -164,7 +156,7 @@ def test_one_text_word_for_several_has_the_head_of_the_one_nearest_to_the_root()
     assert tree(["cannot"], analysis) == ([0], ["root"])
 
 
-def test_of_several_text_words_for_one_the_last_has_its_head_and_its_dependents() -> None:
+def test_of_several_text_words_for_one_the_last_has_its_head_and_its_dependents():
     analysis = Analysis(["とても", "長\u3000い", "本", "。"], [2, 3, 4, 0], ["a", "b", "c", "d"])
     assert tree(["とても", "長", "い", "本", "。"], analysis) == (
         [3, 3, 4, 5, 0],
@@ -174,7 +166,7 @@ def test_of_several_text_words_for_one_the_last_has_its_head_and_its_dependents(
     assert tree(analysis.words, analysis) == (analysis.heads, analysis.labels)
 
 
-def test_depths_are_measured_only_where_words_compete(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_depths_are_measured_only_where_words_compete(monkeypatch):
     """Otherwise long chains would take a time of the square of their length."""
     measured: list[int] = []
 
@@ -187,7 +179,7 @@ def test_depths_are_measured_only_where_words_compete(monkeypatch: pytest.Monkey
     assert measured == [1, 2]
 
 
-def test_several_for_several_are_one_block() -> None:
+def test_several_for_several_are_one_block():
     analysis = Analysis(["x", "ca", "nnot", "y"], [2, 0, 2, 3], ["a", "root", "b", "c"])
     assert tree(["x", "can", "not", "y"], analysis) == (
         [3, 3, 0, 3],
@@ -195,7 +187,7 @@ def test_several_for_several_are_one_block() -> None:
     )
 
 
-def test_ranges_are_tried_as_they_are_written_before_their_words() -> None:
+def test_ranges_are_tried_as_they_are_written_before_their_words():
     analysis = Analysis(
         ["Er", "ist", "in", "dem", "Haus"],
         [5, 5, 5, 5, 0],
@@ -244,7 +236,7 @@ def test_ranges_are_tried_as_they_are_written_before_their_words() -> None:
         ("が\u3000で", "が\u3000 で"),
     ],
 )
-def test_characters_are_the_same_in_other_dress(text: str, parsed: str) -> None:
+def test_characters_are_the_same_in_other_dress(text, parsed):
     ours = [word for word in text.split(" ") if word]
     theirs = [word for word in parsed.split(" ") if word]
     assert reduce_to_characters(ours) == reduce_to_characters(theirs)
@@ -260,11 +252,11 @@ def test_characters_are_the_same_in_other_dress(text: str, parsed: str) -> None:
     ("text", "parsed"),
     [("a b", "a c"), ("a b", "a"), ("a", "a b"), ("a", ""), ("", "a"), ("", ""), ("(", "-LRB")],
 )
-def test_other_characters_have_no_parse(text: str, parsed: str) -> None:
+def test_other_characters_have_no_parse(text, parsed):
     assert realign(text.split(), chain(parsed.split())) is None
 
 
-def test_words_that_nobody_sees_belong_to_a_neighbour() -> None:
+def test_words_that_nobody_sees_belong_to_a_neighbour():
     analysis = Analysis(["\u3000", "本", "\u3000", "だ"], [2, 3, 4, 0], ["a", "b", "c", "d"])
     assert tree(["本", "だ"], analysis) == ([2, 0], ["c", "d"])
     assert tree(["\u00ad", "本", "\u200b", "だ"], chain(["本", "だ"])) == (
@@ -276,12 +268,12 @@ def test_words_that_nobody_sees_belong_to_a_neighbour() -> None:
 
 @pytest.mark.parametrize("heads", [None, [0, 0], [2, 1], [3, 0], [1, 0]])
 @pytest.mark.parametrize("words", [["a", "b"], ["ab"]])
-def test_what_is_no_tree_has_no_parse(words: list[str], heads: list[int] | None) -> None:
+def test_what_is_no_tree_has_no_parse(words, heads):
     labels = [] if heads is None else ["x", "y"]
     assert realign(words, Analysis(["a", "b"], heads, labels)) is None
 
 
-def test_the_analysis_is_not_shared() -> None:
+def test_the_analysis_is_not_shared():
     analysis = chain(["a", "b"])
     parse = realign(["a", "b"], analysis)
     assert parse is not None

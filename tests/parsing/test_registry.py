@@ -56,9 +56,7 @@ class Star(Parser, ParserSource):
             yield index, Parse(heads, ["dep"] * len(words))
 
 
-def test_a_new_parser_needs_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_new_parser_needs_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(PARSERS, "star", Star)
     monkeypatch.chdir(tmp_path)
     Path("text").write_text("the man sleeps\n")
@@ -82,7 +80,7 @@ def test_a_new_parser_needs_one_line(
 @pytest.mark.parametrize(
     "spec", ["", "stanza", "stanza:", "spacy:", "eda:", "command:eda:", "random:", "random:-1"]
 )
-def test_what_names_no_parser_is_told_what_does(spec: str) -> None:
+def test_what_names_no_parser_is_told_what_does(spec):
     with pytest.raises(DataError) as error:
         open_parser(spec)
     assert str(error.value) == (
@@ -91,7 +89,7 @@ def test_what_names_no_parser_is_told_what_does(spec: str) -> None:
     )
 
 
-def test_commands_have_specs_too(tmp_path: Path) -> None:
+def test_commands_have_specs_too(tmp_path):
     program = tmp_path / "a program: mine.py"
     program.write_text(CONLLU)
     parser = open_parser(f"command:conllu:{sys.executable} {shlex.quote(str(program))}")
@@ -101,7 +99,7 @@ def test_commands_have_specs_too(tmp_path: Path) -> None:
     assert isinstance(eda, ExternalParser) and eda.command == Eda.from_model("model")
 
 
-def test_random_trees_depend_on_the_sentence_and_the_seed_alone() -> None:
+def test_random_trees_depend_on_the_sentence_and_the_seed_alone():
     sentences = [["word"] * 9, ["the", "man"], ["word"] * 9]
     found = [parse for parse in open_parser("random:1")(sentences) if parse is not None]
     assert len(found) == 3 and found[0] == found[2]

@@ -1,7 +1,5 @@
 """Cutting texts into shards, and parsing a shard."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -25,7 +23,7 @@ TEXTS = st.text(st.sampled_from("ab \t\n\r\v\f\x1c\x85\u2028\x00é"), min_size=1
 @given(TEXTS, st.integers(1, 9))
 @example("\r\n\n\r\r\n", 3)
 @example("no end of line", 9)
-def test_shards_are_the_lines_of_the_text(text: str, count: int) -> None:
+def test_shards_are_the_lines_of_the_text(text, count):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "text"
         path.write_bytes(text.encode())
@@ -41,13 +39,13 @@ def test_shards_are_the_lines_of_the_text(text: str, count: int) -> None:
     assert sum(shard.words for shard in shards) == sum(len(line.split()) for line in expected)
 
 
-def test_shards_are_of_like_size(tmp_path: Path) -> None:
+def test_shards_are_of_like_size(tmp_path):
     (tmp_path / "text").write_text("eight b\n" * 1000)
     shards, _ = plan_shards(tmp_path / "text", 7)
     assert {shard.lines for shard in shards} == {142, 143}
 
 
-def test_texts_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+def test_texts_that_cannot_be_read_are_refused(tmp_path):
     (tmp_path / "empty").touch()
     with pytest.raises(DataError, match="empty: the file is empty"):
         plan_shards(tmp_path / "empty", 3)
@@ -71,7 +69,7 @@ LINES = {
 }
 
 
-def test_each_line_has_its_parse_or_a_reason(tmp_path: Path) -> None:
+def test_each_line_has_its_parse_or_a_reason(tmp_path):
     text = tmp_path / "text"
     text.write_bytes("".join(f"{line}\n" for line in LINES).encode())
     [shard], _ = plan_shards(text, 1)
@@ -95,7 +93,7 @@ def test_each_line_has_its_parse_or_a_reason(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000", "text"]
 
 
-def test_what_is_read_is_what_was_planned(tmp_path: Path) -> None:
+def test_what_is_read_is_what_was_planned(tmp_path):
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
     [shard], _ = plan_shards(text, 1)
@@ -104,7 +102,7 @@ def test_what_is_read_is_what_was_planned(tmp_path: Path) -> None:
         shard.read(text)
 
 
-def test_half_a_shard_is_never_there(tmp_path: Path) -> None:
+def test_half_a_shard_is_never_there(tmp_path):
     class Broken(Chain):
         def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
             yield from islice(super().analyse(sentences), 1)
@@ -119,7 +117,7 @@ def test_half_a_shard_is_never_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [text]
 
 
-def test_a_preempted_job_is_submitted_again_as_it_was(tmp_path: Path) -> None:
+def test_a_preempted_job_is_submitted_again_as_it_was(tmp_path):
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
     [shard], _ = plan_shards(text, 1)
@@ -130,7 +128,7 @@ def test_a_preempted_job_is_submitted_again_as_it_was(tmp_path: Path) -> None:
     assert (shard.folder(tmp_path) / "heads").read_text() == "0 1\n0\n"
 
 
-def test_a_job_that_starts_again_when_all_is_done_does_nothing(tmp_path: Path) -> None:
+def test_a_job_that_starts_again_when_all_is_done_does_nothing(tmp_path):
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
     [shard], _ = plan_shards(text, 1)

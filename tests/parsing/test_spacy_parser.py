@@ -1,7 +1,5 @@
 """spaCy on given words, with a model that is trained here."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -45,9 +43,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_words_stay_as_they_are_given(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_stay_as_they_are_given(model, tmp_path, capsys):
     text, heads = tmp_path / "text", tmp_path / "heads"
     text.write_text("".join(f"{sentence}\n" for sentence in [*SENTENCES, ""]))
     assert main(["--parser", f"spacy:{model}", "--input", str(text), "--output", str(heads)]) == 0
@@ -56,13 +52,13 @@ def test_words_stay_as_they_are_given(
     assert "name a model, as in --parser spacy:ja_ginza" in capsys.readouterr().err
 
 
-def test_two_sentences_on_a_line_are_one(model: Path) -> None:
+def test_two_sentences_on_a_line_are_one(model):
     [parse] = open_parser(f"spacy:{model}")([" ".join(SENTENCES).split()])
     assert parse is not None and parse.heads.count(0) == 1
     assert parse.labels[parse.heads.index(0)] == "root"
 
 
-def test_a_further_root_hangs_on_the_first() -> None:
+def test_a_further_root_hangs_on_the_first():
     words = ["yes", "no", "maybe"]
     document = spacy.tokens.Doc(
         spacy.blank("xx").vocab, words=words, heads=[0, 0, 2], deps=["ROOT", "x", "ROOT"]
@@ -71,9 +67,7 @@ def test_a_further_root_hangs_on_the_first() -> None:
     assert (parse.heads, parse.labels) == ([0, 1, 1], ["root", "x", "parataxis"])
 
 
-def test_what_is_missing_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Path
-) -> None:
+def test_what_is_missing_is_named(tmp_path, monkeypatch, model):
     with pytest.raises(
         DataError, match="ja_none: no such spaCy model; get it with 'pip install ja-none'"
     ):

@@ -1,7 +1,5 @@
 """Stanza, with models that were trained here, called as the commands call it."""
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 import json
@@ -52,9 +50,7 @@ def read_words(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text("utf-8").splitlines()]
 
 
-def test_heads_and_labels_of_unseen_sentences_are_mostly_right(
-    parser: Parser, stanza_models: Path
-) -> None:
+def test_heads_and_labels_of_unseen_sentences_are_mostly_right(parser, stanza_models):
     sentences = read_words(stanza_models / "test.en")
     heads = list(read_heads(stanza_models / "test.heads.en"))
     labels = read_words(stanza_models / "test.labels.en")
@@ -81,9 +77,7 @@ words |= st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" \
 @example([])
 @example([[], ["a\u3000b", "\u00a0", "\u2028c", "sees", "x\ty"], [], ["", "a"], ["a"]])
 @settings(max_examples=30)
-def test_a_parse_is_a_tree_over_the_words_as_they_are(
-    parser: Parser, sentences: list[list[str]]
-) -> None:
+def test_a_parse_is_a_tree_over_the_words_as_they_are(parser, sentences):
     parses = parser(sentences)
     for parse, sentence in zip(parses, sentences, strict=True):
         assert (parse is None) == (sentence == [] or "" in sentence)
@@ -92,9 +86,7 @@ def test_a_parse_is_a_tree_over_the_words_as_they_are(
             check_tree(parse.heads)
 
 
-def test_order_is_kept_whatever_is_parsed_together(
-    parser: Parser, stanza_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_order_is_kept_whatever_is_parsed_together(parser, stanza_models, monkeypatch):
     sentences = read_words(stanza_models / "valid.en")
     alone = [parser([sentence])[0] for sentence in sentences]
     assert len({str(parse) for parse in alone}) > 5
@@ -104,7 +96,7 @@ def test_order_is_kept_whatever_is_parsed_together(
     assert parser([[], *sentences, []]) == [None, *alone, None]
 
 
-def test_the_trees_are_those_of_the_plain_pipeline(parser: Parser, stanza_models: Path) -> None:
+def test_the_trees_are_those_of_the_plain_pipeline(parser, stanza_models):
     import stanza
 
     catalogue = stanza_models / "resources.json"
@@ -132,15 +124,13 @@ def test_the_trees_are_those_of_the_plain_pipeline(parser: Parser, stanza_models
         assert [word.upos for word in parse.morphology] == [word.upos for word in sentence.words]
 
 
-def test_blocks_hold_every_sentence_and_short_ones_go_with_short_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_blocks_hold_every_sentence_and_short_ones_go_with_short_ones(monkeypatch):
     monkeypatch.setattr(stanza_parser, "_WORDS_AT_ONCE", 6)
     sentences = [["w"] * length for length in (3, 1, 9, 2, 3, 1)]
     assert list(stanza_parser._cut_blocks(sentences)) == [[1, 5, 3], [0, 4], [2]]
 
 
-def test_a_sentence_on_which_stanza_raises_costs_only_itself(parser: Parser) -> None:
+def test_a_sentence_on_which_stanza_raises_costs_only_itself(parser):
     sentence = ["the", "old", "man", "sleeps", "."]
     sentences = [sentence, ["an", "", "empty", "word"], sentence[1:], sentence]
     found = dict(parser.analyse(sentences))
@@ -149,9 +139,7 @@ def test_a_sentence_on_which_stanza_raises_costs_only_itself(parser: Parser) -> 
     assert gc.isenabled()
 
 
-def test_too_long_a_sentence_costs_only_itself(
-    parser: Parser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_long_a_sentence_costs_only_itself(parser, monkeypatch):
     monkeypatch.setattr(parser_module, "MAX_WORDS", 5)
     longest = ["the", "old", "man", "sleeps", "."]
     found, missing, again = parser([longest, [*longest, "."], longest])
@@ -171,7 +159,7 @@ def downloaded(stanza_models: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_downloaded_models_are_found(downloaded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloaded_models_are_found(downloaded, monkeypatch):
     sentences = [["the", "old", "man", "sleeps", "."], []]
     parses = open_parser(f"stanza:en:{downloaded}")(sentences)
     assert parses[0] is not None and len(parses[0].heads) == 5 and parses[1] is None
@@ -179,9 +167,7 @@ def test_downloaded_models_are_found(downloaded: Path, monkeypatch: pytest.Monke
     assert open_parser("stanza:en")(sentences) == parses
 
 
-def test_missing_models_say_how_to_get_them(
-    downloaded: Path, stanza_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_models_say_how_to_get_them(downloaded, stanza_models, tmp_path, monkeypatch):
     def message(spec: str) -> str:
         with pytest.raises(DataError) as caught:
             open_parser(spec)
@@ -203,9 +189,7 @@ def test_missing_models_say_how_to_get_them(
 
 
 @pytest.mark.parametrize("content", [b"garbage", pickle.dumps(print)])
-def test_models_that_are_not_plain_data_are_refused(
-    stanza_models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
-) -> None:
+def test_models_that_are_not_plain_data_are_refused(stanza_models, tmp_path, capsys, content):
     models, text, heads = (tmp_path / name for name in ("models", "text.en", "text.heads.en"))
     models.mkdir()
     shutil.copy(stanza_models / "en_parser.pt", models)
@@ -218,7 +202,7 @@ def test_models_that_are_not_plain_data_are_refused(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["models", "text.en"]
 
 
-def test_models_of_something_else_are_refused(stanza_models: Path, tmp_path: Path) -> None:
+def test_models_of_something_else_are_refused(stanza_models, tmp_path):
     torch.save({"model": {}}, tmp_path / "en_tagger.pt")
     shutil.copy(stanza_models / "en_parser.pt", tmp_path)
     with pytest.raises(
@@ -227,7 +211,7 @@ def test_models_of_something_else_are_refused(stanza_models: Path, tmp_path: Pat
         open_parser(f"stanza:en:{tmp_path}")
 
 
-def test_models_can_be_named_one_by_one(parser: Parser, stanza_models: Path) -> None:
+def test_models_can_be_named_one_by_one(parser, stanza_models):
     files = [stanza_models / "en_tagger.pt", stanza_models / "en_parser.pt"]
     models = StanzaModels("qq", tagger=str(files[0]), depparse=str(files[1]))
     assert models.files() == StanzaModels("en", str(stanza_models)).files() == files
@@ -235,7 +219,7 @@ def test_models_can_be_named_one_by_one(parser: Parser, stanza_models: Path) -> 
     assert StanzaParser(models)(sentences) == parser(sentences)
 
 
-def test_the_files_of_downloaded_models_are_known(downloaded: Path) -> None:
+def test_the_files_of_downloaded_models_are_known(downloaded):
     (downloaded / "en" / "ner").mkdir()
     (downloaded / "en" / "ner" / "unused.pt").touch()
     folder = downloaded / "en"
@@ -245,9 +229,7 @@ def test_the_files_of_downloaded_models_are_known(downloaded: Path) -> None:
         StanzaModels("de", str(downloaded)).files()
 
 
-def test_without_stanza_it_is_only_missed_when_it_is_needed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_stanza_it_is_only_missed_when_it_is_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "stanza", None)
     path = stanza_parser.__file__
     spec = importlib.util.spec_from_file_location("syncattn_fairseq.parsing.fresh", path)

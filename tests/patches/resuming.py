@@ -1,7 +1,5 @@
 """A training that is resumed, without the training."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 from typing import Any

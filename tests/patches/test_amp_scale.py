@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from fairseq.dataclass.configs import FairseqConfig
@@ -10,7 +8,7 @@ import syncattn_fairseq.plugin  # noqa: F401
 
 
 @pytest.mark.filterwarnings("ignore:.*GradScaler")
-def test_gradients_are_unscaled_once() -> None:
+def test_gradients_are_unscaled_once():
     cfg = OmegaConf.structured(FairseqConfig)
     OmegaConf.set_struct(cfg, False)
     cfg.optimizer = {"_name": "sgd", "momentum": 0.0, "weight_decay": 0.0, "lr": [1.0]}

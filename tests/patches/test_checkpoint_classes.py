@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import argparse
 from collections import OrderedDict
 from pathlib import Path
@@ -12,7 +10,7 @@ from omegaconf import OmegaConf
 import syncattn_fairseq.plugin  # noqa: F401  (the classes that checkpoints may hold)
 
 
-def test_checkpoints_load_with_torchs_safety_on(tmp_path: Path) -> None:
+def test_checkpoints_load_with_torchs_safety_on(tmp_path):
     content = {
         "args": argparse.Namespace(arch="transformer_dbsa"),
         "cfg": OmegaConf.create({"model": {"layers": [1, 2], "dropout": 0.1, "name": None}}),
@@ -25,7 +23,7 @@ def test_checkpoints_load_with_torchs_safety_on(tmp_path: Path) -> None:
     assert loaded["args"].arch == "transformer_dbsa"
 
 
-def test_the_safety_stays_on(tmp_path: Path) -> None:
+def test_the_safety_stays_on(tmp_path):
     torch.save({"path": Path("x")}, tmp_path / "other.pt")
     with pytest.raises(Exception, match="Weights only load failed"):
         torch.load(tmp_path / "other.pt", weights_only=True)

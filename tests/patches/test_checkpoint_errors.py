@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +7,7 @@ from syncattn_fairseq.base.errors import DataError
 from tests.patches.resuming import Trainer, resume, save
 
 
-def test_another_models_training_is_not_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_models_training_is_not_resumed(tmp_path, monkeypatch):
     save(tmp_path / "checkpoint_last.pt", 1)
 
     def load(*args: Any, **kwargs: Any) -> None:
@@ -39,9 +34,7 @@ def test_another_models_training_is_not_resumed(
         (AssertionError("Optimizer does not match; please reset"), "saved with another optimizer"),
     ],
 )
-def test_another_training_is_not_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
-) -> None:
+def test_another_training_is_not_resumed(tmp_path, monkeypatch, error, message):
     path = save(tmp_path / "checkpoint_last.pt", 1)
 
     def load(*args: Any, **kwargs: Any) -> None:
@@ -54,9 +47,7 @@ def test_another_training_is_not_resumed(
 
 
 @pytest.mark.parametrize("name", ["checkpoint_last.pt", "other.pt"])
-def test_weights_of_another_model_are_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_weights_of_another_model_are_explained(tmp_path, monkeypatch, name):
     path = save(tmp_path / name, 1)
 
     def load(*args: Any, **kwargs: Any) -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +43,7 @@ except AssertionError as error:
 """
 
 
-def test_a_training_imports_the_compiler_only_if_the_program_has_it() -> None:
+def test_a_training_imports_the_compiler_only_if_the_program_has_it():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=Path(syncattn_fairseq.__file__).parents[1],

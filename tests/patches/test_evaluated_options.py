@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator
@@ -33,7 +31,7 @@ def calls() -> Iterator[tuple[str, str, ast.expr]]:
                     yield module, name, node.args[0]
 
 
-def test_fairseq_evaluates_nothing_else() -> None:
+def test_fairseq_evaluates_nothing_else():
     found = list(calls())
     assert len(found) > 40
     for module, name, _ in found:
@@ -43,7 +41,7 @@ def test_fairseq_evaluates_nothing_else() -> None:
         utils.eval_str_list("__import__('os').getpid()", int)
 
 
-def test_all_evaluated_options_are_known() -> None:
+def test_all_evaluated_options_are_known():
     options = {node.attr for _, _, node in calls() if isinstance(node, ast.Attribute)}
     assert options <= EVALUATED
     named = {ast.unparse(node) for _, _, node in calls() if isinstance(node, ast.Name)}
@@ -51,6 +49,6 @@ def test_all_evaluated_options_are_known() -> None:
     assert named <= {"x", "uf", "xformers_att_config", "feature_encoder_spec"}
 
 
-def test_booleans_are_read_as_before() -> None:
+def test_booleans_are_read_as_before():
     assert utils.eval_bool(True) is False  # as fairseq does, strange as it is
     assert utils.eval_bool("True") is True

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
@@ -62,7 +60,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 @pytest.mark.usefixtures("saved")
-def test_the_line_names_the_losses_and_the_update() -> None:
+def test_the_line_names_the_losses_and_the_update():
     trainer = Trainer()
     good = {"loss": torch.tensor(2.0), "ntokens": 3, "position_sums": torch.zeros(7)}
     bad = [
@@ -79,7 +77,7 @@ def test_the_line_names_the_losses_and_the_update() -> None:
 
 
 @pytest.mark.usefixtures("saved")
-def test_a_step_that_works_is_left_alone() -> None:
+def test_a_step_that_works_is_left_alone():
     trainer = Trainer()
     assert trainer.train_step([{"loss": 2.0}]) == 3
     assert not trainer.criterion._forward_hooks
@@ -100,9 +98,7 @@ def test_a_step_that_works_is_left_alone() -> None:
         ("bleu", NAN, False),
     ],
 )
-def test_no_checkpoint_of_an_infinite_loss(
-    saved: list[Any], metric: str, value: float, fine: bool
-) -> None:
+def test_no_checkpoint_of_an_infinite_loss(saved, metric, value, fine):
     cfg = Namespace(best_checkpoint_metric=metric)
     if fine:
         checkpoint_utils.save_checkpoint(cfg, Trainer(), None, value)
@@ -113,7 +109,7 @@ def test_no_checkpoint_of_an_infinite_loss(
         assert not saved
 
 
-def test_a_loss_per_sentence_may_be_large(saved: list[Any]) -> None:
+def test_a_loss_per_sentence_may_be_large(saved):
     cfg, trainer = Namespace(best_checkpoint_metric="loss"), Trainer(sentence_avg=True)
     checkpoint_utils.save_checkpoint(cfg, trainer, None, 5000.0)
     metrics.log_scalar("loss", 5000.0)
@@ -126,7 +122,7 @@ def test_a_loss_per_sentence_may_be_large(saved: list[Any]) -> None:
             checkpoint_utils.save_checkpoint(cfg, trainer, None, value)
 
 
-def test_without_validation_the_training_loss_counts(saved: list[Any]) -> None:
+def test_without_validation_the_training_loss_counts(saved):
     cfg = Namespace(best_checkpoint_metric="loss")
     metrics.log_scalar("loss", 2.0)
     checkpoint_utils.save_checkpoint(cfg, Trainer(), None, None)
@@ -138,7 +134,7 @@ def test_without_validation_the_training_loss_counts(saved: list[Any]) -> None:
 
 @pytest.mark.usefixtures("saved")
 @pytest.mark.parametrize(("error", "saves"), [(DataError, False), (ValueError, True)])
-def test_an_error_in_the_input_leaves_no_crash_behind(error: type[Exception], saves: bool) -> None:
+def test_an_error_in_the_input_leaves_no_crash_behind(error, saves):
     trainer = Trainer()
     try:
         raise error("the batches hold no parses")

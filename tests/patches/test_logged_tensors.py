@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,9 +12,7 @@ STATS = {"num_updates": 3, "uas": torch.tensor(0.5), "pair": torch.ones(2), "wps
 
 
 @pytest.mark.parametrize("printed", ["log", "print"])
-def test_wandb_and_azure_get_tensors_as_numbers(
-    monkeypatch: pytest.MonkeyPatch, printed: str
-) -> None:
+def test_wandb_and_azure_get_tensors_as_numbers(monkeypatch, printed):
     found: dict[str, Any] = {}
     below = SimpleNamespace(log=lambda *_, **__: None, print=lambda *_, **__: None)
     loss = AverageMeter()

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 import torch
 from fairseq import checkpoint_utils
@@ -11,7 +7,7 @@ from omegaconf import OmegaConf
 from tests.patches.resuming import resume, save
 
 
-def test_a_complete_training_does_not_go_on(tmp_path: Path) -> None:
+def test_a_complete_training_does_not_go_on(tmp_path):
     save(tmp_path / "checkpoint_last.pt", 99)
     assert resume(tmp_path) == 99
     save(tmp_path / "checkpoint_last.pt", 100)
@@ -20,7 +16,7 @@ def test_a_complete_training_does_not_go_on(tmp_path: Path) -> None:
     assert end.value.code == 0
 
 
-def test_patience_goes_on_counting(tmp_path: Path) -> None:
+def test_patience_goes_on_counting(tmp_path):
     last, cfg = tmp_path / "checkpoint_last.pt", OmegaConf.create({"checkpoint": {"patience": 2}})
     cfg.checkpoint.maximize_best_checkpoint_metric = False
 

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 from argparse import Namespace
-from pathlib import Path
 
 import torch
 from fairseq import checkpoint_utils
@@ -9,7 +6,7 @@ from fairseq import checkpoint_utils
 import syncattn_fairseq.plugin  # noqa: F401  (stores them so)
 
 
-def test_options_are_stored_as_plain_values(tmp_path: Path) -> None:
+def test_options_are_stored_as_plain_values(tmp_path):
     model = Namespace(arch="transformer", dropout=0.1, layers=[1, 2])
     path = tmp_path / "checkpoint1.pt"
     checkpoint_utils.torch_persistent_save({"cfg": {"model": model}}, str(path))

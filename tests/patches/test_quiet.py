@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -28,9 +25,7 @@ warnings.warn("mine", stacklevel=1)
     ("name", "options", "quiet"),
     [("fairseq-generate", [], True), ("fairseq-generate", ["-Wdefault"], False), ("x", [], False)],
 )
-def test_only_what_looks_like_a_failure_is_left_out(
-    tmp_path: Path, name: str, options: list[str], quiet: bool
-) -> None:
+def test_only_what_looks_like_a_failure_is_left_out(tmp_path, name, options, quiet):
     program = tmp_path / name
     program.write_text(PROGRAM)
     done = subprocess.run([sys.executable, *options, program], capture_output=True, text=True)

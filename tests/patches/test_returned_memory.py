@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import platform
 import subprocess
@@ -36,7 +34,7 @@ print(libc.mallinfo2().arena > 2**28)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators do this anyway")
 @pytest.mark.parametrize("chosen", [{}, {"MALLOC_ARENA_MAX": "1"}])
-def test_blocks_stay_in_the_heap_unless_the_user_has_chosen(chosen: dict[str, str]) -> None:
+def test_blocks_stay_in_the_heap_unless_the_user_has_chosen(chosen):
     unset = {name: value for name, value in os.environ.items() if "MALLOC" not in name}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
@@ -64,7 +62,7 @@ print(set_, any("hg" in each for each in flags), used < 2**18)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators do this anyway")
 @pytest.mark.parametrize("limits", ["free", "limited"])
-def test_the_heap_asks_for_huge_pages_unless_addresses_are_limited(limits: str) -> None:
+def test_the_heap_asks_for_huge_pages_unless_addresses_are_limited(limits):
     asks = limits == "free" and Path("/sys/kernel/mm/transparent_hugepage").exists()
     done = subprocess.run(
         [sys.executable, "-c", HUGE, limits],
@@ -77,7 +75,7 @@ def test_the_heap_asks_for_huge_pages_unless_addresses_are_limited(limits: str) 
 
 
 @pytest.mark.parametrize("cuda", [False, True])
-def test_only_trainings_on_a_cpu_keep_memory(cuda: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_trainings_on_a_cpu_keep_memory(cuda, monkeypatch):
     set_for: list[Any] = []
 
     def make(self: Any, cfg: Any) -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,7 +63,7 @@ def run(epochs: int, length: int, safety: int, **checkpoint: Any) -> int:
     return trainer.updates
 
 
-def test_a_safety_save_neither_validates_nor_counts(events: list[tuple[str, int]]) -> None:
+def test_a_safety_save_neither_validates_nor_counts(events):
     assert run(9, length=10, safety=4) == 40, "the first validation, and three without a gain"
     validated = [at for event, at in events if event == "validate"]
     assert validated == [10, 20, 30, 40]
@@ -73,23 +71,23 @@ def test_a_safety_save_neither_validates_nor_counts(events: list[tuple[str, int]
     assert [at for event, at in events if event == "save with loss"] == validated
 
 
-def test_fairseqs_own_does_both(events: list[tuple[str, int]]) -> None:
+def test_fairseqs_own_does_both(events):
     """Else nobody would need ours."""
     assert run(9, length=10, safety=0, save_interval_updates=4) == 12
     assert [at for event, at in events if event == "validate"] == [4, 8, 10, 12]
 
 
-def test_the_last_save_keeps_its_loss(events: list[tuple[str, int]]) -> None:
+def test_the_last_save_keeps_its_loss(events):
     assert run(9, length=10, safety=4, save_interval_updates=4) == 12
     assert events[-1] == ("save with loss", 12)
 
 
-def test_without_the_option_nothing_is_added(events: list[tuple[str, int]]) -> None:
+def test_without_the_option_nothing_is_added(events):
     run(2, length=10, safety=0)
     assert events == [(event, at) for at in (10, 20) for event in ("validate", "save with loss")]
 
 
-def test_two_trainings_of_one_process_save_once_each(events: list[tuple[str, int]]) -> None:
+def test_two_trainings_of_one_process_save_once_each(events):
     for _ in range(2):
         run(1, length=6, safety=5)
     assert [at for event, at in events if event == "save"] == [5, 5]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import logging
 import os
 import shutil
@@ -39,7 +37,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_every_error_of_loading_names_the_file(tmp_path: Path, damage: str) -> None:
+def test_every_error_of_loading_names_the_file(tmp_path, damage):
     path = save(tmp_path / "model.pt", 9)
     assert checkpoint_utils.load_checkpoint_to_cpu(str(path))["model"]["weight"][0] == 9
     path.write_bytes(DAMAGE[damage](bytearray(path.read_bytes())))
@@ -58,7 +56,7 @@ def test_every_error_of_loading_names_the_file(tmp_path: Path, damage: str) -> N
         ([1.0], "weight is list, not numbers$"),
     ],
 )
-def test_weights_are_numbers(tmp_path: Path, weight: Any, message: str) -> None:
+def test_weights_are_numbers(tmp_path, weight, message):
     path = save(tmp_path / "model.pt", 1, model={"weight": weight})
     with pytest.raises(DataError, match=f"^{path}: {message}"):
         checkpoint_utils.load_checkpoint_to_cpu(str(path))
@@ -72,7 +70,7 @@ class Malice:
         return os.mkdir, ("pwned",)
 
 
-def test_no_code_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_code_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = save(tmp_path / "model.pt", 1, extra=Malice())
     with pytest.raises(DataError, match=r"model\.pt: "):
@@ -80,9 +78,7 @@ def test_no_code_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert not Path("pwned").exists()
 
 
-def test_training_goes_on_from_the_newest_intact(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_training_goes_on_from_the_newest_intact(tmp_path, caplog):
     for updates in (2, 10, 9):
         save(tmp_path / f"checkpoint_1_{updates}.pt", updates)
     save(tmp_path / "checkpoint7.pt", 11)  # the newest, by what it says of itself
@@ -115,14 +111,14 @@ def test_training_goes_on_from_the_newest_intact(
         checkpoint_utils.load_checkpoint_to_cpu(str(last))
 
 
-def test_nothing_intact_names_the_last(tmp_path: Path) -> None:
+def test_nothing_intact_names_the_last(tmp_path):
     (tmp_path / "checkpoint_last.pt").write_bytes(b"")
     (tmp_path / "checkpoint1.pt").write_bytes(b"")
     with pytest.raises(DataError, match=r"checkpoint_last\.pt: "):
         resume(tmp_path)
 
 
-def test_what_killed_trainings_left_is_removed(tmp_path: Path) -> None:
+def test_what_killed_trainings_left_is_removed(tmp_path):
     save(tmp_path / "checkpoint_last.pt", 1)
     child = os.fork()
     if child == 0:
@@ -136,7 +132,7 @@ def test_what_killed_trainings_left_is_removed(tmp_path: Path) -> None:
     assert left == [".checkpoint_notes.tmp", "checkpoint_last.pt"]
 
 
-def test_two_trainings_do_not_share_a_folder(tmp_path: Path) -> None:
+def test_two_trainings_do_not_share_a_folder(tmp_path):
     save(tmp_path / "checkpoint_last.pt", 1)
     reading, writing = os.pipe()
     child = os.fork()
@@ -157,9 +153,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path: Path) -> None:
     assert resume(tmp_path) == resume(tmp_path) == 1  # again, in the same process
 
 
-def test_a_copy_that_is_killed_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_is_killed_leaves_the_old_one(tmp_path, monkeypatch):
     new, last = save(tmp_path / "checkpoint_1_2.pt", 2), save(tmp_path / "checkpoint_last.pt", 1)
 
     def copy_half(source: str, target: str) -> None:
@@ -178,7 +172,7 @@ def test_a_copy_that_is_killed_leaves_the_old_one(
     assert sorted(tmp_path.iterdir()) == [new, last]
 
 
-def test_a_checkpoint_is_written_whole_and_the_same_every_time(tmp_path: Path) -> None:
+def test_a_checkpoint_is_written_whole_and_the_same_every_time(tmp_path):
     for name in ("a", "b"):
         checkpoint_utils.torch_persistent_save({"weight": torch.ones(9)}, str(tmp_path / name))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -189,6 +183,6 @@ def test_a_checkpoint_is_written_whole_and_the_same_every_time(tmp_path: Path) -
         checkpoint_utils.torch_persistent_save({"weight": torch.ones(99999)}, str(full))
 
 
-def test_it_is_not_put_on_top_of_what_changes_checkpoints() -> None:
+def test_it_is_not_put_on_top_of_what_changes_checkpoints():
     with pytest.raises(RuntimeError, match="comes before what wraps torch_persistent_save"):
         keep_checkpoints_whole()

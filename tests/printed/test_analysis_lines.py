@@ -1,7 +1,5 @@
 """What is written is read, and looks as the documentation says."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +8,6 @@ from syncattn_fairseq.printed.analysis_lines import (
     DistancesOf,
     HeadsOf,
     LinksOf,
-    Topic,
     read_line,
     write_line,
 )
@@ -31,7 +28,7 @@ LINKS = st.tuples(
 
 
 @given(NUMBERS, HEADS | DISTANCES | LINKS)
-def test_what_is_written_is_read(sentence: int, said: tuple[Topic, list[object]]) -> None:
+def test_what_is_written_is_read(sentence, said):
     assert read_line(write_line(sentence, *said)) == (sentence, *said)
 
 
@@ -44,10 +41,10 @@ def test_what_is_written_is_read(sentence: int, said: tuple[Topic, list[object]]
         (LinksOf(6, 3), [(0, 0)], "L-12\t6.3\t0-0"),
     ],
 )
-def test_lines_look_like_this(topic: Topic, values: list[object], line: str) -> None:
+def test_lines_look_like_this(topic, values, line):
     assert write_line(12, topic, values) == line
 
 
 @pytest.mark.parametrize("line", ["", "H-0\t-1\ta", "X-0\tother\tword\t1", "L-0\tx\t0-0", "L-0\t1"])
-def test_other_lines_are_none_of_ours(line: str) -> None:
+def test_other_lines_are_none_of_ours(line):
     assert read_line(line) is None

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path
@@ -38,7 +36,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_best_hypotheses_in_the_order_of_the_corpus(tmp_path: Path) -> None:
+def test_best_hypotheses_in_the_order_of_the_corpus(tmp_path):
     assert read_decoded(write(tmp_path / "out", OUTPUT)) == [
         DecodedSentence(hypothesis="", translation=""),
         DecodedSentence(
@@ -52,7 +50,7 @@ def test_best_hypotheses_in_the_order_of_the_corpus(tmp_path: Path) -> None:
     ]
 
 
-def test_distances_and_links_of_layers(tmp_path: Path) -> None:
+def test_distances_and_links_of_layers(tmp_path):
     [sentence] = read_decoded(
         write(
             tmp_path / "out",
@@ -65,12 +63,12 @@ def test_distances_and_links_of_layers(tmp_path: Path) -> None:
     assert sentence.layer_links == {LinksOf(1): {(0, 0)}, LinksOf(3, 2): {(1, 0)}}
 
 
-def test_plain_text(tmp_path: Path) -> None:
+def test_plain_text(tmp_path):
     sentences = read_decoded(write(tmp_path / "out", "a dog\n\nS-1 trains\n"))
     assert [s.translation for s in sentences] == ["a dog", "", "S-1 trains"]
 
 
-def test_lines_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_in_any_order(tmp_path, monkeypatch):
     """More sentences than are kept uncompressed, and lines of one sentence far from each other."""
     monkeypatch.setattr(decoded, "BLOCK", 3)
     monkeypatch.setattr(decoded, "_AT_ONCE", 4)
@@ -90,7 +88,7 @@ def test_lines_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         read_decoded(write(path, "\n".join([*lines, "H-30\t-1\ta"])))
 
 
-def test_plain_text_from_a_pipe_is_read_once(tmp_path: Path) -> None:
+def test_plain_text_from_a_pipe_is_read_once(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = Thread(target=write, args=(pipe, "a dog\na man\n"))
@@ -115,6 +113,6 @@ def test_plain_text_from_a_pipe_is_read_once(tmp_path: Path) -> None:
         ("H-0\t-1\ta\nL-0\t1\t1:1\n", "out:2: expected links like 3-4"),
     ],
 )
-def test_broken_output(tmp_path: Path, text: str, message: str) -> None:
+def test_broken_output(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         read_decoded(write(tmp_path / "out", text))

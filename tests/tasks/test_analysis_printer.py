@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 from typing import Any
 
@@ -21,7 +19,7 @@ def printed(arch: str, **kinds: Any) -> list[list[str]]:
     return [line.split("\t") for line in output.getvalue().splitlines()]
 
 
-def test_distances_are_those_of_the_states_that_read_a_token() -> None:
+def test_distances_are_those_of_the_states_that_read_a_token():
     lines = printed("transformer_lpsi_tiny", distances=True)
     assert [line[:3] for line in lines] == [
         [f"X-{number}", side, f"distance-{layer}"]
@@ -38,7 +36,7 @@ def test_distances_are_those_of_the_states_that_read_a_token() -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_an_ensemble_averages_the_models_that_measure_distances_in_a_layer(swapped: bool) -> None:
+def test_an_ensemble_averages_the_models_that_measure_distances_in_a_layer(swapped):
     both = build.model("transformer_lpsi_tiny", noise=0.3)
     upper = build.model("transformer_lpsi_tiny", distance_layers="2", noise=0.2)
     plain = build.model("syntax_transformer_tiny")
@@ -53,18 +51,18 @@ def test_an_ensemble_averages_the_models_that_measure_distances_in_a_layer(swapp
     assert result[2][0] == pytest.approx(((second + other) / 2)[0, :3].tolist(), abs=1e-5)
 
 
-def test_every_layer_has_its_links() -> None:
+def test_every_layer_has_its_links():
     lines = printed("syntax_transformer_tiny", layer_alignments=True)
     assert [line[:2] for line in lines] == [["L-5", "1"], ["L-5", "2"], ["L-7", "1"], ["L-7", "2"]]
     assert [link.split("-")[1] for link in lines[2][2].split()] == ["0", "1", "2", "3"]
 
 
-def test_links_of_one_head_say_so() -> None:
+def test_links_of_one_head_say_so():
     lines = printed("syntax_transformer_tiny", layer_alignments=True, alignment_head=2)
     assert [line[1] for line in lines] == ["1.2", "2.2"] * 2
 
 
-def test_links_lead_from_words_to_words() -> None:
+def test_links_lead_from_words_to_words():
     lines = printed("syntax_transformer_tiny", layer_alignments=True)
     model = build.model("syntax_transformer_tiny")
     words, source = build.dictionary(), build.sentences([3, 2])
@@ -82,7 +80,7 @@ def test_links_lead_from_words_to_words() -> None:
             assert lines[2 * row + layer][2].split() == links
 
 
-def test_an_empty_source_has_no_links() -> None:
+def test_an_empty_source_has_no_links():
     words = build.dictionary()
     source, target = build.sentences([3, 0]), build.sentences([2, 2], seed=1)
     batch, output = build.net_input(source, target), io.StringIO()
@@ -94,7 +92,7 @@ def test_an_empty_source_has_no_links() -> None:
     assert all(len(line[2].split()) == 2 for line in lines if line[0] == "L-0")
 
 
-def test_a_stored_scheme_goes_before_what_the_dictionary_looks_like() -> None:
+def test_a_stored_scheme_goes_before_what_the_dictionary_looks_like():
     words = build.dictionary()
     words.add_symbol("@@")
     assert AnalysisPrinter(words, words).src_scheme == "subword_nmt"
@@ -109,6 +107,6 @@ def test_a_stored_scheme_goes_before_what_the_dictionary_looks_like() -> None:
         ("distances", "--print-distances: the model measures no syntactic distances"),
     ],
 )
-def test_a_model_without_such_heads_says_so(kind: str, message: str) -> None:
+def test_a_model_without_such_heads_says_so(kind, message):
     with pytest.raises(ValueError, match=message):
         printed("syntax_transformer_tiny", **{kind: True})

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -40,7 +38,7 @@ def gradients(step: int) -> list[torch.Tensor | None]:
 
 
 @pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1, "adam_eps": 1e-3}])
-def test_the_step_is_fairseqs_and_so_is_the_state(options: dict[str, Any]) -> None:
+def test_the_step_is_fairseqs_and_so_is_the_state(options):
     """Either continues where the other stopped."""
     sides = [draw(), draw()]
     optimizers = [make(side, **options) for side in sides]
@@ -63,7 +61,7 @@ def test_the_step_is_fairseqs_and_so_is_the_state(options: dict[str, Any]) -> No
     assert not torch.equal(sides[1][0], draw()[0])
 
 
-def test_other_steps_are_left_to_fairseq(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_steps_are_left_to_fairseq(monkeypatch):
     parameters = [nn.Parameter(torch.ones(3, dtype=torch.float64))]
     parameters[0].grad = torch.ones(3, dtype=torch.float64)
     assert not take_step(make(parameters))
@@ -79,7 +77,7 @@ def test_other_steps_are_left_to_fairseq(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_dropout_is_replaced_and_only_in_training(fast: bool) -> None:
+def test_dropout_is_replaced_and_only_in_training(fast):
     model = nn.Sequential(nn.Linear(2, 2), FairseqDropout(0.5))
     replace_dropout(model, fast)
     x = torch.ones(2000, 2)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -32,9 +30,7 @@ def write(path: Path, *lines: str) -> str:
     return str(path)
 
 
-def test_files_are_read_along_with_the_input(
-    words: Dictionary, labels: Dictionary, tmp_path: Path
-) -> None:
+def test_files_are_read_along_with_the_input(words, labels, tmp_path):
     heads_file = write(tmp_path / "heads", "2 3 0", "0", "", "0")
     labels_file = write(tmp_path / "labels", "det nsubj root", "new", "", "root")
     parses = InputParses(words, labels, heads_file, labels_file)
@@ -46,13 +42,13 @@ def test_files_are_read_along_with_the_input(
     assert (heads[0].tolist(), kinds[0].tolist()) == ([0], [root]), "the next line"
 
 
-def test_without_files_and_parser_there_is_no_parse(words: Dictionary) -> None:
+def test_without_files_and_parser_there_is_no_parse(words):
     heads, labels = InputParses(words, None)(TEXTS)
     assert [m.tolist() for m in heads] == [[-2, -2, -1, -2, -1], [-2], []]
     assert labels == []
 
 
-def test_an_empty_line_is_no_parse(words: Dictionary, tmp_path: Path) -> None:
+def test_an_empty_line_is_no_parse(words, tmp_path):
     heads, _ = InputParses(words, None, write(tmp_path / "heads", ""))(["▁yes"])
     assert heads[0].tolist() == [-2]
 
@@ -65,20 +61,18 @@ def test_an_empty_line_is_no_parse(words: Dictionary, tmp_path: Path) -> None:
         ("2 x 0", r"heads:1: expected one integer per word"),
     ],
 )
-def test_a_parse_that_is_not_of_its_line_is_named(
-    words: Dictionary, tmp_path: Path, line: str, message: str
-) -> None:
+def test_a_parse_that_is_not_of_its_line_is_named(words, tmp_path, line, message):
     parses = InputParses(words, None, write(tmp_path / "heads", line))
     with pytest.raises(DataError, match=message):
         parses(TEXTS[:1])
 
 
-def test_a_file_that_ends_before_the_input_is_named(words: Dictionary, tmp_path: Path) -> None:
+def test_a_file_that_ends_before_the_input_is_named(words, tmp_path):
     parses = InputParses(words, None, write(tmp_path / "heads", "2 3 0"))
     with pytest.raises(DataError, match="heads: ends after 1 lines, before the input"):
         parses(TEXTS)
 
 
-def test_an_unknown_parser_is_refused(words: Dictionary) -> None:
+def test_an_unknown_parser_is_refused(words):
     with pytest.raises(DataError, match="does not name a parser"):
         InputParses(words, None, parser="spacy")

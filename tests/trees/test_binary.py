@@ -1,7 +1,5 @@
 """Binary trees against recursive ones, and read back from their brackets."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
@@ -58,7 +56,7 @@ def mirrored(node: Tree | str) -> str:
 
 
 @given(sentences, st.data())
-def test_distances_split_top_down_at_the_largest(words: list[str], data: st.DataObject) -> None:
+def test_distances_split_top_down_at_the_largest(words, data):
     size = len(words)
     few_values = st.sampled_from([-1.0, -0.5, 0.25, 1.0])  # so that there are ties
     distances = data.draw(
@@ -78,7 +76,7 @@ def test_distances_split_top_down_at_the_largest(words: list[str], data: st.Data
         ([0, 1, 2, 2], "((a b) (c d))"),
     ],
 )
-def test_distances_by_hand(distances: list[float], tree: str) -> None:
+def test_distances_by_hand(distances, tree):
     assert draw(split_by_distances(distances, "abcd")) == tree
 
 
@@ -90,13 +88,13 @@ def test_distances_by_hand(distances: list[float], tree: str) -> None:
         ("balanced", ["a", "(a b)", "(a (b c))", "((a b) (c d))", "((a b) (c (d e)))"]),
     ],
 )
-def test_baselines_by_hand(name: str, trees: list[str]) -> None:
+def test_baselines_by_hand(name, trees):
     for size, tree in enumerate(trees, 1):
         assert draw(BASELINES[name]("abcde"[:size])) == tree
 
 
 @given(sentences, st.sampled_from(list(BASELINES)))
-def test_every_tree_is_binary_and_read_back_from_its_brackets(words: list[str], name: str) -> None:
+def test_every_tree_is_binary_and_read_back_from_its_brackets(words, name):
     tree = BASELINES[name](words)
     assert list(tree.leaves()) == words
     assert draw(tree).count("(") - words.count("(") == len(words) - 1
@@ -104,11 +102,11 @@ def test_every_tree_is_binary_and_read_back_from_its_brackets(words: list[str], 
 
 
 @given(sentences)
-def test_left_branching_is_right_branching_in_the_mirror(words: list[str]) -> None:
+def test_left_branching_is_right_branching_in_the_mirror(words):
     assert draw(branch_left(words)) == mirrored(branch_right(words[::-1]))
 
 
-def test_every_split_of_a_random_tree_has_the_same_chance() -> None:
+def test_every_split_of_a_random_tree_has_the_same_chance():
     generator = Random(1)
     drawn = Counter(draw(split_at_random("abcd", generator)) for _ in range(6000))
     # The first split is one of three; those off the middle leave two more ways each.
@@ -122,19 +120,19 @@ def test_every_split_of_a_random_tree_has_the_same_chance() -> None:
     assert drawn == {tree: pytest.approx(count, rel=0.1) for tree, count in expected.items()}
 
 
-def test_the_seed_makes_the_tree() -> None:
+def test_the_seed_makes_the_tree():
     draws = {draw(split_at_random("x" * 40, Random(seed))) for seed in (1, 1, 2)}
     assert len(draws) == 2
 
 
-def test_long_sentences() -> None:
+def test_long_sentences():
     words = [str(word) for word in range(2000)]
     for distances in (range(2000), range(2000, 0, -1)):
         assert list(split_by_distances(distances, words).leaves()) == words
     assert list(branch_left(words).leaves()) == list(branch_right(words).leaves()) == words
 
 
-def test_distances_that_do_not_fit_are_refused() -> None:
+def test_distances_that_do_not_fit_are_refused():
     with pytest.raises(DataError, match="3 distances for 2 words"):
         split_by_distances([1, 2, 3], ["a", "b"])
     with pytest.raises(DataError, match="no words"):

@@ -1,8 +1,5 @@
 """Trees in brackets: what parsers write is read, and what is no tree is refused."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -52,7 +49,7 @@ def write(node: Tree | str, random: Random) -> str:
 @given(
     trees, st.sampled_from(["{}", "( {})", "({})", "(ROOT {})", " (TOP ( {}\t))  "]), st.randoms()
 )
-def test_what_treebanks_write_is_read(tree: Tree, outside: str, random: Random) -> None:
+def test_what_treebanks_write_is_read(tree, outside, random):
     assert parse_tree(outside.format(write(tree, random))) == tree
 
 
@@ -75,7 +72,7 @@ def test_what_treebanks_write_is_read(tree: Tree, outside: str, random: Random) 
         ("(S (NP (-NONE- *)))", None),
     ],
 )  # fmt: skip
-def test_examples(line: str, tree: Tree | None) -> None:
+def test_examples(line, tree):
     assert parse_tree(line) == tree
 
 
@@ -94,13 +91,13 @@ def test_examples(line: str, tree: Tree | None) -> None:
         ("the man", "the word 'the' is not in a bracket"),
     ],
 )
-def test_what_is_no_tree_is_refused(line: str, message: str) -> None:
+def test_what_is_no_tree_is_refused(line, message):
     with pytest.raises(BadParse, match=f"{message}.*; each line holds one whole tree") as fault:
         parse_tree(line)
     assert fault.value.reason == "not in brackets"
 
 
-def test_deep_trees() -> None:
+def test_deep_trees():
     depth = 20_000
     tree = parse_tree("(NP (X x)" * depth + ")" * depth)
     assert tree is not None and list(tree.leaves()) == ["x"] * depth
@@ -108,7 +105,7 @@ def test_deep_trees() -> None:
     assert tree == Tree("NP", ["a", "b"]) and "ROOT" in ROOTS
 
 
-def test_a_file_of_trees(tmp_path: Path) -> None:
+def test_a_file_of_trees(tmp_path):
     path = tmp_path / "train.trees.en"
     path.write_bytes("(S caf\u00e9)\r\n\n(())\n(S a\u00a0b)\n".encode())
     assert list(read_trees(path)) == [Tree("S", ["café"]), None, None, Tree("S", ["a\u00a0b"])]
@@ -133,12 +130,12 @@ def test_a_file_of_trees(tmp_path: Path) -> None:
         ("e\u0301", "\u00e9"),
     ],
 )
-def test_words_are_the_same_under_their_escapes(tree: str, text: str) -> None:
+def test_words_are_the_same_under_their_escapes(tree, text):
     assert simplify_word(tree) == simplify_word(text) == text
 
 
 @pytest.mark.parametrize("word", ["|", "||", "-", "LRB", "'s", "`", "\\", "a-b"])
-def test_other_words_stay(word: str) -> None:
+def test_other_words_stay(word):
     assert simplify_word(word) == word
 
 
@@ -156,18 +153,18 @@ def binarise(tree: Tree, random: Random) -> Tree:
 
 
 @given(trees, st.randoms(use_true_random=False))
-def test_binarisation_is_undone(tree: Tree, random: Random) -> None:
+def test_binarisation_is_undone(tree, random):
     assert remove_binarisation(binarise(tree, random)) == tree
     assert remove_binarisation(tree) == tree
 
 
-def test_a_part_of_speech_is_no_binarisation() -> None:
+def test_a_part_of_speech_is_no_binarisation():
     tree = parse_tree("(@NP (N a) (@ @) (@NP (N b) (@NP (N c) (N d))))")
     assert tree is not None
     assert remove_binarisation(tree) == parse_tree("(@NP (N a) (@ @) (N b) (N c) (N d))")
 
 
-def test_a_tree_is_written_in_brackets() -> None:
+def test_a_tree_is_written_in_brackets():
     line = "(S (NP the man) (VP sleeps (PP at -LRB- home -RRB-)))"
     tree = parse_tree(line)
     assert str(tree).replace(" )", ")") == line

@@ -1,7 +1,5 @@
 """Linearised trees against slow ones, and read back."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -27,18 +25,18 @@ def slow(node: Tree | str) -> str:
 
 
 @given(trees)
-def test_without_words(tree: Tree) -> None:
+def test_without_words(tree):
     assert linearise(tree) == slow(tree).split()
 
 
 @given(trees)
-def test_with_words_the_tree_is_read_back(tree: Tree) -> None:
+def test_with_words_the_tree_is_read_back(tree):
     assert parse_tree(f"(ROOT (ROOT {' '.join(linearise(tree, tree.leaves()))} x))") == Tree(
         "ROOT", [tree, "x"]
     )
 
 
-def test_what_is_written_for_a_word() -> None:
+def test_what_is_written_for_a_word():
     tree = parse_tree("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)) (. .))")
     assert tree is not None
     assert " ".join(linearise(tree)) == "(S (NP (DT) (NN) ) (VP (VBZ) ) (.) )"
@@ -47,7 +45,7 @@ def test_what_is_written_for_a_word() -> None:
     )
 
 
-def test_dependencies_in_brackets() -> None:
+def test_dependencies_in_brackets():
     heads, labels = [2, 3, 0, 3], ["det", "nsubj", "root", "punct"]
     tree = bracket_dependencies(heads, labels, ["the", "man", "sleeps", "."])
     assert " ".join(linearise(tree)) == "(root (nsubj (det) XX ) XX (punct) )"
@@ -59,7 +57,7 @@ def test_dependencies_in_brackets() -> None:
     )
 
 
-def test_a_non_projective_tree_changes_the_order() -> None:
+def test_a_non_projective_tree_changes_the_order():
     tree = bracket_dependencies([3, 0, 2, 1], list("abcd"), list("1234"))
     assert " ".join(linearise(tree, tree.leaves())) == "(b 2 (c (a 1 (d 4 ) ) 3 ) )"
 
@@ -90,7 +88,7 @@ def read_back(tree: Tree) -> dict[int, tuple[str, int]]:
 
 @given(dependencies(), st.data())
 @example([3, 0, 2, 1], None)
-def test_heads_and_labels_are_read_back(heads: list[int], data: st.DataObject | None) -> None:
+def test_heads_and_labels_are_read_back(heads, data):
     labels = [data.draw(st.sampled_from("abc")) if data else "x" for _ in heads]
     tree = bracket_dependencies(heads, labels, [str(word) for word in range(1, len(heads) + 1)])
     again = parse_tree(" ".join(linearise(tree, tree.leaves())))
@@ -114,7 +112,7 @@ def _own(node: Tree | str) -> list[str]:
     return [child for child in node.children if isinstance(child, str)]
 
 
-def test_deep_trees() -> None:
+def test_deep_trees():
     depth = 20_000
     tree = bracket_dependencies([*range(depth)], [""] * depth, ["x"] * depth)
     assert linearise(tree) == ["(", "XX"] * (depth - 1) + ["()"] + [")"] * (depth - 1)

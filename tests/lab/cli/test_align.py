@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -52,7 +50,7 @@ def rows(output: str) -> dict[str, list[str]]:
     return {" ".join(line[:-4]): line[-4:] for line in lines}
 
 
-def test_table_of_the_real_command(files: Path) -> None:
+def test_table_of_the_real_command(files):
     command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.align", *BOTH, "--gold", "gold"]
     environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -76,7 +74,7 @@ def test_table_of_the_real_command(files: Path) -> None:
     assert result.stdout.endswith("\n\nAER, precision and recall in %, over 2 sentences\n")
 
 
-def test_each_direction_alone(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_direction_alone(files, capsys):
     layers = shlex.split("--forward 'layer 1' forward --forward 'layer 2' forward")
     assert main([*layers, "--backward", "back", "backward", "--gold", "gold"]) == 0
     found = rows(capsys.readouterr().out)
@@ -89,7 +87,7 @@ def test_each_direction_alone(files: Path, capsys: pytest.CaptureFixture[str]) -
 PHARAOH = {"fast": "0-0 1-1 1-2 3-3\n0-0\n", "fast.r": "0-0 1-1 2-2\n\n"}
 
 
-def test_pharaoh_files_are_systems(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pharaoh_files_are_systems(files, capsys):
     for name, text in PHARAOH.items():
         (files / name).write_text(text, encoding="utf-8")
     fast = ["--forward", "fast", "fast", "--backward", "fast", "fast.r"]
@@ -102,7 +100,7 @@ def test_pharaoh_files_are_systems(files: Path, capsys: pytest.CaptureFixture[st
     assert len(found) == 16
 
 
-def test_layers_and_single_heads(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_layers_and_single_heads(files, capsys):
     links = FILES["backward"].replace("A-0\t", "L-0\t2.7\t").replace("A-1\t", "L-1\t2.7\t")
     assert "A-" not in links
     means = [line.replace("2.7", "2") for line in links.splitlines(True) if line[0] == "L"]
@@ -113,7 +111,7 @@ def test_layers_and_single_heads(files: Path, capsys: pytest.CaptureFixture[str]
     assert found["base layer 2 head 7 backward"][0] == "14.29"
 
 
-def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(files, capsys):
     assert main([*BOTH, "--gold", "gold", "--json", "scores.json"]) == 0
     assert rows(capsys.readouterr().out)["base union"][0] == "10.00"
     assert main([*BOTH, "--gold", "gold", "--json", "-"]) == 0
@@ -125,14 +123,14 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert union.pop("margin") > 0 and union == pytest.approx(expected)
 
 
-def test_talp_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_talp_file(files, capsys):
     assert main([*BOTH, "--gold", "gold"]) == 0
     expected = capsys.readouterr().out
     assert main([*BOTH, "--gold", "talp", "--one-based"]) == 0
     assert capsys.readouterr().out == expected
 
 
-def test_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output(files, capsys):
     written = {
         "forward": "0-0 1-1 1-2 3-3\n0-0\n",
         "backward": "0-0 1-1 2-2\n\n",
@@ -151,18 +149,14 @@ def test_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("last", ["--output base backward nowhere/b", "--json nowhere/b"])
-def test_all_files_are_made_or_none(
-    files: Path, capsys: pytest.CaptureFixture[str], last: str
-) -> None:
+def test_all_files_are_made_or_none(files, capsys, last):
     assert "nowhere" in read_error(
         capsys, main([*BOTH, "--output", "base", "forward", "a", *last.split()])
     )
     assert {path.name for path in files.iterdir()} == {*FILES}
 
 
-def test_unknown_subwords_leave_a_sentence_out_of_everything(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_subwords_leave_a_sentence_out_of_everything(files, capsys):
     text = FILES["backward"].replace("der al@@ te", "der <unk> te")
     (files / "backward").write_text(text, encoding="utf-8")
     arguments = [*BOTH, "--output", "base", "forward", "links"]
@@ -238,13 +232,7 @@ GOLD = ["--gold", "gold"]
         ),
     ],
 )
-def test_one_line_says_what_is_wrong(
-    files: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: dict[str, str],
-    arguments: list[str],
-    message: str,
-) -> None:
+def test_one_line_says_what_is_wrong(files, capsys, change, arguments, message):
     for name, text in change.items():
         (files / name).write_text(text, encoding="utf-8")
     assert message in read_error(
@@ -257,9 +245,7 @@ def test_one_line_says_what_is_wrong(
     ("arguments", "message"),
     [(GOLD, "give --forward or --backward"), (BOTH, "give --gold to score alignments")],
 )
-def test_needs_alignments_and_something_to_do(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_needs_alignments_and_something_to_do(arguments, message, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
     assert message in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """`syncattn-collect`: texts one behind the other, both sides or none."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -29,7 +27,7 @@ def collect(archives: Path, *texts: str) -> int:
     return main([*arguments, *texts])
 
 
-def test_texts_are_one_behind_the_other(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_are_one_behind_the_other(archives, capsys):
     assert collect(archives, PLAIN, ASPEC, PLAIN) == 0
     folder = archives.parent / "new"
     assert (folder / "train.ja").read_text(encoding="utf-8") == "あ\nい\n本\nあ\nい\n"
@@ -40,7 +38,7 @@ def test_texts_are_one_behind_the_other(archives: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("first", range(1, 7))
-def test_the_first_pairs(archives: Path, first: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_pairs(archives, first, capsys):
     assert collect(archives, PLAIN, ASPEC, PLAIN, f"--first={first}") == 0
     folder = archives.parent / "new"
     words = ["a", "i", "book", "a", "i"][:first]
@@ -49,9 +47,7 @@ def test_the_first_pairs(archives: Path, first: int, capsys: pytest.CaptureFixtu
     assert counts == [min(2, first), min(1, max(0, first - 2)), min(2, max(0, first - 3))]
 
 
-def test_a_text_is_missing_even_if_it_is_not_among_the_first_pairs(
-    archives: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_is_missing_even_if_it_is_not_among_the_first_pairs(archives, capsys):
     for first in (1, 2, 3):
         assert collect(archives, PLAIN, "plain=none.{language}", f"--first={first}") == 1
         assert capsys.readouterr().err == (
@@ -60,14 +56,12 @@ def test_a_text_is_missing_even_if_it_is_not_among_the_first_pairs(
         assert not list((archives.parent / "new").iterdir())
 
 
-def test_what_comes_after_the_first_pairs_may_be_wrong(archives: Path) -> None:
+def test_what_comes_after_the_first_pairs_may_be_wrong(archives):
     (archives / "y.txt").write_text("0 ||| 本 ||| book\nno columns\n", encoding="utf-8")
     assert collect(archives, ASPEC, "--first=1") == 0
 
 
-def test_pairs_of_nothing_are_kept_if_wanted(
-    archives: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pairs_of_nothing_are_kept_if_wanted(archives, capsys):
     (archives / "x.ja").write_text("\nい\n\n", encoding="utf-8")
     (archives / "x.en").write_text("\n\n\n", encoding="utf-8")
     folder = archives.parent / "new"
@@ -79,7 +73,7 @@ def test_pairs_of_nothing_are_kept_if_wanted(
         assert capsys.readouterr().out == f"{count} pairs from x.{{language}}\n"
 
 
-def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failure_leaves_what_was_there(archives, capsys):
     assert collect(archives, PLAIN) == 0
     before = {path: path.read_bytes() for path in (archives.parent / "new").iterdir()}
     (archives / "y.txt").write_text("0 ||| 本 ||| book\nno columns\n", encoding="utf-8")
@@ -97,26 +91,20 @@ def test_failure_leaves_what_was_there(archives: Path, capsys: pytest.CaptureFix
         ["--languages", "en", "en"],
     ],
 )
-def test_outputs_that_are_no_two_files_are_refused(
-    archives: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_outputs_that_are_no_two_files_are_refused(archives, capsys, arguments):
     read_error(capsys, collect(archives, PLAIN, *arguments))
     assert [path.name for path in archives.parent.iterdir()] == ["archives"]
 
 
 @pytest.mark.parametrize("text", ["plain", "plain=", "csv=x.{language}", "x.{language}"])
-def test_bad_arguments_are_named(
-    archives: Path, capsys: pytest.CaptureFixture[str], text: str
-) -> None:
+def test_bad_arguments_are_named(archives, capsys, text):
     with pytest.raises(SystemExit):
         collect(archives, text)
     error = capsys.readouterr().err
     assert f"{text!r} is not FORMAT=ADDRESS with a FORMAT of plain, latin1, sgm" in error
 
 
-def test_alignments_come_with_their_pairs(
-    archives: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_alignments_come_with_their_pairs(archives, capsys):
     for text, right in (("1-1\n\n2p1 1-2\n\n", True), ("1-1\n", False), ("1-1\n1-1\n1-1", False)):
         (archives / "x.links").write_text(text)
         folder = archives.parent / "new"
@@ -131,9 +119,7 @@ def test_alignments_come_with_their_pairs(
             path.unlink()
 
 
-def test_alignments_are_unpacked_with_a_limit(
-    archives: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_alignments_are_unpacked_with_a_limit(archives, capsys):
     with gzip.open(archives / "x.links.gz", "wb", compresslevel=1) as file:
         for _ in range(130):
             file.write(bytes(1 << 20))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +20,7 @@ def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def test_files_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_go_together(tmp_path, capsys):
     folder = tmp_path / "new" / "corpus"
     write(folder)
     assert capsys.readouterr().out == f"{folder}: train 60, valid 20, test 10 pairs\n"
@@ -47,7 +45,7 @@ def test_files_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
                 assert " ".join(row[7] for row in table) == labels[number]
 
 
-def test_links_are_in_range_and_in_order(tmp_path: Path) -> None:
+def test_links_are_in_range_and_in_order(tmp_path):
     write(tmp_path)
     rows = zip(*(lines(tmp_path / f"train.{name}") for name in ("align", "en", "de")), strict=True)
     for align, english, german in rows:
@@ -56,13 +54,13 @@ def test_links_are_in_range_and_in_order(tmp_path: Path) -> None:
         assert all(i < len(english.split()) and j < len(german.split()) for i, j in links)
 
 
-def test_splits_are_disjoint(tmp_path: Path) -> None:
+def test_splits_are_disjoint(tmp_path):
     write(tmp_path, train=3000)
     texts = [sentence for split in SIZES for sentence in lines(tmp_path / f"{split}.en")]
     assert len(set(texts)) == len(texts) == 3030
 
 
-def test_test_set_does_not_depend_on_the_training_set(tmp_path: Path) -> None:
+def test_test_set_does_not_depend_on_the_training_set(tmp_path):
     write(tmp_path / "small")
     write(tmp_path / "large", train=100)
     for name in ("test.de", "valid.de"):
@@ -71,7 +69,7 @@ def test_test_set_does_not_depend_on_the_training_set(tmp_path: Path) -> None:
     assert large[:60] == small
 
 
-def test_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_leaves_what_was_there(tmp_path, monkeypatch):
     write(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     generate = generated_corpus.generate
@@ -85,7 +83,7 @@ def test_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Monke
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_bad_arguments_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_are_named(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([str(tmp_path), "--test", "0"])
     assert "argument --test: 0 is less than 1" in capsys.readouterr().err

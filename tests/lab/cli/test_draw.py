@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -11,7 +8,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.cli import show
 from syncattn_fairseq.lab.cli.draw import main
 from syncattn_fairseq.lab.report.example import read_example
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import make_checkpoint
 from tests.cli.errors import read_error
 
 pytest.importorskip("altair", reason="needs the extra viz")
@@ -26,9 +23,7 @@ def gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_parents_and_tree_distances_need_no_model(
-    gold: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parents_and_tree_distances_need_no_model(gold, capsys):
     for kind in ("parents", "tree-distances"):
         assert main([kind, "-s=en", "--gold=t", "--number=2", f"--output={kind}.svg"]) == 0
         assert f"{kind}.svg: {kind} of: the <b>old</b> man" in capsys.readouterr().out
@@ -38,9 +33,7 @@ def test_parents_and_tree_distances_need_no_model(
     assert ">2<" in svg, "edges between the and old"
 
 
-def test_no_word_reaches_the_terminal_as_a_command(
-    gold: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_word_reaches_the_terminal_as_a_command(gold, capsys):
     Path("t.en").write_text("a \x1b]0;b\x07\n")
     Path("t.heads.en").write_text("2 0\n")
     Path("t.labels.en").unlink()
@@ -48,7 +41,7 @@ def test_no_word_reaches_the_terminal_as_a_command(
     assert capsys.readouterr().out == "parents.svg: parents of: a ]0;b\n"
 
 
-def test_long_sentences_are_refused(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_sentences_are_refused(gold, capsys):
     for words in (251, 10000):
         Path("t.labels.en").unlink(missing_ok=True)
         Path("t.en").write_text("w " * words + "\n")
@@ -59,14 +52,14 @@ def test_long_sentences_are_refused(gold: Path, capsys: pytest.CaptureFixture[st
             assert capsys.readouterr().err == f"{message} at most 250 words\n"
 
 
-def test_formats(gold: Path) -> None:
+def test_formats(gold):
     begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
     for name, begin in begins.items():
         assert main(["parents", "-s=en", "--gold", "t", "--output", f"x.{name}"]) == 0
         assert Path(f"x.{name}").read_bytes().startswith(begin)
 
 
-def test_letters_without_a_font_are_named(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_letters_without_a_font_are_named(gold, capsys):
     Path("t.en").write_text("no\nthe \U0010ffff man\n", encoding="utf-8")
     for name in ("x.svg", "x.png"):
         assert main(["parents", "-s=en", "--gold=t", "--number=2", "--output", name]) == 0
@@ -88,9 +81,7 @@ def test_letters_without_a_font_are_named(gold: Path, capsys: pytest.CaptureFixt
         ("attention word --output x.svg", "give the model, --path CHECKPOINT"),
     ],
 )
-def test_one_line_says_what_is_wrong(
-    gold: Path, capsys: pytest.CaptureFixture[str], arguments: str, message: str
-) -> None:
+def test_one_line_says_what_is_wrong(gold, capsys, arguments, message):
     assert message in read_error(capsys, main(arguments.split()))
     assert not list(Path().glob("x.*"))
 
@@ -124,9 +115,7 @@ def test_one_line_says_what_is_wrong(
         ),
     ],
 )
-def test_gold_that_does_not_fit_its_words_is_refused(
-    gold: Path, file: str, text: str, message: str
-) -> None:
+def test_gold_that_does_not_fit_its_words_is_refused(gold, file, text, message):
     Path("t.de").write_text("nein\nder Alte\n")
     Path("t.align").write_text("0-0\n2-1 0?0\n")
     Path("t.trees.en").write_text("\n(S (A the) (B old) (C man))\n")
@@ -139,9 +128,7 @@ def test_gold_that_does_not_fit_its_words_is_refused(
         assert not Path("x.svg").exists()
 
 
-def test_parents_over_subwords(
-    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parents_over_subwords(small_corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = small_corpus.lines("test.en")[0]
     Path("t.en").write_text(f"{line}\n")
@@ -154,13 +141,7 @@ def test_parents_over_subwords(
 
 
 @pytest.mark.parametrize("command", [main, show.main])
-def test_the_model_knows_its_languages(
-    command: Any,
-    small_corpus: Corpus,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_model_knows_its_languages(command, small_corpus, tmp_path, monkeypatch, capsys):
     """A model from German to English reads the German line, and never the English one."""
     monkeypatch.chdir(tmp_path)
     for one in ("de", "en"):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +21,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield server
 
 
-def test_what_came_is_told_so_that_it_can_be_noted(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_came_is_told_so_that_it_can_be_noted(server, tmp_path, capsys):
     there, source = ["--directory", str(tmp_path / "here")], f"{server.url}/a.txt"
     path = tmp_path / "here" / "b"
     assert main([*there, "--name", "b", source]) == 0
@@ -37,17 +33,13 @@ def test_what_came_is_told_so_that_it_can_be_noted(
     assert main([*there, "--md5", hashlib.md5(CONTENT).hexdigest().upper(), source]) == 0
 
 
-def test_one_line_says_what_is_wrong(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_line_says_what_is_wrong(server, tmp_path, capsys):
     assert f"{server.url}/b.txt: 404 Not Found" in read_error(
         capsys, main(["--directory", str(tmp_path / "here"), f"{server.url}/b.txt"])
     )
 
 
-def test_a_licensed_file_is_asked_for_and_not_fetched(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_licensed_file_is_asked_for_and_not_fetched(tmp_path, capsys):
     arguments = ["--directory", str(tmp_path), "--licence", "Write to them.", "a.tgz"]
     assert main(arguments) == 1
     assert capsys.readouterr().err == (
@@ -69,6 +61,6 @@ def test_a_licensed_file_is_asked_for_and_not_fetched(
         [],
     ],
 )
-def test_wrong_arguments(tmp_path: Path, arguments: list[str]) -> None:
+def test_wrong_arguments(tmp_path, arguments):
     with pytest.raises(SystemExit):
         main(["--directory", str(tmp_path), *arguments])

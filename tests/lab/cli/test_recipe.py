@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -16,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.lab.cli.recipe import main
-from syncattn_fairseq.lab.recipes.corpus_facts import Corpus, load_corpus
+from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.launch import Machines
 from syncattn_fairseq.lab.recipes.needs import describe_model, list_needs
 from syncattn_fairseq.lab.recipes.programs import check_programs
@@ -49,9 +47,7 @@ def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(("corpus", "name"), PAIRS, ids=lambda of: getattr(of, "name", of))
-def test_a_dry_run_of_every_system_says_all_its_commands(
-    corpus: Corpus, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_of_every_system_says_all_its_commands(corpus, name, tmp_path, capsys):
     stages, commands = dry(capsys, corpus.name, name, f"--work={tmp_path}")
     preparing = [s.partition(": ")[2].split()[0] for s in stages if s.startswith(corpus.name)]
     expected = ["generate", "subwords", "binarise"] if corpus.generated else PREPARATION
@@ -76,16 +72,14 @@ GROUPS = [(corpus.name, group) for corpus in CORPORA for group in ("all", *corpu
 
 
 @pytest.mark.parametrize(("corpus", "group"), GROUPS)
-def test_every_table_is_one_command(
-    corpus: str, group: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_table_is_one_command(corpus, group, capsys):
     stages, _ = dry(capsys, corpus, f"@{group}", "--from=score")
     members = load_corpus(CONFIGS / corpus).members(f"@{group}")
     assert stages == [f"{name}, seed 1: score" for name in members]
     assert len({*members}) == len(members) > 1
 
 
-def test_systems_and_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_systems_and_seeds(capsys):
     options = ("--seeds", "7", "8", "--from=train", "optimization.max_update=9")
     stages, commands = dry(capsys, "wmt14_en_de", "transformer", "syncattn", *options)
     assert stages[:4] == [f"transformer, seed 7: {s}" for s in ("train", "decode", "score")] + [
@@ -105,7 +99,7 @@ def test_systems_and_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--compound-split de " in commands[-1]
 
 
-def test_one_system_with_a_change_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_system_with_a_change_of_its_own(capsys):
     variant = "pascal:model.pascal_std=2.5:generation.beam=9"
     _, commands = dry(capsys, "nc11_en_de", "pascal", variant, "--from=train")
     training = [shlex.split(c) for c in commands if "fairseq-hydra-train" in c]
@@ -117,7 +111,7 @@ def test_one_system_with_a_change_of_its_own(capsys: pytest.CaptureFixture[str])
     assert f"--path {folder}/checkpoint_last.pt " in decode and " --beam 9 " in decode
 
 
-def test_a_row_with_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_with_a_name(capsys):
     row = "wide=pascal:model.pascal_std=2.5"
     stages, commands = dry(capsys, "nc11_en_de", row, "pascal", row, "--from=train")
     assert stages[0] == "wide, seed 1: train" and len(stages) == 6
@@ -147,13 +141,11 @@ def test_a_row_with_a_name(capsys: pytest.CaptureFixture[str]) -> None:
         (["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"], "x is another row alrea"),
     ],
 )
-def test_names_that_a_row_cannot_have(
-    rows: list[str], fault: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_that_a_row_cannot_have(rows, fault, capsys):
     assert fault in fails(capsys, "nc11_en_de", "--dry-run", *rows)
 
 
-def test_a_plugin_of_the_users_own() -> None:
+def test_a_plugin_of_the_users_own():
     mine, ours = ROOT / "examples" / "released_pascal", ROOT / "syncattn_fairseq"
     own = f"pascal:common.user_dir={mine}:model.released_layers=1"  # an option of its own
     command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.recipe", "nc11_en_de", "pascal", own]
@@ -167,9 +159,7 @@ def test_a_plugin_of_the_users_own() -> None:
 
 
 @pytest.mark.parametrize("place", ["group", "plan", "system"])
-def test_a_plugin_that_only_a_file_names_is_not_imported(
-    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plugin_that_only_a_file_names_is_not_imported(place, tmp_path, capsys):
     plugin = tmp_path / "evil"
     plugin.mkdir()
     (plugin / "__init__.py").write_text(f"open({str(tmp_path / 'PWNED')!r}, 'w')")
@@ -200,9 +190,7 @@ def test_a_plugin_that_only_a_file_names_is_not_imported(
         (("lpsi", "--seeds=9"), "--seeds 9: planned are 1, 2"),
     ],
 )
-def test_a_plan_leaves_nothing_out_silently(
-    words: tuple[str, ...], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_leaves_nothing_out_silently(words, fault, tmp_path, capsys):
     copy_corpus("multi30k_en_de", tmp_path)
     name = "lpsi" if words else "lpsii"
     plan = f"family: {{seeds: [1, 2], contrasts: {{A: ['{name} - transformer']}}}}"
@@ -211,9 +199,7 @@ def test_a_plan_leaves_nothing_out_silently(
     assert fault in error
 
 
-def test_what_is_only_decoded_differently_is_trained_once(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_only_decoded_differently_is_trained_once(capsys):
     both = ("lisa", "lisa:generation.gold_source_heads=true")
     _, commands = dry(capsys, "builtin_en_de", *both, "--from=train")
     training = [c for c in commands if "fairseq-hydra-train" in c]
@@ -222,7 +208,7 @@ def test_what_is_only_decoded_differently_is_trained_once(
     assert ["--gold-source-heads" in command for command in decoding] == [False, True]
 
 
-def test_alignments_are_scored_of_both_directions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alignments_are_scored_of_both_directions(capsys):
     titles, commands = dry(capsys, "europarl_de_en_align", "lpsi", "--from=train")
     assert [title.removeprefix("lpsi, seed 1: ") for title in titles] == [
         *("train", "train: reversed", "decode", "score")
@@ -237,7 +223,7 @@ def test_alignments_are_scored_of_both_directions(capsys: pytest.CaptureFixture[
     assert "--one-based --backward cell" in align
 
 
-def test_what_the_built_in_corpus_measures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_built_in_corpus_measures(capsys):
     _, commands = dry(capsys, "builtin_en_de", "lpsi", "syncattn", "multi_task", "--from=decode")
     forced = [c for c in commands if "--score-reference" in c]
     assert len(forced) == 2  # Multi-Task's source has a tag that is no word
@@ -246,7 +232,7 @@ def test_what_the_built_in_corpus_measures(capsys: pytest.CaptureFixture[str]) -
     assert sum(c.startswith("syncattn-trees induce") for c in commands) == 2
 
 
-def test_parses_are_compared_with_those_of_the_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+def test_parses_are_compared_with_those_of_the_corpus(capsys):
     systems = ("dbsa", "lisa", "syncattn_without_parses", "pascal")
     _, commands = dry(capsys, "multi30k_tiny_en_de_3625", *systems, "--from=decode")
     forced = [c for c in commands if "--score-reference" in c]
@@ -259,7 +245,7 @@ def test_parses_are_compared_with_those_of_the_corpus(capsys: pytest.CaptureFixt
     assert not any("forced.txt" in c or "heads" in c for c in others)
 
 
-def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
+def test_jobs_of_slurm(capsys):
     arguments = ("--from=train", "--to=decode", "--slurm", "partition=gpu")
     _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--processes=4", *arguments)
     jobs = [c.partition("  # Slurm job: ")[2] for c in commands if "Slurm" in c]
@@ -269,7 +255,7 @@ def test_jobs_of_slurm(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_slurm_parses_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_slurm_parses_too(capsys):
     arguments = ("wmt14_en_de", "dbsa", "--to=parse", "--slurm", "partition=gpu")
     parses = [c for c in dry(capsys, *arguments)[1] if c.startswith("syncattn-parse")]
     assert len(parses) == 6
@@ -280,7 +266,7 @@ def test_slurm_parses_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert Machines(cpu=True).parsing(4) == ["--workers", "4"]
 
 
-def test_variables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables(capsys, monkeypatch):
     monkeypatch.setenv("PARSE_OPTIONS", "--max-words 9 --slurm 'comment=a b'")
     monkeypatch.setenv("STANZA_DIR", "/my models")
     _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--to=parse")
@@ -292,7 +278,7 @@ def test_variables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     assert not any("stanza.download" in command for command in commands)
 
 
-def test_names_that_a_shell_would_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_that_a_shell_would_run(tmp_path, capsys):
     for name in ("x corpora $(touch PWNED) 'y'", "x.y", "é", "-x", "1", "a@b"):
         shutil.copytree(CONFIGS / "multi30k_en_de", tmp_path / name)
         error = fails(capsys, f"./{name}", "transformer", f"--configs={tmp_path}", "--dry-run")
@@ -318,13 +304,7 @@ def test_names_that_a_shell_would_run(tmp_path: Path, capsys: pytest.CaptureFixt
         ("multi30k_tiny_en_de", ["pascal_self", "pascal_constant"], "", []),
     ],
 )
-def test_only_what_a_system_needs_is_made(
-    capsys: pytest.CaptureFixture[str],
-    corpus: str,
-    systems: list[str],
-    parsed: str,
-    added: list[str],
-) -> None:
+def test_only_what_a_system_needs_is_made(capsys, corpus, systems, parsed, added):
     _, commands = dry(capsys, corpus, *systems, "--to=binarise")
     parses = [shlex.split(c) for c in commands if c.startswith("syncattn-parse ")]
     assert {words[words.index("--lang") + 1] for words in parses} == {*parsed.split()}
@@ -334,9 +314,7 @@ def test_only_what_a_system_needs_is_made(
     assert not any("eda" in command for command in commands)
 
 
-def test_heads_that_a_user_has_are_not_parsed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_heads_that_a_user_has_are_not_parsed(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("MULTI30K_TINY", str(tmp_path))
     stages, commands = dry(capsys, "multi30k_tiny_en_de_3625", "dbsa", "--to=parse")
     assert not any("download" in s for s in stages)
@@ -346,9 +324,7 @@ def test_heads_that_a_user_has_are_not_parsed(
     assert sum("train.parsed.en --labels" in c for c in commands) == 1
 
 
-def test_trees_of_a_treebank_are_not_parsed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_trees_of_a_treebank_are_not_parsed(capsys, monkeypatch, tmp_path):
     systems = ("dbsa", "transformer:model.source_label_dim=8")
     _, commands = dry(capsys, "atis_tr_en", *systems, "--to=parse")
     assert not any("syncattn-parse" in c or "stanza" in c for c in commands)
@@ -370,9 +346,7 @@ def test_trees_of_a_treebank_are_not_parsed(
     assert error == f"error: ATIS={tmp_path / 'none'}: no such folder\n"
 
 
-def test_another_parser_of_a_language(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_parser_of_a_language(capsys, monkeypatch):
     monkeypatch.setenv("PARSER_JA", "spacy:ja_ginza")
     text = "\n".join(dry(capsys, "aspec_ja_en", "dbsa", "--from=parse", "--to=parse")[1])
     assert text.count("syncattn-parse --parser spacy:ja_ginza --input") == 3
@@ -382,9 +356,7 @@ def test_another_parser_of_a_language(
 @pytest.mark.parametrize(
     "parser", ["command:conllu:udpipe --tag --parse my.model", "stanza:en", "stanza:en:/models"]
 )
-def test_a_parser_is_one_word_with_its_own_models(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, parser: str
-) -> None:
+def test_a_parser_is_one_word_with_its_own_models(capsys, monkeypatch, parser):
     monkeypatch.setenv("PARSER_EN", parser)
     for folder in ("", "/models"):
         monkeypatch.setenv("STANZA_DIR", folder)
@@ -394,20 +366,18 @@ def test_a_parser_is_one_word_with_its_own_models(
         assert not any("stanza.download" in command for command in commands)
 
 
-def test_a_folder_of_models_is_named_from_here(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_models_is_named_from_here(capsys, monkeypatch):
     monkeypatch.setenv("STANZA_DIR", "models")
     _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--to=parse")
     assert sum(f"--stanza-dir {Path.cwd()}/models " in command for command in commands) == 6
 
 
-def test_several_machines_need_slurm(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_machines_need_slurm(capsys):
     error = fails(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--dry-run")
     assert "--nodes 2: needs --slurm" in error
 
 
-def test_a_seed_that_is_given_twice_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_seed_that_is_given_twice_is_one(capsys):
     stages, _ = dry(capsys, "wmt14_en_de", "dbsa", "--seeds", "1", "2", "1", "--from=train")
     assert [stage for stage in stages if stage.endswith("train")] == [
         f"dbsa, seed {seed}: train" for seed in (1, 2)
@@ -423,46 +393,38 @@ def test_a_seed_that_is_given_twice_is_one(capsys: pytest.CaptureFixture[str]) -
         "pascal model.pascal_heads=2 model.parent_ignoring=0.4",
     ],
 )
-def test_ablations_of_pascals_paper_are_one_line(
-    capsys: pytest.CaptureFixture[str], override: str
-) -> None:
+def test_ablations_of_pascals_paper_are_one_line(capsys, override):
     system, *settings = override.split()
     _, commands = dry(capsys, "nc11_de_en", system, *settings, "--from=train", "--to=train")
     assert all(f"++{setting}" in commands[-1] for setting in settings)
 
 
-def test_japanese_words_are_those_of_kytea_without_escapes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_japanese_words_are_those_of_kytea_without_escapes(capsys):
     _, commands = dry(capsys, "aspec_ja_en", "transformer", "--to=tokenise")
     japanese = [c for c in commands if "kytea" in c and ".ja" in c]
     assert len(japanese) == 3 and all("| kytea -notags -out tok >" in c for c in japanese)
 
 
-def test_punctuation_is_normalised_in_the_training_text_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_punctuation_is_normalised_in_the_training_text_alone(capsys):
     _, commands = dry(capsys, "wmt14_en_de", "transformer", "--to=tokenise")
     normalised = [c for c in commands if "--normalise" in c]
     assert len(normalised) == 2 and all("raw/train." in c for c in normalised)
 
 
-def test_validation_text_and_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_validation_text_and_what_is_left_out(capsys):
     _, commands = dry(capsys, "europarl_de_en_align", "transformer", "--from=clean", "--to=clean")
     folder = "corpora/europarl_de_en_align/words"
     assert f"--exclude {folder}/test --last 1000 --held-out {folder}/valid" in commands[0]
 
 
-def test_texts_are_cut_on_all_cores(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_cut_on_all_cores(capsys, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(7))
     _, commands = dry(capsys, "wmt14_en_de", "--from=tokenise", "--to=subwords")
     cut = [c for c in commands if c.startswith(("syncattn-tokenise", "syncattn-bpe apply"))]
     assert len(cut) == 7 and all("--workers 7" in command for command in cut)
 
 
-def test_words_in_place_of_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_in_place_of_subwords(capsys):
     _, commands = dry(capsys, "wmt14_en_de_words", "rnn_global", "--from=subwords")
     text = "\n".join(commands)
     assert "syncattn-bpe" not in text and "--nwordssrc 50000 --nwordstgt 50000" in text
@@ -473,7 +435,7 @@ def test_words_in_place_of_subwords(capsys: pytest.CaptureFixture[str]) -> None:
 # ---- bad input
 
 
-def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stages_that_are_not_there(capsys):
     error = fails(capsys, "wmt14_en_de", "--from", "train", "--dry-run")
     assert "no stage 'train'; choose from download, collect" in error
 
@@ -544,14 +506,12 @@ def test_stages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         (["@nothing"], "@nothing: multi30k_en_de has no such group; choose from @all"),
     ],
 )
-def test_settings_that_are_wrong(
-    words: list[str], fault: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_that_are_wrong(words, fault, capsys):
     systems = [] if ":" in words[0] or "=" not in words[0] else ["transformer"]
     assert fault in fails(capsys, "multi30k_en_de", *systems, *words, "--dry-run")
 
 
-def test_a_config_may_not_set_up_hydra(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_config_may_not_set_up_hydra(tmp_path, capsys):
     copy_corpus("builtin_en_de", tmp_path)
     words = ["x", "--configs", str(tmp_path), "--dry-run"]
     system = tmp_path / "x" / SYSTEM
@@ -577,9 +537,7 @@ def test_a_config_may_not_set_up_hydra(tmp_path: Path, capsys: pytest.CaptureFix
         ("checkpoint: best/../../../foreign", "checkpoint: 'best/../../../foreign': give best, l"),
     ],
 )
-def test_facts_about_a_corpus_give_no_options_and_no_paths(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], facts: str, fault: str
-) -> None:
+def test_facts_about_a_corpus_give_no_options_and_no_paths(tmp_path, capsys, facts, fault):
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "_data.yaml").write_text(f"like: multi30k_en_de\n{facts}\n")
     told = fails(capsys, "x", SYSTEM_NAME, "--configs", str(tmp_path), "--dry-run")
@@ -598,13 +556,7 @@ def test_facts_about_a_corpus_give_no_options_and_no_paths(
         ("distributed_training", "distributed_init_method", "file:///elsewhere"),
     ],
 )
-def test_a_config_may_not_write_elsewhere(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    section: str,
-    option: str,
-    place: str,
-) -> None:
+def test_a_config_may_not_write_elsewhere(tmp_path, capsys, section, option, place):
     copy_corpus("builtin_en_de", tmp_path)
     words = ["x", "--configs", str(tmp_path), "--dry-run"]
     text = f"{section}.{option}={place}"
@@ -617,7 +569,7 @@ def test_a_config_may_not_write_elsewhere(
     assert fault in fails(capsys, *words, "transformer")
 
 
-def test_options_that_no_config_names_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_no_config_names_are_known(capsys):
     words = [
         "model.attention_dropout=0.1",
         "model.encoder_layerdrop=0.1",
@@ -641,7 +593,7 @@ def copy_corpus(corpus: str, folder: Path) -> None:
     shutil.copy(CONFIGS / SYSTEM, folder / "x" / SYSTEM)
 
 
-def test_an_unknown_option_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_option_in_a_file(tmp_path, capsys):
     copy_corpus("multi30k_en_de", tmp_path)
     path = tmp_path / "x" / SYSTEM
     path.write_text(path.read_text() + "dataset: {max_token: 3}\n")
@@ -668,9 +620,7 @@ def test_an_unknown_option_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     + [b"no: 1", b"a: !!binary aGVsbG8=", b"a: " + b"9" * 19]
     + [b"task: 3", b"task: {_name: x}", b"archives: 3", b"words: 3", b"train: [3]", b"a: ${b}"],
 )
-def test_files_that_are_wrong(
-    name: str, text: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_that_are_wrong(name, text, tmp_path, capsys):
     copy_corpus("multi30k_en_de", tmp_path)
     (tmp_path / "x" / name).write_bytes(text)
     assert str(tmp_path / "x") in fails(capsys, "x", "transformer", f"--configs={tmp_path}")
@@ -685,7 +635,7 @@ def bomb(levels: int) -> str:
 
 
 @pytest.mark.parametrize("name", ["_data.yaml", "_corpus.yaml", SYSTEM])
-def test_aliases_are_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_aliases_are_refused(name, tmp_path, capsys):
     copy_corpus("multi30k_en_de", tmp_path)
     (tmp_path / "x" / name).write_text(bomb(30))
     error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
@@ -693,9 +643,7 @@ def test_aliases_are_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("name", ["_corpus.yaml", SYSTEM])
-def test_interpolations_are_refused(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_interpolations_are_refused(name, tmp_path, capsys):
     """They multiply as aliases do."""
     copy_corpus("multi30k_en_de", tmp_path)
     path = tmp_path / "x" / name
@@ -711,7 +659,7 @@ def write_configs(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def test_what_a_system_is_merged_from(tmp_path: Path) -> None:
+def test_what_a_system_is_merged_from(tmp_path):
     facts = "generated: {train: 9}\nsubwords: {joint: true}\n"
     folder = write_configs(
         tmp_path,
@@ -758,23 +706,19 @@ def test_what_a_system_is_merged_from(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_a_system_cannot_be_merged_from(
-    tmp_path: Path, name: str, text: str, fault: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_system_cannot_be_merged_from(tmp_path, name, text, fault, capsys):
     copy_corpus("multi30k_en_de", tmp_path)
     write_configs(tmp_path, {name: text})
     assert fault in fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
 
 
-def test_configs_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_configs_that_are_not_there(capsys):
     error = fails(capsys, "builtin_en_de", "transformer", "--configs=nowhere", "--dry-run")
     assert error == "error: --configs nowhere: no such folder\n"
 
 
 @pytest.mark.parametrize("where", ["ours", "mine"])
-def test_hydra_merges_the_same(
-    where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
     """Compose what the command of a dry run says, as fairseq-hydra-train does."""
     from fairseq.dataclass.initialize import hydra_init
     from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -832,9 +776,7 @@ def test_hydra_merges_the_same(
         ("multi30k_en_de", "gold_alignments: x", "gold_alignments: give ARCHIVE!MEMBER"),
     ],
 )
-def test_facts_that_are_wrong(
-    corpus: str, facts: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_facts_that_are_wrong(corpus, facts, fault, tmp_path, capsys):
     shutil.copytree(CONFIGS / corpus, tmp_path / "x")
     path = tmp_path / "x" / "_data.yaml"
     changed = yaml.safe_load(path.read_text(encoding="utf-8")) | yaml.safe_load(facts)
@@ -868,13 +810,7 @@ def test_facts_that_are_wrong(
         ),
     ],
 )
-def test_a_corpus_of_somebody_starts_nothing(
-    facts: str,
-    fault: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_corpus_of_somebody_starts_nothing(facts, fault, tmp_path, capsys, monkeypatch):
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "_data.yaml").write_text(f"like: multi30k_en_de\n{facts}\n")
     words = ["x", "@mine" if "groups" in facts else "dbsa", f"--configs={tmp_path}", "--dry-run"]
@@ -887,7 +823,7 @@ def test_a_corpus_of_somebody_starts_nothing(
         assert any("command:conllu:x" in line for line in dry(capsys, *words[:-1])[1])
 
 
-def test_copies_of_our_corpora_start_little() -> None:
+def test_copies_of_our_corpora_start_little():
     for path in CONFIGS.glob("*/_data.yaml"):
         facts = yaml.safe_load(path.read_text(encoding="utf-8"))
         check_programs(facts, path, ["sed"])
@@ -895,9 +831,7 @@ def test_copies_of_our_corpora_start_little() -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(data=st.data())
-def test_a_file_with_one_value_changed_is_accepted_or_refused_in_one_line(
-    data: st.DataObject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_with_one_value_changed_is_accepted_or_refused_in_one_line(data, tmp_path, capsys):
     if not (tmp_path / "x").exists():
         copy_corpus("wmt14_en_de", tmp_path)
     name = data.draw(st.sampled_from(["_data.yaml", "_corpus.yaml", SYSTEM]))
@@ -916,7 +850,7 @@ def test_a_file_with_one_value_changed_is_accepted_or_refused_in_one_line(
 # ---- the script
 
 
-def test_a_dry_run_says_its_commands_alone(tmp_path: Path) -> None:
+def test_a_dry_run_says_its_commands_alone(tmp_path):
     """In a process of its own: what libraries say when they are imported is heard only there."""
     command = [
         sys.executable,
@@ -931,7 +865,7 @@ def test_a_dry_run_says_its_commands_alone(tmp_path: Path) -> None:
     assert all(line.startswith(("== ", "$ ")) for line in done.stdout.splitlines())
 
 
-def test_a_dry_run_of_the_script_installs_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_of_the_script_installs_nothing(tmp_path):
     (tmp_path / "scripts").mkdir()
     for name in ("_common.sh", "recipe.sh"):
         shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
@@ -966,17 +900,13 @@ def test_a_dry_run_of_the_script_installs_nothing(tmp_path: Path) -> None:
         ("syncattn --report r.html", "--report: leave out --table, since a report reads "),
     ],
 )
-def test_a_table_of_what_is_not_there_is_refused(
-    capsys: pytest.CaptureFixture[str], arguments: str, message: str
-) -> None:
+def test_a_table_of_what_is_not_there_is_refused(capsys, arguments, message):
     results = ROOT / "docs" / "results" / "builtin_en_de.json"
     command = ["builtin_en_de", "--table", f"--results={results}", *arguments.split()]
     assert message in read_error(capsys, main(command))
 
 
-def test_a_group_may_have_systems_without_results(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_group_may_have_systems_without_results(tmp_path, capsys):
     results = json.loads((ROOT / "docs" / "results" / "builtin_en_de.json").read_text())
     results["cells"] = [cell for cell in results["cells"] if cell["system"] != "syncattn"]
     path = tmp_path / "some.json"
@@ -990,9 +920,7 @@ def test_a_group_may_have_systems_without_results(
     assert capsys.readouterr().err == f"error: {path}: no results\n"
 
 
-def test_a_report_needs_systems(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_needs_systems(tmp_path, monkeypatch, capsys):
     pytest.importorskip("altair", reason="needs the extra viz")
     monkeypatch.chdir(tmp_path)
     assert main(["builtin_en_de", "common.seed=2", "--report=r.html"]) == 1

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -15,7 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 from scipy.stats import binomtest
 
 from syncattn_fairseq.lab.cli import report, score
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import make_checkpoint
 from tests.cli.errors import read_error
 from tests.lab.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
 from tests.parsing.chain import CONLLU
@@ -57,9 +55,7 @@ def table(page: str, heading: str) -> list[list[str]]:
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
 
 
-def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(
-    page: str, arguments: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(page, arguments, monkeypatch):
     folder, named = arguments
     monkeypatch.chdir(folder)
     command = [*named, "--baseline", "Plain", "--by-length", "--json", "scores.json"]
@@ -99,7 +95,7 @@ def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(
     assert table(page, "Induced trees")[1:] == [["LPSI", "source", "1", *percents]]
 
 
-def test_every_sentence_is_there_as_it_is(page: str) -> None:
+def test_every_sentence_is_there_as_it_is(page):
     head, details = content(page)
     assert [s["source"].split() for s in head["sentences"]] == [s.split() for s in SOURCE]
     assert [s["length"] for s in head["sentences"]] == [3, 3, 4, 3, LONG]
@@ -141,7 +137,7 @@ class Scripts(HTMLParser):
         self.addresses += [named[name] for name in ("src", "href") if name in named]
 
 
-def test_nothing_of_the_data_is_markup(page: str) -> None:
+def test_nothing_of_the_data_is_markup(page):
     found = Scripts()
     found.feed(page)
     assert found.scripts == ["text/plain", None, None], "the data, the libraries and ours"
@@ -153,7 +149,7 @@ def test_nothing_of_the_data_is_markup(page: str) -> None:
     assert "unsafe-eval" not in policy[1] and "script-src 'unsafe" not in policy[1]
 
 
-def test_curves_and_charts(page: str) -> None:
+def test_curves_and_charts(page):
     head, _ = content(page)
     titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
     assert titles == [
@@ -198,14 +194,14 @@ def test_curves_and_charts(page: str) -> None:
     ]
 
 
-def test_the_page_begins_in_words(page: str) -> None:
+def test_the_page_begins_in_words(page):
     [said] = re.findall(r'<p id="lead" dir="auto">(.*?)</p>', page)
     parser = "P &lt;script&gt;alert(1)&lt;/script&gt;"
     assert said.startswith("Both differences to Plain may be chance; the largest is LPSI’s, −")
     assert said.endswith(f"{parser}’s heads find the parents of 31 % of the source’s words.")
 
 
-def test_the_same_twice(page: str, arguments: tuple[Path, list[str]], monkeypatch: Any) -> None:
+def test_the_same_twice(page, arguments, monkeypatch):
     folder, named = arguments
     monkeypatch.chdir(folder)
     options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--output", "again.html"]
@@ -213,9 +209,7 @@ def test_the_same_twice(page: str, arguments: tuple[Path, list[str]], monkeypatc
     assert (folder / "again.html").read_text(encoding="utf-8") == page
 
 
-def test_plain_text_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plain_text_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("ref", "a", "b"):
         Path(name).write_text("eins\nzwei\n")
@@ -234,8 +228,8 @@ def test_plain_text_alone(
 
 
 def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     texts = ["w " * words for words in (250, 251, 3)]
     Path("ref").write_text("".join(f"{text}\n" for text in texts))
@@ -269,13 +263,7 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
         (["--target-trees", "empty"], "--target-trees: 0 lines, but 1 references"),
     ],
 )
-def test_one_line_says_what_is_wrong(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    message: str,
-) -> None:
+def test_one_line_says_what_is_wrong(tmp_path, monkeypatch, capsys, options, message):
     monkeypatch.chdir(tmp_path)
     for name in ("ref", "a"):
         Path(name).write_text("eins\n")
@@ -286,16 +274,14 @@ def test_one_line_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("option", ["--by-length", "--parts=a:1", "--compound-split=de"])
-def test_what_the_page_does_not_show_is_not_asked_for(
-    capsys: pytest.CaptureFixture[str], option: str
-) -> None:
+def test_what_the_page_does_not_show_is_not_asked_for(capsys, option):
     named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
     with pytest.raises(SystemExit):
         report.main([*named, option])
     assert f"unrecognized arguments: {option}" in capsys.readouterr().err
 
 
-def test_lengths_are_also_those_of_forced_output(tmp_path: Path) -> None:
+def test_lengths_are_also_those_of_forced_output(tmp_path):
     (tmp_path / "ref").write_text("ein Hund\nja\n")
     lines = ["H-{n}\t-1\t{text}", "D-{n}\t-1\t{text}"]
     for name, kinds in (("beam", lines), ("forced", ["S-{n}\tone two", *lines[:1]])):
@@ -312,7 +298,7 @@ def test_lengths_are_also_those_of_forced_output(tmp_path: Path) -> None:
     assert sum(b["sentences"] for b in head["scores"]["A"]["bleu_by_length"].values()) == 2
 
 
-def test_attention_of_a_model_that_reads_parses(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_attention_of_a_model_that_reads_parses(small_corpus, tmp_path):
     model = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_pascal")
     decoded = [
         f"{kind}-{n}\t{score}{text}"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -49,7 +47,7 @@ def run(arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
 
-def test_compound_split(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compound_split(files, capsys):
     pytest.importorskip("sacremoses")
     assert main([*PLAIN, "--compound-split", "de", "--json", "numbers"]) == 0
     output = capsys.readouterr().out
@@ -58,7 +56,7 @@ def test_compound_split(files: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "split-compounds" in numbers["compound_split_bleu"]["signature"]
 
 
-def test_table_of_the_real_command(files: Path) -> None:
+def test_table_of_the_real_command(files):
     result = run(shlex.join([*SYSTEMS, *GOLD]))
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
@@ -78,7 +76,7 @@ def test_table_of_the_real_command(files: Path) -> None:
     assert "50.0 % of the words" in lines[8]
 
 
-def test_all_tables_of_the_real_command(files: Path) -> None:
+def test_all_tables_of_the_real_command(files):
     # Tokenised text, of which sacreBLEU would say that it looks like it.
     text = "".join(f"der Hund sah {n} andere Hunde .\n" for n in range(120))
     (files / "ref").write_text(text, encoding="utf-8")
@@ -98,7 +96,7 @@ def test_all_tables_of_the_real_command(files: Path) -> None:
     assert by_length.splitlines()[2].split() == ["New", "100.00", "100.00"]
 
 
-def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(files, capsys):
     assert main([*SYSTEMS, *GOLD, "--json", "scores.json"]) == 0
     assert capsys.readouterr().out.startswith("system")
     written = json.loads((files / "scores.json").read_text(encoding="utf-8"))
@@ -111,7 +109,7 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == written
 
 
-def test_the_files_that_are_made_are_named(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_files_that_are_made_are_named(files, capsys):
     assert main([*PLAIN, "--json", "n", "--latex", "t.tex", "--text", "text"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("system ") and "t.tex" not in out
@@ -122,9 +120,7 @@ def test_the_files_that_are_made_are_named(files: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("bad", ["text", "latex", "json"])
-def test_all_files_are_made_or_none(
-    files: Path, capsys: pytest.CaptureFixture[str], bad: str
-) -> None:
+def test_all_files_are_made_or_none(files, capsys, bad):
     (files / "new").mkdir()
     places = {**dict.fromkeys(("text", "latex", "json"), "new"), bad: "nowhere"}
     assert "nowhere" in read_error(
@@ -133,7 +129,7 @@ def test_all_files_are_made_or_none(
     assert not list((files / "new").iterdir())
 
 
-def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_everything(files, capsys):
     assert main([*SYSTEMS, "--baseline", "Plain", "--by-length", "--json", "-"]) == 0
     systems = json.loads(capsys.readouterr().out)["systems"]
     assert systems["Ours"]["ribes"]["score"] == 100
@@ -152,7 +148,7 @@ def test_json_of_everything(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert systems["Ours"]["significance"] is None
 
 
-def test_detokenize(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_detokenize(files, capsys):
     (files / "beam").write_text("der Hund bellt laut , ja .\n", encoding="utf-8")
     (files / "ref").write_text("der Hund bellt laut, ja.\n", encoding="utf-8")
     arguments = shlex.split("--system Ours beam --references ref --json -")
@@ -170,12 +166,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("options", REFUSED)
-def test_what_cannot_be_scored_is_refused_in_one_line(
-    files: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    options: str,
-) -> None:
+def test_what_cannot_be_scored_is_refused_in_one_line(files, capsys, monkeypatch, options):
     pytest.importorskip("sacremoses")
     monkeypatch.setitem(sys.modules, "mecab_ko", None)  # of the tokenizer; it is not installed
     (files / "out").write_text("7 7\n0\n", encoding="utf-8")
@@ -184,7 +175,7 @@ def test_what_cannot_be_scored_is_refused_in_one_line(
     assert REFUSED[options] in error and error.count("\n") == 1
 
 
-def test_turkish_is_tokenised_as_english_is(files: Path) -> None:
+def test_turkish_is_tokenised_as_english_is(files):
     pytest.importorskip("sacremoses")
     assert main([*PLAIN, "--detokenize", "moses:tr"]) == 0
 
@@ -203,9 +194,7 @@ TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja
         (TOKENISED, "Hr. Hund , ja\n", False),
     ],
 )
-def test_tokenised_references_of_plain_text_are_noticed(
-    files: Path, capsys: pytest.CaptureFixture[str], reference: str, output: str, warned: bool
-) -> None:
+def test_tokenised_references_of_plain_text_are_noticed(files, capsys, reference, output, warned):
     (files / "plain").write_text(output, encoding="utf-8")
     (files / "ref").write_text(reference, encoding="utf-8")
     assert main([*PLAIN, "--json", "-"]) == 0
@@ -215,9 +204,7 @@ def test_tokenised_references_of_plain_text_are_noticed(
     assert (err == "") != warned
 
 
-def test_references_of_another_text_are_noticed(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_references_of_another_text_are_noticed(files, capsys):
     text = [f"der Hund {n} bellt laut über den Zaun in der Straße ." for n in range(20)]
     other = [f"quite unlike {n} would it be to go away" for n in range(20)]
     (files / "ref").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
@@ -237,9 +224,7 @@ def test_references_of_another_text_are_noticed(
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\u2029", "\n", "\x1b", "\x85"])
-def test_a_name_must_fit_into_a_line(
-    files: Path, capsys: pytest.CaptureFixture[str], character: str
-) -> None:
+def test_a_name_must_fit_into_a_line(files, capsys, character):
     command = ["--system", f"a{character}b", "plain", "--references", "ref", "--tokenize=none"]
     assert main(command) == 1
     err = capsys.readouterr().err
@@ -274,13 +259,7 @@ def test_a_name_must_fit_into_a_line(
         ({"ref": "", "plain": ""}, PLAIN, "plain: the file is empty; give what fairseq-generate"),
     ],
 )
-def test_one_line_says_what_is_wrong(
-    files: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: dict[str, str],
-    arguments: list[str],
-    message: str,
-) -> None:
+def test_one_line_says_what_is_wrong(files, capsys, change, arguments, message):
     for name, text in change.items():
         (files / name).write_text(text, encoding="utf-8")
     assert message in read_error(capsys, main([*arguments, "--json", "scores.json"]))
@@ -295,15 +274,15 @@ def test_one_line_says_what_is_wrong(
     ],
 )
 def test_gold_of_other_sentences_is_refused_even_if_nothing_is_measured_by_it(
-    files: Path, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
+    files, capsys, option
+):
     (files / "gold").write_text("\n\n\n", encoding="utf-8")
     assert f"error: {option}: 3 lines, but 2 references" in read_error(
         capsys, main([*PLAIN, option, "gold"])
     )
 
 
-def test_latex(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_latex(files, capsys):
     systems = shlex.split("--system A_1 beam forced --system Plain plain --references ref")
     assert main([*systems, *GOLD, "--baseline", "Plain", "--latex", "t.tex", "--json", "n"]) == 0
     table = (files / "t.tex").read_text(encoding="utf-8").splitlines()
@@ -319,7 +298,7 @@ def test_latex(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert r"system & BLEU & chrF & RIBES \\" in (files / "t.tex").read_text(encoding="utf-8")
 
 
-def test_latex_marks_what_differs_by_more_than_chance(files: Path) -> None:
+def test_latex_marks_what_differs_by_more_than_chance(files):
     text = "".join(f"der Hund sah {n} andere Hunde .\n" for n in range(40))
     (files / "ref").write_text(text, encoding="utf-8")
     (files / "old").write_text(text.replace("sah", "sieht"), encoding="utf-8")
@@ -334,7 +313,7 @@ def test_latex_marks_what_differs_by_more_than_chance(files: Path) -> None:
     assert [r"\rlap{$^\ddagger$}" in row for row in rows] == [False, True, False]
 
 
-def test_parts_layers_and_trees(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_layers_and_trees(files, capsys):
     (files / "labels.en").write_text("det root\nroot\n", encoding="utf-8")
     (files / "trees.de").write_text("(NP (DT der) (NN Hund))\n\n", encoding="utf-8")
     lines = [
@@ -356,9 +335,7 @@ def test_parts_layers_and_trees(files: Path, capsys: pytest.CaptureFixture[str])
     assert ours["target_brackets"]["1"]["evalb"]["f1"] == 1 and ours["source_brackets"] == {}
 
 
-def test_bleu_of_several_test_sets_and_their_mean(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bleu_of_several_test_sets_and_their_mean(files, capsys):
     Path("two").write_text("der Hund bellt sehr laut .\nja\nder Hund bellt laut .\n")
     Path("refs").write_text("der Hund bellt sehr laut .\nja\nder Hund bellt .\n")
     options = shlex.split("--references refs --system A two --tokenize none --json numbers")
@@ -378,7 +355,7 @@ def test_bleu_of_several_test_sets_and_their_mean(
         main([*options, "--parts", "one"])
 
 
-def test_words_are_cut_anew_on_both_sides(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_are_cut_anew_on_both_sides(files, capsys):
     Path("words").write_text("京都 の 寺 です\n")
     Path("raw").write_text("京 都の 寺です\n")
     options = shlex.split("--references raw --system A words --tokenize none --json numbers")
@@ -401,7 +378,7 @@ def test_words_are_cut_anew_on_both_sides(files: Path, capsys: pytest.CaptureFix
         assert message in error and error.count("\n") == 1
 
 
-def test_scores_of_other_programs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scores_of_other_programs(files, capsys):
     count = len(Path("ref").read_text().splitlines())
     for name, value in (("a", 0.25), ("b", 0.75)):
         Path(name).write_text(f"{value}\n" * count)

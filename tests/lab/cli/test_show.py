@@ -1,7 +1,5 @@
 """`syncattn-show` with systems that show less, or other things, than SyncAttn."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -48,7 +46,7 @@ def check_links(found: dict[str, str]) -> None:
     assert [link.partition("–")[0] for link in links] == found["translation"].split()
 
 
-def test_pascal_shows_links_of_what_it_read_with_a_parser(shown: Any, tmp_path: Path) -> None:
+def test_pascal_shows_links_of_what_it_read_with_a_parser(shown, tmp_path):
     program = tmp_path / "parser.py"
     program.write_text(CONLLU)
     parser = f"command:conllu:{shlex.join([sys.executable, str(program)])}"
@@ -58,7 +56,7 @@ def test_pascal_shows_links_of_what_it_read_with_a_parser(shown: Any, tmp_path: 
     check_links(found)
 
 
-def test_lisa_shows_how_it_parses_the_source(shown: Any) -> None:
+def test_lisa_shows_how_it_parses_the_source(shown):
     found = shown("transformer_lisa", encoder_dependency_layer=1)
     assert list(found) == ["source", "translation", "source, parsed", "translation, aligned"]
     arcs = found["source, parsed"].splitlines()
@@ -68,15 +66,13 @@ def test_lisa_shows_how_it_parses_the_source(shown: Any) -> None:
     check_links(found)
 
 
-def test_a_layer_without_trees_shows_its_links(shown: Any) -> None:
+def test_a_layer_without_trees_shows_its_links(shown):
     found = shown("transformer_lpsi", "--layer=3", encoder_layers=3)
     assert list(found) == ["source", "translation", "translation, aligned"]
     check_links(found)
 
 
-def test_the_reference_is_compared_with_its_own_parse(
-    small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_reference_is_compared_with_its_own_parse(small_corpus, tmp_path, capfd):
     model = named(small_corpus, tmp_path, "transformer_dbsa")
     gold = f"--gold={small_corpus.folder / 'words' / 'test'}"
     assert show.main([gold, *model, "--number", *map(str, range(1, 13))]) == 0
@@ -95,9 +91,7 @@ def test_the_reference_is_compared_with_its_own_parse(
     assert later
 
 
-def test_the_tree_of_the_reference_has_its_words(
-    small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tree_of_the_reference_has_its_words(small_corpus, tmp_path, capfd):
     model = named(small_corpus, tmp_path, "transformer_lpsi")
     assert show.main([f"--gold={small_corpus.folder / 'words' / 'test'}", *model]) == 0
     out = capfd.readouterr().out
@@ -107,7 +101,7 @@ def test_the_tree_of_the_reference_has_its_words(
         assert re.sub("[()]", "", tree).split() == words.split()
 
 
-def test_a_recurrent_model_shows_links(shown: Any) -> None:
+def test_a_recurrent_model_shows_links(shown):
     sizes = {
         f"{s}_{size}": 16 for s in ("encoder", "decoder") for size in ("embed_dim", "hidden_size")
     }
@@ -116,9 +110,7 @@ def test_a_recurrent_model_shows_links(shown: Any) -> None:
     check_links(found)
 
 
-def test_no_word_reaches_the_terminal_as_a_command(
-    small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_word_reaches_the_terminal_as_a_command(small_corpus, tmp_path, capfd):
     model = named(small_corpus, tmp_path, "transformer_lpsi")
     assert show.main(["the \x1b[2J dog", *model]) == 0
     out = capfd.readouterr().out
@@ -126,7 +118,7 @@ def test_no_word_reaches_the_terminal_as_a_command(
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
-def test_standard_input_that_is_not_utf8_is_refused(locale: str) -> None:
+def test_standard_input_that_is_not_utf8_is_refused(locale):
     done = subprocess.run(
         [sys.executable, "-m", "syncattn_fairseq.lab.cli.show", "--path", "none.pt"],
         input=b"a b\na\xff b\n",
@@ -137,6 +129,6 @@ def test_standard_input_that_is_not_utf8_is_refused(locale: str) -> None:
     assert done.stderr == b"error: <stdin>:2: not UTF-8; convert the file to UTF-8\n"
 
 
-def test_sentences_do_not_go_with_gold(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sentences_do_not_go_with_gold(capsys):
     assert show.main([SENTENCE, "--gold", "words/test", "--path", "none.pt"]) == 1
     assert capsys.readouterr().err == "error: --gold has its own sentences; give no others\n"

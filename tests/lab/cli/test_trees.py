@@ -1,7 +1,5 @@
 """`syncattn-trees score` on small files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -36,7 +34,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table(capsys):
     assert main(ARGUMENTS) == 0
     table, notes = capsys.readouterr().out.split("\n\n")
     rows = [line.split() for line in table.splitlines()]
@@ -57,7 +55,7 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert notes.splitlines()[-1] == "1 sentences without a gold tree left out"
 
 
-def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(files, capsys):
     assert main([*ARGUMENTS, "--json", "scores.json"]) == 0
     assert capsys.readouterr().out.startswith("system")
     written = json.loads((files / "scores.json").read_text(encoding="utf-8"))
@@ -83,7 +81,7 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == written
 
 
-def test_gold_without_binarisation(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gold_without_binarisation(files, capsys):
     binarised = "(S (NP (DT the) (NN man)) (@S (VP (VBZ sleeps)) (@S (X (U on) (V on)) (. .))))\n"
     (files / "gold").write_text(binarised)
     plain = binarised.replace("(@S ", "").replace("))))\n", "))\n")
@@ -97,7 +95,7 @@ def test_gold_without_binarisation(files: Path, capsys: pytest.CaptureFixture[st
     assert recalls == [(4, 6), (4, 4)]
 
 
-def test_the_seed_makes_the_random_trees(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_seed_makes_the_random_trees(files, capsys):
     half = " ".join(["(N a)"] * 30)
     (files / "gold").write_text(f"(S (A {half}) (B {half}))\n")
     (files / "system").write_text((files / "gold").read_text())
@@ -122,20 +120,14 @@ def test_the_seed_makes_the_random_trees(files: Path, capsys: pytest.CaptureFixt
         ({}, [*ARGUMENTS, "--system", "Other", "none"], "No such file"),
     ],
 )
-def test_one_line_says_what_is_wrong(
-    files: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: dict[str, str],
-    arguments: list[str],
-    message: str,
-) -> None:
+def test_one_line_says_what_is_wrong(files, capsys, change, arguments, message):
     for name, text in change.items():
         (files / name).write_text(text, encoding="utf-8")
     assert message in read_error(capsys, main([*arguments, "--json", "scores.json"]))
     assert not (files / "scores.json").exists()
 
 
-def test_no_output_has_no_trees(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_output_has_no_trees(files, capsys):
     (files / "empty").touch()
     assert main(["induce", "--decoded", "empty", "--output", "trees"]) == 1
     out, err = capsys.readouterr()

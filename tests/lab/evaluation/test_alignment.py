@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import random
 import statistics
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +18,7 @@ from syncattn_fairseq.lab.evaluation.alignment import (
 links = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
 
 
-def test_counted_by_hand() -> None:
+def test_counted_by_hand():
     sure = [{(0, 0), (1, 1)}, {(0, 1)}]
     possible = [{(1, 2)}, set()]
     hypothesis = [{(0, 0), (1, 2), (2, 2)}, {(0, 1), (1, 0)}]
@@ -33,7 +30,7 @@ def test_counted_by_hand() -> None:
 
 
 @given(st.lists(st.tuples(links, links, links)))
-def test_agrees_with_a_loop(corpus: list[tuple[set[Link], set[Link], set[Link]]]) -> None:
+def test_agrees_with_a_loop(corpus):
     predicted = wanted = found = right = 0
     for sure, possible, hypothesis in corpus:
         for i in range(4):
@@ -52,7 +49,7 @@ def test_agrees_with_a_loop(corpus: list[tuple[set[Link], set[Link], set[Link]]]
     assert 0 <= score.aer <= 1
 
 
-def test_empty_cases() -> None:
+def test_empty_cases():
     nothing: list[set[Link]] = [set()]
     link = [{(0, 0)}]
     perfect = alignment_error_rate(nothing, nothing, nothing)
@@ -63,7 +60,7 @@ def test_empty_cases() -> None:
     assert (noisy.aer, noisy.precision, noisy.recall) == (1, 0, 1)
 
 
-def test_the_margin_is_that_of_a_bootstrap() -> None:
+def test_the_margin_is_that_of_a_bootstrap():
     drawn = random.Random(3)
     corpus = [
         tuple({(drawn.randrange(4), drawn.randrange(4)) for _ in range(5)} for _ in range(2))
@@ -79,12 +76,12 @@ def test_the_margin_is_that_of_a_bootstrap() -> None:
     assert aer(corpus[:1]).margin == 0, "one sentence says nothing of others"
 
 
-def test_different_numbers_of_sentences() -> None:
+def test_different_numbers_of_sentences():
     with pytest.raises(DataError, match=r"2 \(sure\), 1 \(possible\) and 2 \(hypothesis\)"):
         alignment_error_rate([set(), set()], [set()], [set(), set()])
 
 
-def test_word_links_by_hand() -> None:
+def test_word_links_by_hand():
     # source: w0 = subwords 0 1, w1 = 2; target: w0 = 0, w1 = 1 2
     assert link_words([(0, 0), (1, 0), (2, 2), (0, 1)], [2, 1], [1, 2]) == {(0, 0), (1, 1), (0, 1)}
     with pytest.raises(DataError, match="outside the 3 source or the 3 target"):
@@ -95,9 +92,7 @@ lengths = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 
 
 @given(lengths, lengths, st.data())
-def test_word_links_agree_with_a_search(
-    source: list[int], target: list[int], data: st.DataObject
-) -> None:
+def test_word_links_agree_with_a_search(source, target, data):
     pairs = st.tuples(st.integers(0, sum(source) - 1), st.integers(0, sum(target) - 1))
     subword = data.draw(st.sets(pairs))
     expected = {
@@ -113,14 +108,14 @@ def test_word_links_agree_with_a_search(
     assert link_words(subword, source, target) == expected
 
 
-def test_read_alignments(tmp_path: Path) -> None:
+def test_read_alignments(tmp_path):
     path = tmp_path / "gold"
     path.write_text("1-1 2?3 3p1\n\n1-2\n", encoding="utf-8")
     assert read_alignments(path) == ([{(1, 1)}, set(), {(1, 2)}], [{(2, 3), (3, 1)}, set(), set()])
     assert read_alignments(path, one_based=True)[0] == [{(0, 0)}, set(), {(0, 1)}]
 
 
-def test_talp_differs_from_pharaoh_in_its_mark_and_its_first_number(tmp_path: Path) -> None:
+def test_talp_differs_from_pharaoh_in_its_mark_and_its_first_number(tmp_path):
     pharaoh, talp = tmp_path / "pharaoh", tmp_path / "talp"
     pharaoh.write_text("0-0 1?2 12-3\n\n4?0\n", encoding="utf-8")
     talp.write_text("1-1 2p3 13-4\n\n5p1\n", encoding="utf-8")
@@ -131,23 +126,21 @@ def test_talp_differs_from_pharaoh_in_its_mark_and_its_first_number(tmp_path: Pa
 @pytest.mark.parametrize(
     ("line", "message"), [("1-1 a-2", "'a-2' is not a link"), ("0-1", "'0-1' counts from 0")]
 )
-def test_bad_alignments_name_the_line(tmp_path: Path, line: str, message: str) -> None:
+def test_bad_alignments_name_the_line(tmp_path, line, message):
     path = tmp_path / "gold"
     path.write_text(f"1-1\n{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match=f"gold:2: {message}"):
         read_alignments(path, one_based=True)
 
 
-def test_write_alignments(tmp_path: Path) -> None:
+def test_write_alignments(tmp_path):
     path = tmp_path / "links"
     write_alignments(path, [{(10, 0), (2, 1), (2, 0)}, set()])
     assert path.read_text(encoding="utf-8") == "2-0 2-1 10-0\n\n"
 
 
 @given(st.lists(links))
-def test_what_is_written_can_be_read(
-    tmp_path_factory: pytest.TempPathFactory, corpus: list[set[Link]]
-) -> None:
+def test_what_is_written_can_be_read(tmp_path_factory, corpus):
     path = tmp_path_factory.getbasetemp() / "links"
     write_alignments(path, corpus)
     assert read_alignments(path) == (corpus, [set()] * len(corpus))

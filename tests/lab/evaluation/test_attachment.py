@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ def heads(size: int) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, size), min_size=size, max_size=size)
 
 
-def test_counted_by_hand() -> None:
+def test_counted_by_hand():
     gold = [[2, 0, 2], None, [0, 1]]
     predicted = [[2, 0, 1], [1, 1], [0, 0]]
     score = score_attachment(predicted, gold)
@@ -22,7 +20,7 @@ def test_counted_by_hand() -> None:
     assert score.uas == pytest.approx(0.6)
 
 
-def test_left_only_by_hand() -> None:
+def test_left_only_by_hand():
     # Word 1 of the first sentence has its head to the right; the roots count.
     score = score_attachment([[2, 0, 1], [0, 0]], [[2, 0, 2], [0, 1]], left_only=True)
     assert score == AttachmentScore(correct=2, counted=4, total=5)
@@ -33,7 +31,7 @@ def test_left_only_by_hand() -> None:
     st.lists(st.integers(1, 5).flatmap(lambda n: st.tuples(heads(n), st.none() | heads(n)))),
     st.booleans(),
 )
-def test_agrees_with_a_loop(corpus: list[tuple[list[int], list[int] | None]], left: bool) -> None:
+def test_agrees_with_a_loop(corpus, left):
     correct = counted = 0
     for guess, truth in corpus:
         for word, head in enumerate(truth or [], 1):
@@ -47,19 +45,19 @@ def test_agrees_with_a_loop(corpus: list[tuple[list[int], list[int] | None]], le
     assert score.total == sum(len(truth) for _, truth in corpus if truth)
 
 
-def test_nothing_to_count() -> None:
+def test_nothing_to_count():
     score = score_attachment([[0]], [None])
     assert (score.uas, score.coverage) == (0, 0)
 
 
-def test_mismatches() -> None:
+def test_mismatches():
     with pytest.raises(DataError, match="heads of 1 sentences, gold heads of 2"):
         score_attachment([[0]], [[0], [0]])
     with pytest.raises(DataError, match="sentence 2: 2 heads, 1 gold heads"):
         score_attachment([[0], [0, 1]], [[0], [0]])
 
 
-def test_word_heads_by_hand() -> None:
+def test_word_heads_by_hand():
     # Words: 0 1 | 2 | 3 4. The first points to the third, the second to itself, the third to it.
     assert find_word_heads([1, 4, 2, 0, 2], [2, 1, 2]) == [3, 0, 2]
 
@@ -69,7 +67,7 @@ def test_word_heads_by_hand() -> None:
         lambda n: st.tuples(heads(n), st.lists(st.integers(1, 3), min_size=n, max_size=n))
     )
 )
-def test_word_heads_undo_the_chain(tree: tuple[list[int], list[int]]) -> None:
+def test_word_heads_undo_the_chain(tree):
     words, lengths = tree
     parents = [int(p) for p in subword_parents(words, lengths, "chain")]
     expected = [0 if head == word else head for word, head in enumerate(words, 1)]
@@ -77,6 +75,6 @@ def test_word_heads_undo_the_chain(tree: tuple[list[int], list[int]]) -> None:
 
 
 @pytest.mark.parametrize("parents", [[0, 0], [0, 0, 3], [0, 0, -1]])
-def test_word_heads_that_do_not_fit(parents: list[int]) -> None:
+def test_word_heads_that_do_not_fit(parents):
     with pytest.raises(DataError, match="3 subwords"):
         find_word_heads(parents, [2, 1])

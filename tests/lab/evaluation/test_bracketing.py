@@ -1,7 +1,5 @@
 """Bracketing scores: counted by hand, against slow counts, and what must hold of any trees."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
@@ -115,13 +113,7 @@ def tree(line: str) -> Tree:
 
 
 @pytest.mark.parametrize(("gold", "predicted", "evalb", "crossing", "sentence"), CORNERS)
-def test_each_corner_by_hand(
-    gold: str,
-    predicted: str,
-    evalb: tuple[int, int, int],
-    crossing: int,
-    sentence: tuple[int, int, int] | None,
-) -> None:
+def test_each_corner_by_hand(gold, predicted, evalb, crossing, sentence):
     score = score_trees([tree(predicted)], [tree(gold)])
     assert score.evalb.brackets == Brackets(*evalb)
     assert score.evalb.crossing == crossing
@@ -129,7 +121,7 @@ def test_each_corner_by_hand(
     assert score.sentence.too_short == (sentence is None)
 
 
-def test_a_corpus_by_hand() -> None:
+def test_a_corpus_by_hand():
     gold = [None, *(tree(row[0]) for row in CORNERS)]
     predicted = [tree("(X x)"), *(tree(row[1]) for row in CORNERS)]
     score = score_trees(predicted, gold)
@@ -168,7 +160,7 @@ def test_a_corpus_by_hand() -> None:
     }
 
 
-def test_where_nothing_is_to_be_found() -> None:
+def test_where_nothing_is_to_be_found():
     rates = {
         Brackets(0, 0, 0): (1, 1, 1),
         Brackets(0, 2, 0): (0, 1, 0),
@@ -236,7 +228,7 @@ def slow_score(predicted: Tree, gold: Tree) -> tuple[Brackets, int, Brackets | N
 
 
 @given(st.lists(pairs(), min_size=1, max_size=3))
-def test_agrees_with_slow_counts(corpus: list[tuple[Tree, Tree]]) -> None:
+def test_agrees_with_slow_counts(corpus):
     score = score_trees([one for one, _ in corpus], [two for _, two in corpus])
     slow = [slow_score(*pair) for pair in corpus]
     for kind in ("matched", "predicted", "gold"):
@@ -255,7 +247,7 @@ def test_agrees_with_slow_counts(corpus: list[tuple[Tree, Tree]]) -> None:
 
 
 @given(trees)
-def test_a_tree_equals_itself(gold: Tree) -> None:
+def test_a_tree_equals_itself(gold):
     score = score_trees([gold], [gold])
     assert score.evalb.brackets.f1 == score.evalb.complete == 1
     assert score.evalb.crossing == 0
@@ -263,7 +255,7 @@ def test_a_tree_equals_itself(gold: Tree) -> None:
 
 
 @given(pairs())
-def test_precision_is_the_recall_of_the_other_side(pair: tuple[Tree, Tree]) -> None:
+def test_precision_is_the_recall_of_the_other_side(pair):
     forth, back = score_trees(pair[:1], pair[1:]), score_trees(pair[1:], pair[:1])
     for one, other in [
         (forth.evalb.brackets, back.evalb.brackets),
@@ -278,20 +270,20 @@ def test_precision_is_the_recall_of_the_other_side(pair: tuple[Tree, Tree]) -> N
 
 
 @given(pairs())
-def test_a_mirror_changes_nothing(pair: tuple[Tree, Tree]) -> None:
+def test_a_mirror_changes_nothing(pair):
     one, two = pair
     assert score_trees([mirrored(one)], [mirrored(two)]) == score_trees([one], [two])
 
 
 @given(trees)
-def test_left_branching_is_right_branching_in_the_mirror(gold: Tree) -> None:
+def test_left_branching_is_right_branching_in_the_mirror(gold):
     def score(build: Callable[[list[str]], Tree], truth: Tree) -> BracketingScore:
         return score_trees([build(list(truth.leaves()))], [truth])
 
     assert score(branch_left, gold) == score(branch_right, mirrored(gold))
 
 
-def test_deep_trees() -> None:
+def test_deep_trees():
     sentence = [str(word) for word in range(500)]
     left, right = branch_left(sentence), branch_right(sentence)
     assert find_constituents(left) == [(0, end) for end in range(2, 501)]
@@ -311,7 +303,7 @@ def test_deep_trees() -> None:
         (["(X (X a) (X b) (X c))", ""], "trees.out:2: 0 words, but 1 in the gold tree"),
     ],
 )
-def test_what_does_not_fit_names_file_and_line(predicted: list[str], message: str) -> None:
+def test_what_does_not_fit_names_file_and_line(predicted, message):
     gold = [tree("(S (X a) (X b) (X c))"), tree("(S (X d))")]
     with pytest.raises(DataError, match=message):
         score_trees([parse_tree(line) for line in predicted], gold, "trees.out")
@@ -321,10 +313,10 @@ def test_what_does_not_fit_names_file_and_line(predicted: list[str], message: st
     "word", [".", ",", "--", "...", "…", "``", "`", "''", "'", "-LRB-", "-RCB-", "(", "。", "、",
              "「", "〜", "・", "„", "«", "?!", "！"],
 )  # fmt: skip
-def test_punctuation(word: str) -> None:
+def test_punctuation(word):
     assert is_punctuation(word)
 
 
 @pytest.mark.parametrize("word", ["$", "%", "％", "&", "|", "||", "+", "=", "'s", "n't", "1", "a."])
-def test_other_words(word: str) -> None:
+def test_other_words(word):
     assert not is_punctuation(word)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
@@ -21,7 +19,7 @@ def brackets(*args: object, **options: object) -> str:
     return str(tree)
 
 
-def test_the_gap_before_a_word_is_that_before_its_first_subword() -> None:
+def test_the_gap_before_a_word_is_that_before_its_first_subword():
     """Gaps 0.5 and 0.2 in layer 1, 0.1 and 0.2 in layer 2; those inside of words are no matter."""
     found = brackets(SENTENCE, "hypothesis", "sentencepiece", layer=1)
     assert found == "(X (X the ) (X (X man ) (X sleeps ) ) )"
@@ -29,12 +27,12 @@ def test_the_gap_before_a_word_is_that_before_its_first_subword() -> None:
     assert found == "(X (X (X the ) (X man ) ) (X sleeps ) )"
 
 
-def test_words_are_restored_and_parentheses_escaped() -> None:
+def test_words_are_restored_and_parentheses_escaped():
     found = brackets(SENTENCE, "source", "sentencepiece", words=["(the", "dog"])
     assert found == "(X (X -LRB-the ) (X dog ) )"
 
 
-def test_no_tree_where_an_unknown_subword_hides_the_words() -> None:
+def test_no_tree_where_an_unknown_subword_hides_the_words():
     words = ["(the", "small", "dog"]
     assert induce_tree(SENTENCE, "source", "sentencepiece", words=words) is None
 
@@ -46,12 +44,12 @@ def test_no_tree_where_an_unknown_subword_hides_the_words() -> None:
         ({"words": ["one"]}, "3 words, but 1 in the text"),
     ],
 )
-def test_faults(options: dict, message: str) -> None:
+def test_faults(options, message):
     with pytest.raises(DataError, match=message):
         induce_tree(SENTENCE, "hypothesis", "sentencepiece", **options)
 
 
-def test_distances_must_be_there_and_of_these_subwords() -> None:
+def test_distances_must_be_there_and_of_these_subwords():
     plain = DecodedSentence(hypothesis="a b", translation="a b")
     with pytest.raises(DataError, match="no distances of the hypothesis; decode with --print-dis"):
         induce_tree(plain, "hypothesis", "none")

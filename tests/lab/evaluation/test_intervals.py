@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 import statistics
 
@@ -29,7 +27,7 @@ samples = st.lists(st.floats(-9, 9), min_size=2, max_size=6, unique=True).filter
 )
 
 
-def test_an_interval_by_hand() -> None:
+def test_an_interval_by_hand():
     """Deviations 1 and 2 of four values each: error √1.25, 6 / 1.36 = 4.41 degrees of freedom."""
     values = [10 + x * math.sqrt(0.75) for x in (-1, -1, 1, 1)]
     baseline = [7 + 2 * x * math.sqrt(0.75) for x in (-1, -1, 1, 1)]
@@ -42,9 +40,7 @@ def test_an_interval_by_hand() -> None:
 
 
 @given(samples, samples)
-def test_the_ends_of_an_interval_are_where_the_test_turns(
-    values: list[float], baseline: list[float]
-) -> None:
+def test_the_ends_of_an_interval_are_where_the_test_turns(values, baseline):
     found = welch_interval(values, baseline)
     assert found is not None
     assert found.difference == pytest.approx(statistics.fmean(values) - statistics.fmean(baseline))
@@ -56,15 +52,13 @@ def test_the_ends_of_an_interval_are_where_the_test_turns(
 
 
 @pytest.mark.parametrize("pair", [([1.0], BASELINE), (BASELINE, [1.0]), ([1.0, 1], [2.0, 2])])
-def test_without_variance_there_is_none(pair: tuple[list[float], list[float]]) -> None:
+def test_without_variance_there_is_none(pair):
     assert welch_interval(*pair) is welch(*pair) is None
     assert equivalence(*pair, margin=1) is None
 
 
 @given(samples, samples, st.floats(0.1, 20))
-def test_the_same_is_an_interval_within_the_margin(
-    values: list[float], baseline: list[float], margin: float
-) -> None:
+def test_the_same_is_an_interval_within_the_margin(values, baseline, margin):
     p = equivalence(values, baseline, margin)
     interval = welch_interval(values, baseline, 0.9)
     assert interval is not None and p is not None
@@ -72,7 +66,7 @@ def test_the_same_is_an_interval_within_the_margin(
     assert inside == (p < 0.05) or p == pytest.approx(0.05)
 
 
-def test_the_same_is_more_than_not_different() -> None:
+def test_the_same_is_more_than_not_different():
     near, wide = [19.0, 19.2, 19.4], [17.0, 19.2, 21.4]
     shifted = [x + 0.1 for x in near]
     same, unknown = equivalence(shifted, near, 1), equivalence(wide, near, 1)
@@ -83,7 +77,7 @@ def test_the_same_is_more_than_not_different() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
-def test_deviations_are_as_often_too_large_as_too_small(count: int) -> None:
+def test_deviations_are_as_often_too_large_as_too_small(count):
     samples = np.random.default_rng(4).normal(7, 0.5, (2000, count)).tolist()
     found = estimate_deviations([*samples, [9.0]])
     assert len(found) == 2000, "one seed has no deviation"
@@ -93,7 +87,7 @@ def test_deviations_are_as_often_too_large_as_too_small(count: int) -> None:
     )
 
 
-def test_many_seeds_show_what_the_normal_distribution_says() -> None:
+def test_many_seeds_show_what_the_normal_distribution_says():
     expected = (1.95996 + 0.84162) * 0.5 * math.sqrt(2 / 4000)
     assert smallest_detectable(0.5, 4000) == pytest.approx(expected, rel=1e-3)
 
@@ -102,7 +96,7 @@ def test_many_seeds_show_what_the_normal_distribution_says() -> None:
     ("count", "others", "level"),
     [(5, None, 0.05), (3, None, 0.05), (3, 5, 0.05), (5, None, 0.01), (2, None, 0.05)],
 )
-def test_it_is_shown_with_that_power(count: int, others: int | None, level: float) -> None:
+def test_it_is_shown_with_that_power(count, others, level):
     generator = np.random.default_rng(1)
     least = smallest_detectable(0.66, count, others, level=level)
     ours = generator.normal(least, 0.66, (20000, count))
@@ -112,7 +106,7 @@ def test_it_is_shown_with_that_power(count: int, others: int | None, level: floa
     assert smallest_detectable(0.66, count, others, 0.9, level) > least
 
 
-def test_one_seed_shows_nothing() -> None:
+def test_one_seed_shows_nothing():
     for counts in ((1, 5), (5, 1)):
         with pytest.raises(DataError, match="needs two seeds of each"):
             smallest_detectable(1.0, *counts)
@@ -131,7 +125,7 @@ def outputs(seeds: list[float], sentences: np.ndarray) -> list[np.ndarray]:
     return [np.stack([sentences + seed, np.ones(len(sentences))], 1) for seed in seeds]
 
 
-def test_the_bootstrap_equals_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bootstrap_equals_the_loop(monkeypatch):
     monkeypatch.setattr(intervals, "_SAMPLES", 50)
     generator = np.random.default_rng(3)
     pair = [[generator.integers(1, 9, (7, 2)) for _ in range(seeds)] for seeds in (4, 1)]
@@ -158,7 +152,7 @@ def test_the_bootstrap_equals_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 5])
-def test_it_varies_as_much_as_the_seeds_do(count: int) -> None:
+def test_it_varies_as_much_as_the_seeds_do(count):
     """Where all sentences are alike, only seeds count, and few are not taken for less varied."""
     ours, theirs = ([float(n) for n in range(count)] for _ in range(2))
     found = bootstrap_seeds(outputs(ours, np.zeros(4)), outputs(theirs, np.zeros(4)), mean)
@@ -174,7 +168,7 @@ def test_it_varies_as_much_as_the_seeds_do(count: int) -> None:
     assert found.high + found.low == pytest.approx(2 * found.difference)
 
 
-def test_it_is_wider_than_that_of_the_sentences_alone() -> None:
+def test_it_is_wider_than_that_of_the_sentences_alone():
     sentences = np.random.default_rng(1).normal(0, 1, 200)
     noise = np.random.default_rng(2).normal(0, 1, 200)
     alike, apart = [0.5] * 5, [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -189,13 +183,13 @@ def test_it_is_wider_than_that_of_the_sentences_alone() -> None:
     assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
-def test_the_same_outputs_do_not_differ() -> None:
+def test_the_same_outputs_do_not_differ():
     same = outputs([0.0, 0.0], np.arange(5.0))
     found = bootstrap_seeds(same, same, mean)
     assert (found.difference, found.low, found.high) == (0, 0, 0)
 
 
-def test_the_default_is_bleu() -> None:
+def test_the_default_is_bleu():
     references = [f"the man saw the old dog number {n}" for n in range(6)]
     made = [text.replace("old dog", "dog old") for text in references[:3]] + references[3:]
     counts = [count_ngrams(made, references), count_ngrams(references, references)]
@@ -205,6 +199,6 @@ def test_the_default_is_bleu() -> None:
     assert found.low < found.difference < found.high <= 0
 
 
-def test_outputs_of_different_texts_are_refused() -> None:
+def test_outputs_of_different_texts_are_refused():
     with pytest.raises(DataError, match="different texts, with 4 and 5 sentences"):
         bootstrap_seeds(outputs([0.0], np.zeros(4)), outputs([0.0], np.zeros(5)), mean)

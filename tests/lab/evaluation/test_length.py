@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +16,7 @@ GOOD = "the cat sat on the mat"
 BAD = "the mat sat on the cat"
 
 
-def test_bleu_of_each_bucket() -> None:
+def test_bleu_of_each_bucket():
     scores = score_by_length(count_ngrams([GOOD, BAD, GOOD, GOOD], [GOOD] * 4), [30, 7, 21, 8])
     assert list(scores) == ["1-10", "21-30"]
     assert scores["1-10"].sentences == scores["21-30"].sentences == 2
@@ -27,7 +25,7 @@ def test_bleu_of_each_bucket() -> None:
 
 
 @given(st.integers(0, 70))
-def test_every_length_is_within_its_bucket(length: int) -> None:
+def test_every_length_is_within_its_bucket(length):
     (bucket,) = score_by_length(count_ngrams(["a"], ["a"]), [length])
     first, _, last = bucket.partition("-")
     if last:
@@ -36,7 +34,7 @@ def test_every_length_is_within_its_bucket(length: int) -> None:
         assert length >= int(bucket.removesuffix("+")) == 51
 
 
-def test_intervals_of_the_difference_to_the_baseline() -> None:
+def test_intervals_of_the_difference_to_the_baseline():
     references = [f"the cat sat on the mat {n} times" for n in range(24)]
     ours = references[:20] + references[:4]
     theirs = [t.replace("cat", "dog") if n % 2 else t for n, t in enumerate(ours)]
@@ -53,28 +51,28 @@ def test_intervals_of_the_difference_to_the_baseline() -> None:
     assert intervals_by_length(counts, counts, lengths)["1-10"] == (0, 0), "the same samples"
 
 
-def test_the_fewest_sentences_have_an_interval() -> None:
+def test_the_fewest_sentences_have_an_interval():
     counts = count_ngrams([GOOD] * FEWEST, [GOOD] * FEWEST)
     assert list(intervals_by_length(counts, counts, [7] * FEWEST)) == ["1-10"]
     assert intervals_by_length(counts[1:], counts[1:], [7] * (FEWEST - 1)) == {}
 
 
-def test_different_numbers_of_sentences() -> None:
+def test_different_numbers_of_sentences():
     with pytest.raises(DataError, match="2 translations and 1 source sentences"):
         score_by_length(count_ngrams(["a", "b"], ["a", "b"]), [3])
 
 
 @pytest.mark.parametrize("source", ["▁the ▁d og", "the d@@ og", "the dog"])
-def test_source_words_of_the_first_output_that_has_them(source: str) -> None:
+def test_source_words_of_the_first_output_that_has_them(source):
     plain = [DecodedSentence("x", "x"), DecodedSentence("x", "x")]
     decoded = [DecodedSentence("x", "x", source), DecodedSentence("x", "x", "")]
     assert count_source_words([plain, decoded]) == [2, 0]
 
 
-def test_a_given_scheme() -> None:
+def test_a_given_scheme():
     assert count_source_words([[DecodedSentence("x", "x", "a@@ b")]], "none") == [2]
 
 
-def test_no_source() -> None:
+def test_no_source():
     with pytest.raises(DataError, match="no output has S- lines.*give --source"):
         count_source_words([[DecodedSentence("x", "x")]])

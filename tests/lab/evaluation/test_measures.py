@@ -1,7 +1,5 @@
 """Scores are defined once, and one rule decides."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -29,13 +27,11 @@ from syncattn_fairseq.lab.recipes import cell_results
         (9.0, None, True, None, "not known"),
     ],
 )
-def test_the_rule(
-    difference: float, p: float | None, higher_is_better: bool, p_same: float | None, verdict: str
-) -> None:
+def test_the_rule(difference, p, higher_is_better, p_same, verdict):
     assert decide(difference, p, higher_is_better, p_same) == verdict
 
 
-def test_holm() -> None:
+def test_holm():
     assert holm([]) == [] and holm([0.03]) == [0.03]
     # Sorted: .01 (times 4), .02 (3), .03 (2), .9 (1).
     assert holm([0.03, None, 0.01, 0.9, 0.02]) == [
@@ -46,7 +42,7 @@ def test_holm() -> None:
     assert [format_p(p) for p in (None, 0.0004, 0.0005)] == ["–", "<0.001", "0.001"]
 
 
-def test_a_new_score_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_score_is_one_entry(tmp_path, monkeypatch):
     """Text, LaTeX, JSON, report, results and cards have its column."""
 
     def compute(ours: Any, references: Any, tokenizer: str) -> TranslationScore:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -52,7 +50,7 @@ def shown(path: Path, systems: list[str], seeds: list[int] | None = None) -> lis
     return make_tables(rows, format_table).splitlines()
 
 
-def test_cells_are_kept_and_replaced(tmp_path: Path) -> None:
+def test_cells_are_kept_and_replaced(tmp_path):
     path = tmp_path / "new" / "x.json"
     record(path, "x", [cell("base", 1, 10.0), cell("base", 2, 11.0)])
     record(path, "x", [cell("base", 2, 12.0), cell("ours", 1, 13.0)])
@@ -63,7 +61,7 @@ def test_cells_are_kept_and_replaced(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir() if not p.name.startswith(".")] == ["x.json"]
 
 
-def test_rows_of_one_name_are_pooled_only_if_they_are_the_same(tmp_path: Path) -> None:
+def test_rows_of_one_name_are_pooled_only_if_they_are_the_same(tmp_path):
     path = tmp_path / "x.json"
     wide = {"config": "ours", "changes": {"model.a": 2}}
     record(
@@ -123,7 +121,7 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
         ('"commit": "abc"', '"commit": {}', r"cell 1: commit: '\{\}'; expected text"),
     ],
 )
-def test_results_that_are_none(tmp_path: Path, old: str, new: str, fault: str) -> None:
+def test_results_that_are_none(tmp_path, old, new, fault):
     path = tmp_path / "x.json"
     with pytest.raises(DataError, match="no such file"):
         load_results(path)
@@ -135,7 +133,7 @@ def test_results_that_are_none(tmp_path: Path, old: str, new: str, fault: str) -
     assert str(error.value).isprintable() and len(str(error.value)) < 300
 
 
-def test_the_table(tmp_path: Path) -> None:
+def test_the_table(tmp_path):
     path = tmp_path / "x.json"
     ours = {1: 12.0, 2: 12.4, 3: 13.0}
     base = {1: 10.0, 2: 10.5, 3: 11.0}
@@ -185,13 +183,13 @@ def test_the_table(tmp_path: Path) -> None:
     assert {"hardware: a CPU", "hardware: a GPU"} <= {*shown(path, ["base", "ours"])}
 
 
-def test_names_are_no_html() -> None:
+def test_names_are_no_html():
     [_, _, row] = markdown_table([["system"], ["<script>a</script> | p < .05 <b>"]]).split("\n")
     assert row == r"| &lt;script>a&lt;/script> \| p < .05 &lt;b> |"
     assert list_notes(["x|y <img src=a>", "p <.05"], "- ") == "- x|y &lt;img src=a>\n- p <.05"
 
 
-def test_p_is_corrected_if_there_are_several_comparisons(tmp_path: Path) -> None:
+def test_p_is_corrected_if_there_are_several_comparisons(tmp_path):
     bleu = {"base": [10.0, 10.5, 11.0], "a": [12.0, 12.4, 13.0], "b": [10.9, 12.0, 11.7]}
     cells = [
         cell(name, seed, score, valid={"loss": score / 10})
@@ -214,7 +212,7 @@ def test_p_is_corrected_if_there_are_several_comparisons(tmp_path: Path) -> None
     assert not [line for line in shown(tmp_path / "x.json", ["base", "a"]) if "Holm" in line]
 
 
-def test_other_measures_and_changed_settings(tmp_path: Path) -> None:
+def test_other_measures_and_changed_settings(tmp_path):
     path = tmp_path / "x.json"
     scores = {
         "BLEU": 1.0,
@@ -229,7 +227,7 @@ def test_other_measures_and_changed_settings(tmp_path: Path) -> None:
     assert "changed settings: optimization.max_update=30" in lines
 
 
-def test_spread() -> None:
+def test_spread():
     assert spread([]) == "–" and spread([1.25]) == "1.2" and spread([2.0, 2.0]) == "2.0"
     assert spread([1.0, 2.0, 4.5], 2) == "2.50 ± 1.80 (1.00–4.50)"
 
@@ -240,7 +238,7 @@ def texts(count: int, wrong: float, seed: int) -> list[str]:
     return [" ".join("x" if generator.random() < wrong else w for w in s) for s in words]
 
 
-def test_with_one_seed_it_is_the_test_of_two_outputs() -> None:
+def test_with_one_seed_it_is_the_test_of_two_outputs():
     references, ours, theirs = texts(40, 0, 1), texts(40, 0.2, 2), texts(40, 0.25, 3)
     counts = [count_ngrams(text, references, "none") for text in (ours, theirs)]
     expected = compare_with_baseline({"a": counts[1], "b": counts[0]}, "a", "none")["b"]
@@ -250,7 +248,7 @@ def test_with_one_seed_it_is_the_test_of_two_outputs() -> None:
     assert randomisation(counts[:1], counts[:1]) == (0.0, 1.0)
 
 
-def test_seeds_are_pooled_by_sentence() -> None:
+def test_seeds_are_pooled_by_sentence():
     references = texts(60, 0, 1)
     theirs = count_ngrams(texts(60, 0.3, 3), references)
     ours = [count_ngrams(texts(60, 0.22, seed), references) for seed in (4, 5, 6)]
@@ -262,7 +260,7 @@ def test_seeds_are_pooled_by_sentence() -> None:
         randomisation(ours, [theirs[:59]])
 
 
-def test_counts_are_kept_as_text(tmp_path: Path) -> None:
+def test_counts_are_kept_as_text(tmp_path):
     references = texts(60, 0, 1)
     counts = {
         (system, seed): count_ngrams(texts(60, wrong, seed), references)
@@ -294,7 +292,7 @@ def test_counts_are_kept_as_text(tmp_path: Path) -> None:
         shown(path, ["base", "ours"])
 
 
-def test_a_system_with_several_settings_has_a_row_for_each(tmp_path: Path) -> None:
+def test_a_system_with_several_settings_has_a_row_for_each(tmp_path):
     path, few = tmp_path / "x.json", {"optimization.max_update": 60}
     record(path, "x", [cell("base", 1, 10.0), cell("base", 2, 11.0)])
     assert shown(path, ["base"])[1].split()[:2] == ["base", "2"]
@@ -314,14 +312,14 @@ def test_a_system_with_several_settings_has_a_row_for_each(tmp_path: Path) -> No
     assert lines[0].split() == ["system", "seeds", "BLEU"]
 
 
-def test_two_baselines_of_the_same_settings_are_not_mixed_up() -> None:
+def test_two_baselines_of_the_same_settings_are_not_mixed_up():
     other = cell("base", 2, 11.0, plugin="0123456789")
     cells = [cell("base", 1, 10.0), other, cell("ours", 1, 12.0)]
     [row] = make_rows({"cells": cells}, ["ours"], None, baseline)
     assert row.baseline is None and "not compared with" in row.note
 
 
-def test_systems_without_results_are_refused(tmp_path: Path) -> None:
+def test_systems_without_results_are_refused(tmp_path):
     record(tmp_path / "x.json", "x", [cell("base", 1, 10.0), cell("ours", 2, 11.0)])
     for systems, seeds, message in (
         (["base", "other"], None, "no results of other; there are some of base, ours"),

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -15,24 +13,24 @@ def ribes(hypothesis: str, reference: str) -> float:
     return score_sentence(hypothesis.split(), reference.split())
 
 
-def test_order_by_hand() -> None:
+def test_order_by_hand():
     # Positions 2 1 0 3: of 6 pairs, the 3 with the last word ascend. Nothing else is amiss.
     assert ribes("c b a d", "a b c d") == pytest.approx(3 / 6)
 
 
-def test_precision_by_hand() -> None:
+def test_precision_by_hand():
     # Positions 0 1 2 of a, b and c; x is not aligned: NKT = 1, P1 = 3/4, as long as the reference.
     assert ribes("a x b c", "a b c d") == pytest.approx((3 / 4) ** 0.25)
 
 
-def test_brevity_by_hand() -> None:
+def test_brevity_by_hand():
     # Positions 0 2: NKT = 1, P1 = 1, BP = exp(1 - 3/2).
     assert ribes("a c", "a b c") == pytest.approx(math.exp(-0.5) ** 0.1)
     # A long hypothesis is punished by precision alone: P1 = 2/3.
     assert ribes("a b x", "a b") == pytest.approx((2 / 3) ** 0.25)
 
 
-def test_all_by_hand() -> None:
+def test_all_by_hand():
     # "the" is twice in the reference, which has neither "saw the" nor "the bites": not aligned.
     # Positions 0 4 1 of the others: 2 of 3 pairs ascend; P1 = 3/5; BP = exp(1 - 6/5).
     expected = 2 / 3 * (3 / 5) ** 0.25 * math.exp(-0.2) ** 0.1
@@ -57,7 +55,7 @@ def test_all_by_hand() -> None:
         ("", "a", []),
     ],
 )
-def test_alignments(hypothesis: str, reference: str, ranks: list[int]) -> None:
+def test_alignments(hypothesis, reference, ranks):
     assert align(hypothesis.split(), reference.split()) == ranks
 
 
@@ -84,12 +82,12 @@ def search(hypothesis: list[str], reference: list[str]) -> list[int]:
 
 
 @given(sentences, sentences)
-def test_alignment_agrees_with_a_search(hypothesis: list[str], reference: list[str]) -> None:
+def test_alignment_agrees_with_a_search(hypothesis, reference):
     assert align(hypothesis, reference) == search(hypothesis, reference)
 
 
 @given(st.integers(2, 7).flatmap(lambda size: st.permutations(range(size))))
-def test_kendalls_tau_of_a_permutation(ranks: list[int]) -> None:
+def test_kendalls_tau_of_a_permutation(ranks):
     concordant = discordant = 0
     for i in range(len(ranks)):
         for j in range(i):
@@ -101,22 +99,22 @@ def test_kendalls_tau_of_a_permutation(ranks: list[int]) -> None:
     assert compute_kendall_tau(ranks) == pytest.approx((tau + 1) / 2)
 
 
-def test_equal_ranks_do_not_ascend() -> None:
+def test_equal_ranks_do_not_ascend():
     assert compute_kendall_tau([0, 1, 1]) == pytest.approx(2 / 3)
 
 
-def test_too_few_aligned_words() -> None:
+def test_too_few_aligned_words():
     assert ribes("a x", "a b") == 0
     assert ribes("ja doch", "ja") == pytest.approx((1 / 2) ** 0.25)  # the reference has one word
     assert ribes("nein", "ja") == ribes("", "ja") == ribes("ja", "") == ribes("", "") == 0
 
 
 @given(st.lists(st.integers().map(str), min_size=1, unique=True))
-def test_the_reference_itself_is_perfect(words: list[str]) -> None:
+def test_the_reference_itself_is_perfect(words):
     assert score_sentence(words, words) == 1
     assert score_sentence(words[::-1], words) == (len(words) == 1)
 
 
 @given(sentences, sentences)
-def test_range(hypothesis: list[str], reference: list[str]) -> None:
+def test_range(hypothesis, reference):
     assert 0 <= score_sentence(hypothesis, reference) <= 1

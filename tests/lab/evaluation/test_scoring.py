@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -40,7 +38,7 @@ def score_system(
     return score_systems({"Ours": Output(beam, forced)}, gold)["Ours"]
 
 
-def test_everything_from_a_forced_output() -> None:
+def test_everything_from_a_forced_output():
     score = score_system(BEAM, FORCED, GOLD)
     assert (score.sentences, score.left_out) == (2, 0)
     assert score.texts["chrf"].score == pytest.approx(100)
@@ -54,7 +52,7 @@ def test_everything_from_a_forced_output() -> None:
     assert score.alignment.aer == pytest.approx(1 - (2 + 2) / (3 + 2))
 
 
-def test_details_of_the_target_leave_out_what_a_decoder_cannot_see() -> None:
+def test_details_of_the_target_leave_out_what_a_decoder_cannot_see():
     detail = score_system(
         BEAM, FORCED, replace(GOLD, target_labels=[["det", "x"], None])
     ).target_detail
@@ -63,7 +61,7 @@ def test_details_of_the_target_leave_out_what_a_decoder_cannot_see() -> None:
         assert sum(part.counted for part in parts.values()) == 1
 
 
-def test_trees_of_sentences_whose_words_are_hidden_are_left_out() -> None:
+def test_trees_of_sentences_whose_words_are_hidden_are_left_out():
     trees = [parse_tree("(S (A der) (B Hund))"), parse_tree("(S ja)")]
     distances = {1: [0.1, 0.2, 0.3]}
     hidden = replace(unknown("<unk> er Hund", [0, 1, 1])[0], hypothesis_distances=distances)
@@ -76,19 +74,19 @@ def test_trees_of_sentences_whose_words_are_hidden_are_left_out() -> None:
     assert score.target_brackets[1].evalb.sentences == 1  # the other one
 
 
-def test_without_a_forced_output() -> None:
+def test_without_a_forced_output():
     score = score_system(BEAM, None, GOLD)
     assert score.source_attachment == AttachmentScore(correct=3, counted=3, total=3)
     assert (score.target_attachment, score.alignment) == (None, None)
 
 
-def test_without_parses_and_links() -> None:
+def test_without_parses_and_links():
     plain = [DecodedSentence("der Hund", "der Hund"), DecodedSentence("ja", "ja")]
     score = score_system(plain, plain, GOLD)
     assert (score.source_attachment, score.target_attachment, score.alignment) == (None,) * 3
 
 
-def test_as_dict_is_json_with_all_numbers() -> None:
+def test_as_dict_is_json_with_all_numbers():
     numbers = json.loads(json.dumps(score_system(BEAM, FORCED, GOLD).as_dict()))
     assert numbers["source_attachment"]["uas"] == pytest.approx(1 / 3)
     assert numbers["target_attachment"]["coverage"] == pytest.approx(1 / 2)
@@ -105,7 +103,7 @@ def unknown(hypothesis: str, heads: list[int]) -> list[DecodedSentence]:
     ]
 
 
-def test_unknown_subword_that_hides_a_word_boundary() -> None:
+def test_unknown_subword_that_hides_a_word_boundary():
     score = score_system(BEAM, unknown("<unk> er Hund", [0, 1, 1]), GOLD)  # d@@ er Hund, once
     assert score.left_out == 1
     assert score.target_attachment == AttachmentScore(correct=0, counted=0, total=0)
@@ -113,13 +111,13 @@ def test_unknown_subword_that_hides_a_word_boundary() -> None:
     assert score.alignment.aer == 1  # what is left is the second sentence's wrong link
 
 
-def test_unknown_subword_that_hides_nothing() -> None:
+def test_unknown_subword_that_hides_nothing():
     score = score_system(BEAM, unknown("der <unk>", [0, 0]), GOLD)  # as many words as gold heads
     assert score.left_out == 0
     assert score.target_attachment == AttachmentScore(correct=1, counted=1, total=2)
 
 
-def test_mismatches_are_named() -> None:
+def test_mismatches_are_named():
     with pytest.raises(DataError, match="target: sentence 1: 3 heads, 2 gold heads"):
         score_system(BEAM, unknown("d er Hund", [0, 1, 1]), GOLD)
     with pytest.raises(DataError, match="--source-heads: 1 lines, but 2 references"):
@@ -142,7 +140,7 @@ SYSTEMS = {
 }
 
 
-def test_against_a_baseline() -> None:
+def test_against_a_baseline():
     scores = score_systems(SYSTEMS, Gold([SENTENCE] * 2), baseline="Worse")
     assert list(scores) == ["Ours", "Worse"]
     ours, worse = scores["Ours"].significance, scores["Worse"].significance
@@ -151,7 +149,7 @@ def test_against_a_baseline() -> None:
     assert ours.p is not None and worse.p is None
 
 
-def test_by_length() -> None:
+def test_by_length():
     gold = Gold([SENTENCE] * 2)
     printed = score_systems(SYSTEMS, gold, by_length=True)
     assert {name: list(score.bleu_by_length or {}) for name, score in printed.items()} == {
@@ -164,7 +162,7 @@ def test_by_length() -> None:
     assert worse["1-10"].bleu == pytest.approx(100) and worse["11-20"].bleu < 60
 
 
-def test_intervals_by_length_are_of_the_system_minus_the_baseline() -> None:
+def test_intervals_by_length_are_of_the_system_minus_the_baseline():
     references = [f"the cat sat on the mat {n} times" for n in range(12)]
     worse = [text.replace("cat", "dog") if n % 2 else text for n, text in enumerate(references)]
     systems = {
@@ -179,7 +177,7 @@ def test_intervals_by_length_are_of_the_system_minus_the_baseline() -> None:
     assert 0 < low < high and bad["1-10"].interval is None
 
 
-def test_the_tokenizer_is_that_of_all_measures() -> None:
+def test_the_tokenizer_is_that_of_all_measures():
     outputs = {"a": Output([DecodedSentence("", "a,b")])}
     score = score_systems(outputs, Gold(["ab,"]), tokenize="char")["a"]
     assert "tok:char" in score.bleu.signature and score.texts["ribes"].signature.endswith(
@@ -188,6 +186,6 @@ def test_the_tokenizer_is_that_of_all_measures() -> None:
     assert score.texts["ribes"].score == pytest.approx(100 * 2 / 3)
 
 
-def test_the_system_with_a_mismatch_is_named() -> None:
+def test_the_system_with_a_mismatch_is_named():
     with pytest.raises(DataError, match="system Ours: 2 translations, 1 references"):
         score_systems(SYSTEMS, Gold(["ja"]))

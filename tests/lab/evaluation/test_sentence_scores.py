@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import random
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from syncattn_fairseq.lab.evaluation.sentence_scores import (
 COMET = "hyp.de\tSegment 0\tscore: 0.8321\nhyp.de\tSegment 1\tscore: -0.1\nhyp.de\tscore: 0.3661\n"
 
 
-def test_numbers_and_the_output_of_comet(tmp_path: Path) -> None:
+def test_numbers_and_the_output_of_comet(tmp_path):
     path = tmp_path / "scores"
     path.write_text(COMET)
     assert read_sentence_scores(path) == [0.8321, -0.1], "not the mean"
@@ -36,14 +33,14 @@ def test_numbers_and_the_output_of_comet(tmp_path: Path) -> None:
         ("h\tSegment 1\tscore: 1\n", ":1: Segment 1 where Segment 0"),
     ],
 )
-def test_what_is_no_score(tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_no_score(tmp_path, text, message):
     path = tmp_path / "scores"
     path.write_text(text)
     with pytest.raises(DataError, match=f"{path}{message}"):
         read_sentence_scores(path)
 
 
-def test_p_is_that_of_all_exchanges() -> None:
+def test_p_is_that_of_all_exchanges():
     ours, theirs = [0.9, 0.4, 0.8, 0.7, 0.6], [0.5, 0.5, 0.4, 0.6, 0.1]
     differences = np.subtract(ours, theirs)
     every = [abs(np.dot(signs, differences)) for signs in product((-1, 1), repeat=5)]
@@ -57,7 +54,7 @@ def test_p_is_that_of_all_exchanges() -> None:
     assert compare_sentence_scores({"base": theirs, "new": ours})["new"].p is None
 
 
-def test_confidence_and_verdicts() -> None:
+def test_confidence_and_verdicts():
     drawn = random.Random(1)
     base = [drawn.gauss(0, 1) for _ in range(200)]
     better = [value + drawn.gauss(0.5, 0.3) for value in base]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
@@ -50,7 +48,7 @@ def compared() -> dict[str, Significance]:
     return compare(SYSTEMS, "base")
 
 
-def test_a_difference_beyond_chance(compared: dict[str, Significance]) -> None:
+def test_a_difference_beyond_chance(compared):
     """Which system is better is said by the p that is shown, and by no other."""
     worse = compare(SYSTEMS, "good")["base"]
     # Five sentences differ: with fewer, more than one exchange in twenty makes such a difference.
@@ -66,12 +64,12 @@ def test_a_difference_beyond_chance(compared: dict[str, Significance]) -> None:
     assert worse.verdict == "not known" and many["b"].verdict is None
 
 
-def test_six_sentences_are_enough() -> None:
+def test_six_sentences_are_enough():
     found = compare({"a": damaged(), "b": damaged(*range(6))}, "b")["a"]
     assert found.p == pytest.approx(2 / 2**6, abs=0.007) and found.verdict == "better"
 
 
-def test_one_sentence_is_no_evidence() -> None:
+def test_one_sentence_is_no_evidence():
     """sacreBLEU gives it the smallest possible p, since no exchange makes a larger difference."""
     two = {"a": damaged(), "b": damaged(3)}
     assert compare(two, "b")["a"].p == 1
@@ -81,7 +79,7 @@ def test_one_sentence_is_no_evidence() -> None:
     assert theirs.p_value is not None and theirs.p_value < 0.001
 
 
-def test_otherwise_it_is_sacrebleus_randomisation() -> None:
+def test_otherwise_it_is_sacrebleus_randomisation():
     generator = np.random.default_rng(1)
     references = [" ".join(generator.choice(list("abcdefgh"), 9)) for _ in range(60)]
     ours, theirs = (
@@ -104,7 +102,7 @@ WORDS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map(" ".join), min
 
 
 @given(WORDS, st.data())
-def test_bleu_is_sacrebleus(references: list[str], data: st.DataObject) -> None:
+def test_bleu_is_sacrebleus(references, data):
     size = {"min_size": len(references), "max_size": len(references)}
     word = st.lists(st.sampled_from("abc"), max_size=7).map(" ".join)
     ours, theirs = (data.draw(st.lists(word, **size)) for _ in range(2))
@@ -113,7 +111,7 @@ def test_bleu_is_sacrebleus(references: list[str], data: st.DataObject) -> None:
     assert randomisation(*counts)[0] == pytest.approx(scores[0] - scores[1], abs=1e-6)
 
 
-def test_randomisation_agrees_with_all_ways_to_swap(compared: dict[str, Significance]) -> None:
+def test_randomisation_agrees_with_all_ways_to_swap(compared):
     differing = [0, 2, 3, 4, 5]  # to swap the others does nothing
     differences = []
     for swaps in product([False, True], repeat=len(differing)):
@@ -129,7 +127,7 @@ def test_randomisation_agrees_with_all_ways_to_swap(compared: dict[str, Signific
     assert compared["better"].p == pytest.approx(exact, abs=0.02)
 
 
-def test_interval_agrees_with_a_bootstrap_of_our_own(compared: dict[str, Significance]) -> None:
+def test_interval_agrees_with_a_bootstrap_of_our_own(compared):
     random = np.random.default_rng(0)
     scores = []
     for chosen in random.integers(len(REFERENCES), size=(200, len(REFERENCES))):
@@ -139,17 +137,17 @@ def test_interval_agrees_with_a_bootstrap_of_our_own(compared: dict[str, Signifi
     assert compared["base"].confidence == pytest.approx((high - low) / 2, rel=0.25)
 
 
-def test_no_difference(compared: dict[str, Significance]) -> None:
+def test_no_difference(compared):
     for name in ("copy", "as bad"):
         assert (compared[name].p, compared[name].verdict) == (1, "not known")
 
 
-def test_the_baseline_has_no_p(compared: dict[str, Significance]) -> None:
+def test_the_baseline_has_no_p(compared):
     assert (compared["base"].p, compared["base"].difference) == (None, 0)
     assert {score.baseline for score in compared.values()} == {"base"}
 
 
-def test_the_same_translations_give_the_same_result(compared: dict[str, Significance]) -> None:
+def test_the_same_translations_give_the_same_result(compared):
     two = {name: SYSTEMS[name] for name in ("better", "base")}
     assert "|bs:1000|ar:10000|seed:12345|" in compared["better"].signature
     assert compared["better"].signature.startswith("nrefs:1|")
@@ -158,6 +156,6 @@ def test_the_same_translations_give_the_same_result(compared: dict[str, Signific
     assert replace(again, corrected=compared["better"].corrected) == compared["better"]
 
 
-def test_unknown_baseline() -> None:
+def test_unknown_baseline():
     with pytest.raises(DataError, match="no system is named old; choose one of good, better"):
         compare(SYSTEMS, "old")

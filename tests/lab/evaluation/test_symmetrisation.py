@@ -3,8 +3,6 @@
 ``#`` is a link of both directions, ``f`` one of forward alone, ``b`` one of backward alone.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +40,7 @@ STEPS = {
 }
 
 
-def test_the_order_of_lilt_is_that_of_a_set() -> None:
+def test_the_order_of_lilt_is_that_of_a_set():
     steps = {(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)}
     assert [(down, right) for right, down in steps] == STEPS["lilt"]
 
@@ -79,14 +77,12 @@ def reference(forward: set[Link], backward: set[Link], variant: str, final: bool
 
 
 @given(both_directions, variants)
-def test_growth_agrees_with_the_pseudocode(
-    links: tuple[set[Link], set[Link]], variant: str
-) -> None:
+def test_growth_agrees_with_the_pseudocode(links, variant):
     assert grow_diag(*links, variant) == reference(*links, variant, final=False)
     assert grow_diag_final_and(*links, variant) == reference(*links, variant, final=True)
 
 
-def test_variants_by_hand() -> None:
+def test_variants_by_hand():
     # From 0-0, Moses takes 1-0, whose source word is free, and from there 2-1, both free. Lilt's
     # way never takes a link in the row or column of its neighbour, so 2-1 is out of reach.
     forward, backward = read(
@@ -127,12 +123,12 @@ def test_variants_by_hand() -> None:
         ([". . . f", ". . f .", ". # . ."], *[{(1, 2), (2, 1), (3, 0)}] * 2),
     ],
 )
-def test_growth_by_hand(grid: list[str], moses: set[Link], lilt: set[Link]) -> None:
+def test_growth_by_hand(grid, moses, lilt):
     links = read(*grid)
     assert (grow_diag(*links, "moses"), grow_diag(*links, "lilt")) == (moses, lilt)
 
 
-def test_final_by_hand() -> None:
+def test_final_by_hand():
     # Forward's links come first, by target word: 1-0, then 0-2, but not 1-1, whose source word is
     # aligned by now. That leaves source word 2 and target word 1 to backward's.
     forward, backward = read(
@@ -145,7 +141,7 @@ def test_final_by_hand() -> None:
     assert add_final({(1, 2)}, forward, backward) == {(1, 2), (0, 0), (2, 1)}
 
 
-def test_names() -> None:
+def test_names():
     assert list(SYMMETRISATIONS) == [
         *("intersection", "union", "grow-diag-moses", "grow-diag-lilt"),
         *("grow-diag-final-and-moses", "grow-diag-final-and-lilt"),
@@ -155,7 +151,7 @@ def test_names() -> None:
 
 
 @given(both_directions)
-def test_named_functions_are_the_functions(links: tuple[set[Link], set[Link]]) -> None:
+def test_named_functions_are_the_functions(links):
     made = {name: combine(*links) for name, combine in SYMMETRISATIONS.items()}
     assert made["intersection"] == links[0] & links[1]
     assert made["union"] == links[0] | links[1]
@@ -165,13 +161,13 @@ def test_named_functions_are_the_functions(links: tuple[set[Link], set[Link]]) -
 
 
 @given(both_directions, variants)
-def test_each_contains_the_one_before(links: tuple[set[Link], set[Link]], variant: str) -> None:
+def test_each_contains_the_one_before(links, variant):
     grown, final = grow_diag(*links, variant), grow_diag_final_and(*links, variant)
     assert intersect(*links) <= grown <= final <= unite(*links)
 
 
 @given(both_directions, variants)
-def test_nothing_is_left_to_add(links: tuple[set[Link], set[Link]], variant: str) -> None:
+def test_nothing_is_left_to_add(links, variant):
     def free(link: Link, among: set[Link]) -> list[bool]:
         return [all(link[side] != other[side] for other in among) for side in (0, 1)]
 
@@ -184,7 +180,7 @@ def test_nothing_is_left_to_add(links: tuple[set[Link], set[Link]], variant: str
 
 
 @given(both_directions)
-def test_lilts_growth_and_final_and_keep_words_apart(links: tuple[set[Link], set[Link]]) -> None:
+def test_lilts_growth_and_final_and_keep_words_apart(links):
     both = intersect(*links)
     for added in grow_diag_final_and(*links, "lilt") - both:
         for other in grow_diag_final_and(*links, "lilt") - {added}:
@@ -192,7 +188,7 @@ def test_lilts_growth_and_final_and_keep_words_apart(links: tuple[set[Link], set
 
 
 @given(both_directions)
-def test_equal_directions_stay_as_they_are(links: tuple[set[Link], set[Link]]) -> None:
+def test_equal_directions_stay_as_they_are(links):
     forward, before = links[0], set(links[0])
     for combine in SYMMETRISATIONS.values():
         assert combine(forward, forward) == forward == before

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 from syncattn_fairseq.base.text_tables import format_table
@@ -25,13 +23,13 @@ OLD = SystemScore(
 NEW = replace(OLD, texts=OLD.texts | {"bleu": BleuScore(21.5, "nrefs:1", 101.25)}, left_out=3)
 
 
-def test_columns_are_aligned() -> None:
+def test_columns_are_aligned():
     assert format_table([["system", "BLEU"], ["a", "7.00"], ["b", "100.00"]]) == (
         "system    BLEU\na         7.00\nb       100.00"
     )
 
 
-def test_main_table() -> None:
+def test_main_table():
     """It has no empty columns: where no word is counted, there is no UAS."""
     nothing = AttachmentScore(0, 0, 3)
     old = replace(OLD, source_attachment=nothing, target_attachment=nothing)
@@ -49,7 +47,7 @@ def test_main_table() -> None:
     ]
 
 
-def test_significance_table() -> None:
+def test_significance_table():
     old = replace(OLD, significance=Significance("Old", 0.0, 1.25, None, "bs:1000"))
     test = Significance("Old", 1.5, 1.0, 0.0001, "bs:1000", 0.0001, "better")
     new = replace(NEW, significance=test)
@@ -66,7 +64,7 @@ def test_significance_table() -> None:
     assert lines[3].endswith(" −1.50  0.0300  0.0600  not known")
 
 
-def test_length_table() -> None:
+def test_length_table():
     buckets = {"1-10": BucketScore(20, 30.0), "51+": BucketScore(1, 5.5)}
     old = replace(OLD, bleu_by_length=buckets)
     tables = format_scores({"Old": old, "New": replace(NEW, bleu_by_length=buckets)}).split("\n\n")

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,7 +18,7 @@ from syncattn_fairseq.lab.evaluation.translation import (
 )
 
 
-def test_bleu_by_hand() -> None:
+def test_bleu_by_hand():
     # Precisions 5/5, 4/4, 3/3, 2/2 and a brevity penalty of exp(1 - 6/5).
     score = score_bleu(["the cat sat on the"], ["the cat sat on the mat"])
     assert score.score == pytest.approx(81.873, abs=1e-3)
@@ -31,7 +28,7 @@ def test_bleu_by_hand() -> None:
     assert "tok:char" in score_bleu(["a"], ["a"], tokenize="char").signature
 
 
-def test_compound_split_bleu_counts_the_parts_of_compounds() -> None:
+def test_compound_split_bleu_counts_the_parts_of_compounds():
     pytest.importorskip("sacremoses")
     # das Rhein - Main - Gebiet X: seven words, of whose n-grams the last one alone is wrong.
     hypothesis, reference = ["das Rhein-Main-Gebiet wächst"], ["das Rhein-Main-Gebiet schrumpft"]
@@ -46,19 +43,19 @@ def test_compound_split_bleu_counts_the_parts_of_compounds() -> None:
     ).score == pytest.approx(100)
 
 
-def test_chrf() -> None:
+def test_chrf():
     assert score_chrf(["a cat"], ["a cat"]).score == pytest.approx(100)
     assert "nc:6" in score_chrf(["a cat"], ["b"]).signature
 
 
-def test_ribes_is_the_mean_over_sentences() -> None:
+def test_ribes_is_the_mean_over_sentences():
     # Words 0 2 1: two of three pairs ascend. The second sentence has no word in common.
     score = score_ribes(["a c b", "x"], ["a b c", "y z"])
     assert score.score == pytest.approx(100 * (2 / 3 + 0) / 2)
     assert score.signature == "nrefs:1|case:mixed|alpha:0.25|beta:0.1|tok:13a"
 
 
-def test_ribes_of_the_tokenizers_words() -> None:
+def test_ribes_of_the_tokenizers_words():
     # a , b in the reference's order is one word to the eye; as characters 2 of 3 pairs ascend.
     assert score_ribes(["a,b"], ["ab,"], tokenize="none").score == 0
     score = score_ribes(["a,b"], ["ab,"], tokenize="char")
@@ -67,7 +64,7 @@ def test_ribes_of_the_tokenizers_words() -> None:
 
 
 @pytest.mark.parametrize("measure", [score_bleu, score_chrf, score_ribes])
-def test_counts_must_match(measure: Callable[[list[str], list[str]], object]) -> None:
+def test_counts_must_match(measure):
     with pytest.raises(DataError, match="1 translations, 2 references"):
         measure(["a"], ["a", "b"])
     with pytest.raises(DataError, match="nothing to score"):
@@ -82,28 +79,28 @@ def test_counts_must_match(measure: Callable[[list[str], list[str]], object]) ->
         (["a b"], "none", ["a b"]),
     ],
 )
-def test_subwords_are_found_and_undone(texts: list[str], scheme: str, joined: list[str]) -> None:
+def test_subwords_are_found_and_undone(texts, scheme, joined):
     assert detect_scheme(texts) == scheme
     assert undo_subwords(texts, scheme) == joined
     assert undo_subwords(texts, "none") == texts
 
 
-def test_joined_text_stays() -> None:
+def test_joined_text_stays():
     assert undo_subwords(["a b"], "sentencepiece") == ["a b"]
 
 
-def test_moses() -> None:
+def test_moses():
     pytest.importorskip("sacremoses")
     assert detokenize_moses(["ein Hund , er bellt ."], "de") == ["ein Hund, er bellt."]
 
 
-def test_moses_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moses_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[moses\]'"):
         detokenize_moses(["a ."], "en")
 
 
-def test_blocks_of_sentences_have_the_same_score(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_sentences_have_the_same_score(monkeypatch):
     """sacreBLEU keeps all n-grams of the references that it is given at a time."""
     texts = [[f"a b c d e{n % 3} f{n % rate} g h" for n in range(10)] for rate in (2, 5)]
     whole = [score_bleu(*texts), score_chrf(*texts)]

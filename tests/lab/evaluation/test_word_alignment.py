@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,17 +18,17 @@ DOG = DecodedSentence("d@@ er Hund", "", "the d@@ og", links={(0, 0), (0, 1), (2
 WORDS = WordAlignment({(0, 0), (1, 1)}, (2, 2))
 
 
-def test_links_of_subwords_become_links_of_words() -> None:
+def test_links_of_subwords_become_links_of_words():
     assert align_words(DOG, "subword_nmt") == WORDS
     assert align_words(DOG, "none") == WordAlignment({(0, 0), (0, 1), (2, 2)}, (3, 3))
 
 
-def test_reversed() -> None:
+def test_reversed():
     alignment = WordAlignment({(0, 1), (2, 1)}, (3, 2))
     assert alignment.reversed() == WordAlignment({(1, 0), (1, 2)}, (2, 3))
 
 
-def test_gold_outside_the_sentence() -> None:
+def test_gold_outside_the_sentence():
     alignment = WordAlignment(set(), (2, 1))
     alignment.check_gold({(1, 0), (0, 0)})
     for link in [(2, 0), (1, 1)]:
@@ -38,7 +36,7 @@ def test_gold_outside_the_sentence() -> None:
             alignment.check_gold({(0, 0), link})
 
 
-def test_unknown_subwords() -> None:
+def test_unknown_subwords():
     assert not hides_words("d@@ er Hund", 2, "subword_nmt")
     assert hides_words("<unk> er Hund", 3, "subword_nmt")
     assert hides_words("<unk> er Hund", 3, "subword_nmt", true_words=2)
@@ -47,7 +45,7 @@ def test_unknown_subwords() -> None:
 
 
 @pytest.mark.parametrize("side", ["source", "hypothesis"])
-def test_no_alignment_where_words_are_hidden(side: str) -> None:
+def test_no_alignment_where_words_are_hidden(side):
     texts = {"source": "the d@@ og", "hypothesis": "d@@ er Hund", side: "<unk> x y"}
     sentence = DecodedSentence(**texts, translation="", links={(0, 0)})
     true_words = {"source_words": 3} if side == "source" else {"target_words": 3}
@@ -64,7 +62,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_read(tmp_path: Path) -> None:
+def test_read(tmp_path):
     path = write(tmp_path, PRINTED)
     forward = WordAlignment({(0, 0)}, (2, 1))
     assert read_word_alignments(path) == {None: [forward, None]}
@@ -72,7 +70,7 @@ def test_read(tmp_path: Path) -> None:
     assert read_word_alignments(path, "none")[None][1] == WordAlignment({(0, 0)}, (1, 1))
 
 
-def test_layers_are_read_one_by_one(tmp_path: Path) -> None:
+def test_layers_are_read_one_by_one(tmp_path):
     layers = "L-0\t1.2\t1-0\nL-1\t1.2\t0-0\nL-0\t1\t0-0\nL-1\t1\t0-0\n"
     found = read_word_alignments(write(tmp_path, PRINTED + layers), "subword_nmt")
     forward, last = WordAlignment({(0, 0)}, (2, 1)), WordAlignment({(1, 0)}, (2, 1))
@@ -85,14 +83,14 @@ def test_layers_are_read_one_by_one(tmp_path: Path) -> None:
     ]
 
 
-def test_read_names_the_sentence(tmp_path: Path) -> None:
+def test_read_names_the_sentence(tmp_path):
     with pytest.raises(DataError, match="forced: sentence 2: there is no A- line; decode with"):
         read_word_alignments(write(tmp_path, PRINTED.replace("A-1", "P-1")), "none")
     with pytest.raises(DataError, match="forced: sentence 1: a link lies outside the 3 source"):
         read_word_alignments(write(tmp_path, PRINTED.replace("A-0\t0-0", "A-0\t3-0")))
 
 
-def test_common_sentences() -> None:
+def test_common_sentences():
     other = WordAlignment({(1, 0)}, (2, 2))
     assert select_common_sentences({"a": [WORDS, None, WORDS], "b": [other, WORDS, None]}) == {
         0: [WORDS, other]
@@ -100,7 +98,7 @@ def test_common_sentences() -> None:
     assert select_common_sentences({"a": [None, WORDS]}) == {1: [WORDS]}
 
 
-def test_outputs_of_other_sentences() -> None:
+def test_outputs_of_other_sentences():
     with pytest.raises(DataError, match="^b: 1 sentences, but 2 in a$"):
         select_common_sentences({"a": [WORDS, WORDS], "b": [WORDS]})
     with pytest.raises(DataError, match=r"^c: sentence 2: \(1, 2\) source .*\(2, 2\) in b; give"):

@@ -1,7 +1,5 @@
 """Decoded files and gold of a few sentences that are hard to show."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 SCRIPT = "<script>alert(1)</script>"

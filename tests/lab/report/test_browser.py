@@ -1,7 +1,5 @@
 """The report in a headless Chromium, which works it as a reader does."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
@@ -130,7 +128,7 @@ def reader(driver: Any, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return page
 
 
-def test_search_and_filters(reader: Reader) -> None:
+def test_search_and_filters(reader):
     reader.find("#tab-browser")[0].click()
     assert reader.numbers() == ["1", "2", "3", "4", "5"]
     assert reader.text("#found") == "5 of 5 sentences"
@@ -158,7 +156,7 @@ def test_search_and_filters(reader: Reader) -> None:
     reader.choose("#order", "corpus")
 
 
-def test_systems_side_by_side(reader: Reader) -> None:
+def test_systems_side_by_side(reader):
     reader.open(1)
     headings = [element.text.split("\n")[0] for element in reader.find("#sentence h2")]
     assert headings == [
@@ -192,7 +190,7 @@ def test_systems_side_by_side(reader: Reader) -> None:
     reader.wait(lambda: reader.find("#sentence select")[0].get_attribute("value") == "1")
 
 
-def test_markup_in_the_data_is_text(reader: Reader) -> None:
+def test_markup_in_the_data_is_text(reader):
     reader.open(2)
     assert reader.text("#sentence dd").startswith(f"{SCRIPT} {IMAGE}")
     assert SCRIPT in reader.text("#sentence svg.marks"), "as a word and as a label"
@@ -202,7 +200,7 @@ def test_markup_in_the_data_is_text(reader: Reader) -> None:
     assert kinds == ["text/plain", "", ""]
 
 
-def test_scripts_that_run_from_right_to_left(reader: Reader) -> None:
+def test_scripts_that_run_from_right_to_left(reader):
     reader.open(4)
     places = reader.places("הילד קורא ספר")
     assert places == sorted(places, reverse=True) and len(set(places)) == 3
@@ -211,7 +209,7 @@ def test_scripts_that_run_from_right_to_left(reader: Reader) -> None:
     assert places == sorted(places) and len(set(places)) == 4
 
 
-def test_attention_is_shown_between_words_with_rings_for_gold(reader: Reader) -> None:
+def test_attention_is_shown_between_words_with_rings_for_gold(reader):
     reader.open(3)
     assert "Attention of LPSI" in reader.text("#sentence h2")
     cross, decoder = reader.find("#sentence .systems")[-2].find_elements("css selector", "figure")
@@ -234,7 +232,7 @@ def test_attention_is_shown_between_words_with_rings_for_gold(reader: Reader) ->
     ]
 
 
-def test_long_sentences_and_missing_parses(reader: Reader) -> None:
+def test_long_sentences_and_missing_parses(reader):
     reader.open(5)
     assert "no gold parse" in reader.text("#sentence figcaption")
     assert "there is no gold parse" in reader.text("#sentence .key")
@@ -242,7 +240,7 @@ def test_long_sentences_and_missing_parses(reader: Reader) -> None:
     assert reader.driver.execute_script(count) == LONG, "each word is a letter"
 
 
-def test_nothing_was_fetched_and_nothing_went_wrong(reader: Reader) -> None:
+def test_nothing_was_fetched_and_nothing_went_wrong(reader):
     """It looks back at all that the others did with the page."""
     reader.driver.execute_script("return 1")  # would fail if an alert were open
     assert reader.driver.get_log("browser") == []
@@ -256,7 +254,7 @@ def test_nothing_was_fetched_and_nothing_went_wrong(reader: Reader) -> None:
     assert {Path(url).name for url in asked if not url.startswith(("data:", "blob:"))} == {"r.html"}
 
 
-def test_two_parsers_are_under_one_row_of_words(driver: Any, tmp_path: Path) -> None:
+def test_two_parsers_are_under_one_row_of_words(driver, tmp_path):
     named = write_corpus(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)

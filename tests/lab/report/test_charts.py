@@ -1,7 +1,5 @@
 """Where the charts put things, and in which colours, in the pictures that they become."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -105,7 +103,7 @@ def words(
     ]
 
 
-def test_arcs_lead_to_the_heads_and_only_wrong_ones_are_orange() -> None:
+def test_arcs_lead_to_the_heads_and_only_wrong_ones_are_orange():
     picture = Picture(charts.arcs, words=words([3, 0, 2], [3, 1, 0]))
     gold = {("a", "ccc", GOLD), ("ccc", "bb", GOLD)}
     assert picture.arcs() == gold | {("A", "CCC", RIGHT), ("BB", "A", WRONG)}
@@ -118,7 +116,7 @@ def test_arcs_lead_to_the_heads_and_only_wrong_ones_are_orange() -> None:
     assert orange == {"bb", "ccc"}
 
 
-def test_without_gold_nothing_is_right() -> None:
+def test_without_gold_nothing_is_right():
     """No chart has the colours of a verdict."""
     unknown = words([None] * 3, [3, 1, 0], causal=True)
     drawn = Picture(charts.arcs, words=unknown)
@@ -140,13 +138,13 @@ def test_without_gold_nothing_is_right() -> None:
         assert UNKNOWN in text and not {c for c in (RIGHT, WRONG, UNASKED) if c in text}
 
 
-def test_heads_to_the_right_are_pale_if_the_model_cannot_look_ahead() -> None:
+def test_heads_to_the_right_are_pale_if_the_model_cannot_look_ahead():
     picture = Picture(charts.arcs, words=words([3, 1, 2], [2, 3, 2], causal=True))
     below = {arc for arc in picture.arcs() if arc[0].isupper()}
     assert below == {("A", "BB", UNASKED), ("BB", "CCC", WRONG), ("CCC", "BB", RIGHT)}
 
 
-def test_a_pair_has_the_source_above_and_links_in_between() -> None:
+def test_a_pair_has_the_source_above_and_links_in_between():
     source = words([2, 0, 1], [2, 0, 2])
     # A decoder cannot look at the head of x: its arc is left out.
     target = words([3, 1, 0], [2, 1, 0], causal=True, names=["x", "yyyy", "z"])
@@ -166,7 +164,7 @@ def test_a_pair_has_the_source_above_and_links_in_between() -> None:
     }
 
 
-def test_heat_is_opaque_by_weight_in_its_row_and_column() -> None:
+def test_heat_is_opaque_by_weight_in_its_row_and_column():
     weights = {(0, 1): 0.25, (1, 2): 1.0}
     picture = Picture(
         charts.heat,
@@ -188,7 +186,7 @@ def test_heat_is_opaque_by_weight_in_its_row_and_column() -> None:
     assert written["bb"][1][0] == written["0"][1][0] and written["a"][1][1] < 0
 
 
-def test_gold_links_are_framed_solid_if_sure_and_dashed_if_possible() -> None:
+def test_gold_links_are_framed_solid_if_sure_and_dashed_if_possible():
     picture = Picture(
         charts.links,
         rows=[{"word": word, "across": 3} for word in "xy"],
@@ -213,7 +211,7 @@ def test_gold_links_are_framed_solid_if_sure_and_dashed_if_possible() -> None:
     ]
 
 
-def test_tree_edges_lead_to_parents_in_the_colour_of_the_constituent() -> None:
+def test_tree_edges_lead_to_parents_in_the_colour_of_the_constituent():
     picture = Picture(
         charts.tree,
         items=[
@@ -232,7 +230,7 @@ def test_tree_edges_lead_to_parents_in_the_colour_of_the_constituent() -> None:
     assert nodes == {RIGHT: top, WRONG: inner}
 
 
-def test_bars_grow_upwards_from_above_the_gap_before_their_word() -> None:
+def test_bars_grow_upwards_from_above_the_gap_before_their_word():
     values = [None, 0.25, 1.0]
     picture = Picture(
         charts.bars,
@@ -245,7 +243,7 @@ def test_bars_grow_upwards_from_above_the_gap_before_their_word() -> None:
         assert picture.places[before][0] < left < picture.places[after][0]
 
 
-def test_only_arcs_that_differ_have_colours_and_wrong_ones_are_dashed() -> None:
+def test_only_arcs_that_differ_have_colours_and_wrong_ones_are_dashed():
     arcs = [
         {"dependent": 0, "head": 3, "colour": "#adb5bd", "wrong": False, "shift": 0},
         {"dependent": 1, "head": 0, "colour": "#123456", "wrong": False, "shift": 0},
@@ -261,7 +259,7 @@ def test_only_arcs_that_differ_have_colours_and_wrong_ones_are_dashed() -> None:
     assert len(roots) == 1 and roots[0][0] == picture.places["bb"][0]
 
 
-def test_labels_stand_above_their_words_and_do_not_meet() -> None:
+def test_labels_stand_above_their_words_and_do_not_meet():
     names = ["a", "bb", "ccc", "d"]
     rows = words([3, 3, 0, 3], [0] * 4, names=names)
     for row, label in zip(rows, ["compound:prt", "nsubj:pass", "root", "obl:agent"], strict=True):

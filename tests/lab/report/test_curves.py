@@ -1,7 +1,5 @@
 """Curves of several seeds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -23,7 +21,7 @@ def rows(chart: Any) -> list[dict[str, Any]]:
     return found
 
 
-def test_mean_and_range_of_the_updates_that_all_seeds_have() -> None:
+def test_mean_and_range_of_the_updates_that_all_seeds_have():
     seeds = [points({100: 9.0, 200: 5.0, 300: 4.0}), points({100: 8.0, 200: 6.0})]
     [chart] = training_charts({"A": seeds, "B": [points({100: 7.0, 300: 4.5})]}, ["A", "B", "C"])
     assert chart.title == "Validation loss" and chart.note.startswith("Mean of the seeds, and")
@@ -38,7 +36,7 @@ def test_mean_and_range_of_the_updates_that_all_seeds_have() -> None:
     assert ">A</text>" in legend and ">B</text>" in legend and ">C</text>" not in legend
 
 
-def test_titles_are_words_and_validation_comes_first() -> None:
+def test_titles_are_words_and_validation_comes_first():
     found = [
         *points({5: 1.0}, "loss", "train"),
         *points({5: 2.0}, "loss"),
@@ -55,7 +53,7 @@ def test_titles_are_words_and_validation_comes_first() -> None:
     assert not any(chart.note for chart in charts)
 
 
-def test_the_steep_beginning_lies_outside() -> None:
+def test_the_steep_beginning_lies_outside():
     values = {update: 4.0 + 1000 / update for update in range(10, 1000, 10)}
     [chart] = training_charts({"A": [points(values)]}, ["A"])
     low, high = chart.specification["layer"][1]["encoding"]["y"]["scale"]["domain"]
@@ -66,6 +64,6 @@ def test_the_steep_beginning_lies_outside() -> None:
     assert low < 4 < high and not flat.note
 
 
-def test_seeds_that_share_no_update_have_no_curve() -> None:
+def test_seeds_that_share_no_update_have_no_curve():
     [chart] = training_charts({"A": [points({1: 4.0}), points({2: 4.0})]}, ["A"])
     assert rows(chart) == [] and "<svg" in vl_convert.vegalite_to_svg(chart.specification)

@@ -1,7 +1,5 @@
 """The data of figures, worked out by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any
@@ -63,13 +61,13 @@ def data(figure: figures.Figure) -> dict[str, Any]:
     return found
 
 
-def test_words_attend_like_their_last_subword_to_the_sum_of_subwords() -> None:
+def test_words_attend_like_their_last_subword_to_the_sum_of_subwords():
     found = figures.between_words(CROSS, TARGET, SOURCE)
     assert found == pytest.approx(np.array([[0.8, 0.1], [0.1, 0.8], [0.5, 0.5]]))
     assert not figures.between_words(np.zeros((0, 0)), SOURCE, TARGET).size
 
 
-def test_matrices_and_their_gold() -> None:
+def test_matrices_and_their_gold():
     stub = Stub()
     encoder, cross, decoder, carried = figures.attention_matrices(
         EXAMPLE, stub.alignment, stub.parses
@@ -92,7 +90,7 @@ def test_matrices_and_their_gold() -> None:
     assert alone.title.startswith("C: ") and not alone.gold
 
 
-def test_attention_between_words_is_drawn_without_the_future() -> None:
+def test_attention_between_words_is_drawn_without_the_future():
     found = data(figures.draw_attention(Stub(), EXAMPLE))  # type: ignore[arg-type]
     cells = {
         name: {(c["row"], c["column"]): c["weight"] for c in found[f"{name} cells"]}
@@ -108,7 +106,7 @@ def test_attention_between_words_is_drawn_without_the_future() -> None:
     assert "der – dog: 0.10" in [cell["text"] for cell in found["1-1 cells"]]
 
 
-def test_links_are_judged_by_sure_and_possible_gold() -> None:
+def test_links_are_judged_by_sure_and_possible_gold():
     found = figures.link_data([(0, 1), (1, 0), (1, 2)], ["s", "t"], list("abc"), GOLD)
     judged = [(cell["row"], cell["column"], cell["verdict"]) for cell in found["cells"]]
     assert judged == [(1, 0, "wrong"), (0, 1, "right"), (2, 1, "right")]
@@ -124,7 +122,7 @@ def test_links_are_judged_by_sure_and_possible_gold() -> None:
         assert cell["verdict"] == verdict, "without gold, nothing is right"
 
 
-def test_arcs_and_links_of_a_pair() -> None:
+def test_arcs_and_links_of_a_pair():
     example = replace(EXAMPLE, links=Links({(1, 0)}, {(0, 2)}))
     found = data(figures.draw_parses(Stub(), example))["1-0 items"]  # type: ignore[arg-type]
     words = [
@@ -148,12 +146,12 @@ def test_arcs_and_links_of_a_pair() -> None:
     assert {row["verdict"] for row in found if row["side"] == "link"} == {"unknown"}
 
 
-def test_arcs_without_a_parse() -> None:
+def test_arcs_without_a_parse():
     [row] = figures.arc_rows(Side(["a"]), None)
     assert row == {"word": "a", "gold": None, "predicted": None, "label": "", "causal": False}
 
 
-def test_trees_are_judged_by_gold_constituents() -> None:
+def test_trees_are_judged_by_gold_constituents():
     tree, gold = parse_tree("(X (X a) (X (X b) (X c)))"), parse_tree("(S (N (A a) (B b)) (C c))")
     assert tree and gold
     leaves = [{"word": "a", "parent": 0}, {"word": "b", "parent": 1}, {"word": "c", "parent": 1}]
@@ -164,13 +162,13 @@ def test_trees_are_judged_by_gold_constituents() -> None:
     assert [node["label"] for node in figures.tree_items(gold)[3:]] == ["S", "N"]
 
 
-def test_distances_are_scaled_except_the_first() -> None:
+def test_distances_are_scaled_except_the_first():
     rows = figures.distance_rows([0.9, -1, 0.5], list("abc"))
     assert [row["value"] for row in rows] == [None, 0, 0.75]
     assert [row["text"] for row in rows] == ["0.90", "-1.00", "0.50"]
 
 
-def test_gates_of_the_target_see_no_future() -> None:
+def test_gates_of_the_target_see_no_future():
     figure = figures.draw_distances(Stub(), EXAMPLE)  # type: ignore[arg-type]
     found = data(figure)
     cells = [[(c["row"], c["column"]) for c in found[f"5-{i} cells"]] for i in (0, 1)]
@@ -182,7 +180,7 @@ def test_gates_of_the_target_see_no_future() -> None:
     assert (weights[2, 0], weights[2, 1]) == (0, 1), "the distance falls by 1 between do and g"
 
 
-def test_gates_have_the_models_temperature() -> None:
+def test_gates_have_the_models_temperature():
     sharp = Stub()
     [pair] = sharp.distances()
     assert pair.source
@@ -195,7 +193,7 @@ def test_gates_have_the_models_temperature() -> None:
     assert weights[2, 0] == pytest.approx(gates[2, 0].item(), abs=1e-3) and gates[2, 0] > 0
 
 
-def test_parents_are_in_the_middle_of_words() -> None:
+def test_parents_are_in_the_middle_of_words():
     example = Example(Side(["a", "bc", "d"], [2, 0, 1]))
     pieces = Sentence(["▁a", "▁b", "c", "▁d"], "sentencepiece")
     found = data(figures.draw_parents(example, pieces))
@@ -207,7 +205,7 @@ def test_parents_are_in_the_middle_of_words() -> None:
     assert [row["gold"] for row in found["1-0 words"]] == [2, 0, 1]
 
 
-def test_farther_words_are_paler() -> None:
+def test_farther_words_are_paler():
     heads = [0, 1, 2, 3, 4, 5]
     found = data(figures.draw_tree_distances(Example(Side(list("abcdef"), heads))))["2-0 cells"]
     first = [cell for cell in found if cell["row"] == 0]
@@ -216,7 +214,7 @@ def test_farther_words_are_paler() -> None:
     assert first[2]["text"] == "a – c: 2"
 
 
-def test_words_that_the_subword_model_changes_are_refused() -> None:
+def test_words_that_the_subword_model_changes_are_refused():
     """Its normalisation may make two words of one."""
     message = r"2 words, but 3 in the model's subwords"
     source = Sentence(["▁the", "▁do", "▁g"], "sentencepiece")
@@ -230,7 +228,7 @@ def test_words_that_the_subword_model_changes_are_refused() -> None:
             draw(Stub(target=target), EXAMPLE)  # type: ignore[arg-type]
 
 
-def test_long_sentences_are_refused() -> None:
+def test_long_sentences_are_refused():
     long = Sentence(["▁w"] * 251, "sentencepiece")
     stub: Any = Stub(long)
     for draw in (figures.draw_alignment, figures.draw_parses, figures.draw_attention):
@@ -241,7 +239,7 @@ def test_long_sentences_are_refused() -> None:
         figures.draw_distances(stub, Example(Side(["w"] * 251)))
 
 
-def test_alignment_shows_the_words_of_the_text() -> None:
+def test_alignment_shows_the_words_of_the_text():
     found = data(figures.draw_alignment(Stub(), EXAMPLE))  # type: ignore[arg-type]
     assert [row["word"] for row in found["1-0 rows"]] == ["der", "Hund", "da"]
     assert {(c["row"], c["column"]) for c in found["1-0 cells"]} == {(0, 0), (1, 1), (2, 0)}

@@ -1,7 +1,5 @@
 """Differences to the baseline, from results to the picture."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -34,7 +32,7 @@ from syncattn_fairseq.lab.report.in_words import say_differences
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 
 
-def test_a_difference_is_to_the_mean_of_the_baseline() -> None:
+def test_a_difference_is_to_the_mean_of_the_baseline():
     found = make_difference(BLEU, [3.0, 5.0], [1.0, 2.0])
     assert found is not None and found.seeds == [1.5, 3.5] and found.mean == 2.5
     expected = ttest_ind([3.0, 5.0], [1.0, 2.0], equal_var=False)
@@ -50,7 +48,7 @@ def rows_of(cells: list[Any], systems: list[str]) -> Any:
     return make_rows({"cells": cells}, systems, None, baseline)
 
 
-def test_systems_are_in_their_first_group() -> None:
+def test_systems_are_in_their_first_group():
     cells = [cell(name, seed, 10.0 + seed) for name in ("base", "a", "b", "c") for seed in (1, 2)]
     rows = rows_of(cells, ["base", "a", "b", "c"])
     groups = {"one": ["base", "b", "a"], "two": ["a", "nothing"]}
@@ -79,7 +77,7 @@ def texts_and_colours(picture: dict[str, Any], path: Path) -> tuple[list[str], d
     return texts, {mark.get("aria-label"): mark.get("fill") for mark in marks}
 
 
-def test_colours_are_verdicts(tmp_path: Path) -> None:
+def test_colours_are_verdicts(tmp_path):
     sure, wide = Interval(1.0, 0.5, 1.5), Interval(0.75, -0.5, 2.0)
     lines = [
         Line("ahead", [Difference(BLEU, [0.5, 1.5], sure, 0.01, 0.04), None]),
@@ -104,9 +102,7 @@ def test_colours_are_verdicts(tmp_path: Path) -> None:
     assert [row["value"] for row in seeds] == [0.5, 1.5, -1.25, 0.75, 0.625, 0.5]
 
 
-def test_table_figure_and_report_give_one_verdict(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_table_figure_and_report_give_one_verdict(tmp_path, capsys):
     corpus, figure = "multi30k_tiny_en_de_3625", tmp_path / "g.svg"
     path = RESULTS / f"{corpus}.json"
     command = [corpus, "--table", f"--results={path}", "@parsing", "@parents"]
@@ -136,9 +132,7 @@ def test_table_figure_and_report_give_one_verdict(
     assert sentence.startswith(f"All {len(body)} differences to transformer may be chance; ")
 
 
-def test_a_recipe_draws_its_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recipe_draws_its_results(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     command = ["builtin_en_de", "@pascal", "@lpsi", "--table"]
     command.append(f"--results={RESULTS / 'builtin_en_de.json'}")
@@ -162,7 +156,7 @@ def test_a_recipe_draws_its_results(
     assert [path.name for path in tmp_path.iterdir()] == ["f.svg"]
 
 
-def test_one_seed_has_no_interval(tmp_path: Path) -> None:
+def test_one_seed_has_no_interval(tmp_path):
     measures, groups = group_rows(
         rows_of([cell("base", 1, 10.0), cell("ours", 1, 11.0)], ["ours"]), {}
     )

@@ -1,7 +1,5 @@
 """Gates in a report, from the distances that a decoder printed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -27,7 +25,7 @@ def sentences(count: int) -> list[ReportedSentence]:
     return [ReportedSentence({}, {"systems": [{}]}) for _ in range(count)]
 
 
-def test_gates_are_those_of_the_distances() -> None:
+def test_gates_are_those_of_the_distances():
     both = decoded(source_distances={2: DISTANCES}, hypothesis_distances={1: DISTANCES})
     outputs = {"A": Output([both] * 3, [both] * 3)}
     first, second, third = with_gates(sentences(3), outputs, 2)
@@ -43,7 +41,7 @@ def test_gates_are_those_of_the_distances() -> None:
     assert causal["values"][0] == [100, 0, 0]
 
 
-def test_what_was_not_printed_or_does_not_fit_is_left_out() -> None:
+def test_what_was_not_printed_or_does_not_fit_is_left_out():
     joined = decoded(source_distances={1: DISTANCES[:2]}, hypothesis_distances={1: DISTANCES})
     [one] = with_gates(sentences(1), {"A": Output([joined])}, 5)
     assert one.detail["systems"][0]["gates"] == [], "of the reference only if it was scored"

@@ -1,7 +1,5 @@
 """What a report says first."""
 
-from __future__ import annotations
-
 import pytest
 
 from syncattn_fairseq.lab.evaluation.differences import Comparison
@@ -26,19 +24,19 @@ def of(name: str, difference: float, p: float | None, baseline: str = "Base") ->
         (-0.01, 1.0, "A has as much BLEU as Base, which may be chance (p = 1)."),
     ],
 )
-def test_one_system_and_its_baseline(difference: float, p: float | None, said: str) -> None:
+def test_one_system_and_its_baseline(difference, p, said):
     [text] = say_differences([of("A", difference, p)], over_seeds=True)
     assert text.startswith(said)
 
 
-def test_one_training_says_nothing_of_others() -> None:
+def test_one_training_says_nothing_of_others():
     [text] = say_differences([of("A", 2, 0.01)], over_seeds=False)
     assert text.endswith(" more than chance (p = 0.01); other seeds may differ.")
     [text] = say_differences([of("A", 2, 0.06)], over_seeds=False)
     assert text.endswith(", which may be chance (p = 0.06).")
 
 
-def test_several_systems() -> None:
+def test_several_systems():
     found = [
         of("A", 1, 0.04),
         of("B", -2, 0.01),
@@ -59,7 +57,7 @@ def test_several_systems() -> None:
     ]
 
 
-def test_structure() -> None:
+def test_structure():
     assert say_parents({}) == say_links({}) == ""
     assert say_parents({"A": 97.2, "B": 66}) == (
         "A’s heads find the parents of 97 % of the source’s words; B’s those of 66 %."

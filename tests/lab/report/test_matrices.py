@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -26,7 +24,7 @@ def described(source: str) -> ReportedSentence:
     )
 
 
-def test_percentages_and_gold_of_the_first_sentences() -> None:
+def test_percentages_and_gold_of_the_first_sentences():
     models: Any = {1: Stub()}
     sentences = [described("the dog") for _ in range(2)]
     first, second = (s.detail["systems"] for s in with_matrices(sentences, models, 1))
@@ -39,7 +37,7 @@ def test_percentages_and_gold_of_the_first_sentences() -> None:
     assert decoder["gold"] == [(1, 1), (2, 1)]
 
 
-def test_models_without_heads_and_words_read_differently() -> None:
+def test_models_without_heads_and_words_read_differently():
     class Plain(Stub):
         def parse(self, *_: Any) -> Any:
             raise DataError("no dependency heads")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -16,9 +14,7 @@ SCORE = replace(OLD, significance=Significance("old", 0.0, 1.0, None, ""))
     ("interval", "shown", "said"),
     [((-1.0, 3.0), ["1-10 (490)"], True), (None, ["1-10 (490)", "11-20 (2)"], False)],
 )
-def test_lengths_of_few_sentences_are_left_out(
-    interval: tuple[float, float] | None, shown: list[str], said: bool
-) -> None:
+def test_lengths_of_few_sentences_are_left_out(interval, shown, said):
     old = {"1-10": BucketScore(490, 20.0), "11-20": BucketScore(2, 30.0)}
     new = {"1-10": BucketScore(490, 21.0, interval), "11-20": BucketScore(2, 3.0)}
     scores = {"old": replace(SCORE, bleu_by_length=old), "new": replace(SCORE, bleu_by_length=new)}

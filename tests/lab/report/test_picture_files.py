@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -10,7 +7,7 @@ pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_fairseq.lab.report import charts, picture_files
 
 
-def test_letters_that_no_font_has_are_noticed() -> None:
+def test_letters_that_no_font_has_are_noticed():
     def boxes(*names: str) -> list[str]:
         return picture_files.list_boxes({"datasets": {"words": [{"word": name} for name in names]}})
 
@@ -24,7 +21,7 @@ def test_letters_that_no_font_has_are_noticed() -> None:
 
 
 @pytest.mark.parametrize("suffix", picture_files.FORMATS)
-def test_control_characters_do_not_end_the_program(suffix: str, tmp_path: Path) -> None:
+def test_control_characters_do_not_end_the_program(suffix, tmp_path):
     word = "a\0b\x1b]0;c\x07\x7f\uffff"
     data = {"words": [{"word": word, "gold": 0, "predicted": None, "label": "\x01"}]}
     path = tmp_path / f"arcs.{suffix}"

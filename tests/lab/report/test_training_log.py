@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
@@ -23,7 +19,7 @@ JSON = """\
 """
 
 
-def test_simple(tmp_path: Path) -> None:
+def test_simple(tmp_path):
     (tmp_path / "log").write_text(SIMPLE)
     assert read_training_log(tmp_path / "log") == [
         Point("loss", "train", 50, 11.11),
@@ -33,7 +29,7 @@ def test_simple(tmp_path: Path) -> None:
     ]
 
 
-def test_json_and_hydra(tmp_path: Path) -> None:
+def test_json_and_hydra(tmp_path):
     (tmp_path / "log").write_text(JSON)
     assert read_training_log(tmp_path / "log") == [
         Point("loss", "train", 50, 11.11),
@@ -42,7 +38,7 @@ def test_json_and_hydra(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_not_a_finite_number_is_skipped(tmp_path: Path) -> None:
+def test_what_is_not_a_finite_number_is_skipped(tmp_path):
     (tmp_path / "log").write_text(
         "2026-01-01 | INFO | valid | epoch 001 | loss inf | nll_loss nan | sync_loss 1e+03 | "
         "num_updates 150\n"
@@ -70,12 +66,12 @@ def test_what_is_not_a_finite_number_is_skipped(tmp_path: Path) -> None:
         r'| INFO | valid | {"\ud800loss": "1", "a\nloss": "1", "num_updates": "3"}',
     ],
 )
-def test_what_fairseq_never_logs_is_skipped(tmp_path: Path, line: str) -> None:
+def test_what_fairseq_never_logs_is_skipped(tmp_path, line):
     (tmp_path / "log").write_text(f"{line}\n{SIMPLE}")
     assert len(read_training_log(tmp_path / "log")) == 4
 
 
-def test_a_log_of_something_else(tmp_path: Path) -> None:
+def test_a_log_of_something_else(tmp_path):
     (tmp_path / "log").write_text("H-0\t-1\tx\n")
     (tmp_path / "log").write_text("x | INFO | valid | epoch 001 | src_uas 66.1 | num_updates 9\n")
     assert read_training_log(tmp_path / "log") == [Point("src_uas", "valid", 9, 66.1)]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -7,7 +5,7 @@ import pytest
 
 
 @pytest.mark.parametrize("missing", ["altair", "jinja2", "vl_convert"])
-def test_a_missing_library_is_named_with_its_remedy(missing: str) -> None:
+def test_a_missing_library_is_named_with_its_remedy(missing):
     code = f"""
 import importlib, sys
 from syncattn_fairseq.base.errors import DataError

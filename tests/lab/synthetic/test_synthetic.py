@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter
@@ -74,7 +72,7 @@ def counterparts(pair: SentencePair, target: int) -> list[str]:
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=20)
-def test_trees_are_projective_and_brackets_hold_the_words(seed: int) -> None:
+def test_trees_are_projective_and_brackets_hold_the_words(seed):
     for pair in generate(5, seed):
         for sentence in (pair.source, pair.target):
             n = len(sentence.words)
@@ -96,9 +94,7 @@ def test_trees_are_projective_and_brackets_hold_the_words(seed: int) -> None:
             assert sentence.tree.startswith("(S ") and "()" not in sentence.tree
 
 
-def test_every_bracket_holds_a_word_and_every_word_is_linked_but_german_commas(
-    pairs: list[SentencePair],
-) -> None:
+def test_every_bracket_holds_a_word_and_every_word_is_linked_but_german_commas(pairs):
     for pair in pairs:
         # A German verb phrase whose one verb stands elsewhere leaves no empty bracket behind.
         for sentence in (pair.source, pair.target):
@@ -113,7 +109,7 @@ def test_every_bracket_holds_a_word_and_every_word_is_linked_but_german_commas(
             assert pair.source.words[i] in ("does", "do", "the")
 
 
-def test_seed_decides_everything(pairs: list[SentencePair]) -> None:
+def test_seed_decides_everything(pairs):
     assert list(generate(300, seed=1)) == pairs[:300]
     assert next(generate(1, seed=2)) != pairs[0]
     assert len({pair.source.words for pair in pairs}) == len(pairs)
@@ -125,7 +121,7 @@ def test_seed_decides_everything(pairs: list[SentencePair]) -> None:
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "a1dd03d04ea03f37"
 
 
-def test_one_source_has_one_analysis_and_one_target(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_source_has_one_analysis_and_one_target(monkeypatch):
     # With a handful of words many sentences come again.
     for name in ("NOUNS", "VERBS", "MODIFIERS"):
         tables = getattr(lexicon, name)
@@ -141,7 +137,7 @@ def test_one_source_has_one_analysis_and_one_target(monkeypatch: pytest.MonkeyPa
     assert len(first) < 9500
 
 
-def test_no_two_entries_share_an_english_form() -> None:
+def test_no_two_entries_share_an_english_form():
     nouns = [n for table in lexicon.NOUNS.values() for n in table]
     forms = Counter(form for n in nouns for form in (n.english, n.english_plural))
     forms += Counter(
@@ -186,7 +182,7 @@ def expected_case(pair: SentencePair, noun: int) -> str:
     return {"nsubj": "nom", "iobj": "dat"}[label]
 
 
-def test_german_noun_phrases_agree(pairs: list[SentencePair]) -> None:
+def test_german_noun_phrases_agree(pairs):
     seen: Counter[tuple[str, str]] = Counter()
     for pair in pairs:
         target = pair.target
@@ -231,7 +227,7 @@ def verbs_of(sentence: Sentence) -> Iterator[tuple[int, list[int]]]:
             yield i, [i] if auxiliary is None else [i, auxiliary]
 
 
-def test_german_verbs_agree_with_their_subjects(pairs: list[SentencePair]) -> None:
+def test_german_verbs_agree_with_their_subjects(pairs):
     number = {"hat": False, "haben": True, "ist": False, "sind": True}
     for _, singular, plural in lexicon.MODALS:
         number |= {singular: False, plural: True}
@@ -255,7 +251,7 @@ def test_german_verbs_agree_with_their_subjects(pairs: list[SentencePair]) -> No
             assert number[target.words[verbs[-1]]] == is_plural
 
 
-def test_german_verbs_take_their_place(pairs: list[SentencePair]) -> None:
+def test_german_verbs_take_their_place(pairs):
     seen: Counter[str] = Counter()
     for pair in pairs:
         target = pair.target
@@ -296,7 +292,7 @@ def test_german_verbs_take_their_place(pairs: list[SentencePair]) -> None:
         assert seen[label] > 50
 
 
-def test_relative_pronouns_agree_with_what_they_refer_to(pairs: list[SentencePair]) -> None:
+def test_relative_pronouns_agree_with_what_they_refer_to(pairs):
     seen = 0
     for pair in pairs:
         target = pair.target
@@ -355,9 +351,7 @@ def test_relative_pronouns_agree_with_what_they_refer_to(pairs: list[SentencePai
         ),
     ],
 )
-def test_analysed_examples(
-    pairs: list[SentencePair], english: str, heads: str, german: str, german_heads: str, links: str
-) -> None:
+def test_analysed_examples(pairs, english, heads, german, german_heads, links):
     pair = next(p for p in pairs if " ".join(p.source.words) == english)
     assert " ".join(pair.target.words) == german
     assert " ".join(map(str, pair.source.heads)) == heads
@@ -366,7 +360,7 @@ def test_analysed_examples(
     assert " ".join(marks) == links
 
 
-def test_brackets_of_a_separable_verb(pairs: list[SentencePair]) -> None:
+def test_brackets_of_a_separable_verb(pairs):
     english = "the teacher from Milan fetches my clock which Susanne bought ."
     pair = next(p for p in pairs if " ".join(p.source.words) == english)
     assert pair.source.tree == (
@@ -392,7 +386,7 @@ def test_brackets_of_a_separable_verb(pairs: list[SentencePair]) -> None:
         ("sofa=Sofa.n.s", "sofas Sofa Sofa Sofas Sofas n"),
     ],
 )
-def test_nouns(entry: str, forms: str) -> None:
+def test_nouns(entry, forms):
     noun = Noun.parse(entry)
     cases = [(c, p) for p in (False, True) for c in ("nom", "acc", "dat") if (c, p) != ("acc", 1)]
     german = [noun.decline(case, plural) for case, plural in cases if (case, plural) != ("dat", 0)]
@@ -416,14 +410,14 @@ def test_nouns(entry: str, forms: str) -> None:
         ),
     ],
 )
-def test_verbs(entry: str, forms: str) -> None:
+def test_verbs(entry, forms):
     verb = Verb.parse(entry)
     english = [verb.conjugate_english(f, False) for f in ("present", "past", "participle")]
     german = [verb.conjugate_german(f, f == "past") for f in ("present", "past", "participle")]
     assert " ".join([*english, *german, verb.conjugate_german("infinitive", False)]) == forms
 
 
-def test_adjectives() -> None:
+def test_adjectives():
     assert Adjective.parse('old=alt"').degrees == (
         ("old", "alt"),
         ("older", "älter"),
