@@ -9,10 +9,13 @@ from .patches import (
     bf16_device,
     checkpoint_classes,
     checkpoint_errors,
+    checkpoint_task,
     compiler_imports,
+    cpu_training,
     cudnn_attention,
     encoder_kernel,
     evaluated_options,
+    every_sentence,
     fairseq_version,
     finite_losses,
     logged_tensors,
@@ -40,10 +43,13 @@ checkpoint_classes.allow_checkpoint_classes()
 whole_checkpoints.keep_checkpoints_whole()
 plain_options.store_options_plainly()
 checkpoint_errors.name_checkpoints_in_errors()
+checkpoint_task.follow_checkpoints()
 patience.keep_patience()
 safety_saves.save_between_validations()
 finite_losses.stop_at_infinite_losses()
 returned_memory.keep_memory()
+every_sentence.keep_every_sentence()
+cpu_training.refuse_gpu_options()
 amp_scale.unscale_once()
 bf16_device.keep_bf16_off_tpus()
 logged_tensors.log_tensors()

@@ -44,6 +44,21 @@ def test_an_option_has_one_owner(monkeypatch: pytest.MonkeyPatch) -> None:
         build_model()
 
 
+def test_a_faulty_plugin_is_told_what_to_mend() -> None:
+    with pytest.raises(DataError, match="^there is already a syntactic part named labels: choose"):
+        register_part("labels")(make_part("own_layers"))
+
+    class Options:
+        own_layers: str = ""
+
+    with pytest.raises(DataError, match="^mine: put @dataclass before the class Options$"):
+        register_part("mine")(type("Mine", (Heads,), {"Options": Options}))
+    Options.own_layers = field()  # type: ignore[assignment]
+    with pytest.raises(DataError, match="^mine: give the option own_layers a default"):
+        register_part("mine")(type("Mine", (Heads,), {"Options": dataclass(Options)}))
+    assert "mine" not in PARTS
+
+
 def test_parts_may_share_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
     one: Any = make_part("mine_layers")
 

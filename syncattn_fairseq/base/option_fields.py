@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, fields, make_dataclass
+from dataclasses import MISSING, field, fields, make_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
+
+from .errors import DataError
 
 if TYPE_CHECKING:
     from fairseq.dataclass import FairseqDataclass
@@ -28,6 +30,28 @@ def option(default: Any, help: str, choices: Iterable[str] = ()) -> Any:
     if choices:
         metadata["choices"] = tuple(choices)
     return field(default=default, metadata=metadata)
+
+
+def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> None:
+    """Add a class with options to those that have a name.
+
+    Args:
+        registry: of the classes, by name.
+        name: in it.
+        added: the class, whose ``Options`` are a dataclass.
+        what: it is, for errors.
+
+    Raises:
+        DataError: the name is taken, or the options are none that the command line can have.
+    """
+    if name in registry:
+        raise DataError(f"there is already a {what} named {name}: choose another name")
+    if "__dataclass_fields__" not in vars(added.Options):  # it may inherit some
+        raise DataError(f"{name}: put @dataclass before the class {added.Options.__name__}")
+    for each in fields(added.Options):
+        if each.default is MISSING:
+            raise DataError(f"{name}: give the option {each.name} a default: option(...)")
+    registry[name] = added
 
 
 @cache

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..base.errors import DataError, naming, shorten
 from ..base.files import replacing
 from .classes import list_classes
-from .option_checks import check_stored_options
+from .option_checks import check_stored_options, list_options
 
 #: The name of the checkpoint that fairseq resumes from.
 LAST = "checkpoint_last.pt"
@@ -34,6 +34,15 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     return load_checkpoint(
         path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     )
+
+
+def read_options(path: str | Path, section: str) -> dict[str, Any]:
+    """Return a group of a checkpoint's options, not checked; none if the file is not one."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        return list_options(list_options(state["cfg"]).get(section))
+    except Exception:  # whoever loads it says what is wrong
+        return {}
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:

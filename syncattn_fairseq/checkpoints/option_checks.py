@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -82,6 +84,22 @@ def require_architecture(options: Any) -> None:
         raise DataError(
             f"no architecture {str(name)[:60]!r}; if it is from a plugin of yours, name the "
             "plugin's folder: --user-dir"
+        )
+
+
+def require_plugin(path: Path | str, user_dir: Any) -> None:
+    """Check that the user's own plugin that a checkpoint was trained with is imported.
+
+    It is not imported here: the file may come from anyone, and names what it likes. Without the
+    plugin, its options would be ignored, and the model would lack its heads.
+
+    Raises:
+        DataError: it is not.
+    """
+    if user_dir and Path(str(user_dir)).name not in sys.modules:  # as this package itself
+        raise DataError(
+            f"{path}: was trained with the plugin {str(user_dir)[:200]!r}, which is imported only "
+            "if you name it: --user-dir FOLDER (in Python: user_dir=FOLDER)"
         )
 
 

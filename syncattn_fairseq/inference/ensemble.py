@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from omegaconf import OmegaConf
 from ..base.errors import DataError
 from ..base.user_dir import import_user_dir
 from ..checkpoints.building import build, naming_checkpoint
-from ..checkpoints.option_checks import list_options
+from ..checkpoints.option_checks import list_options, require_plugin
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig, TranslationWithSyntaxTask
 from .segmenters import is_file_name
 from .trial import try_model
@@ -53,13 +52,14 @@ class Ensemble:
         states = [_load(path) for path in self.paths]
         if user_dir is None:
             for path, state in zip(self.paths, states, strict=True):
-                _require_plugin(path, _section(path, state, "common").get("user_dir"))
+                require_plugin(path, _section(path, state, "common").get("user_dir"))
         trained = _task_options(self.paths[0], states[0])
         self.data = self._find_data(data, trained)
         self.task = self._make_task(trained)
         self.models = [
             self._make_model(path, state) for path, state in zip(self.paths, states, strict=True)
         ]
+        self.task.cfg.missing_parses = "ignore"  # the parser may fail on some sentences
         fields = self.task.fields
         self.reads_parses = fields.reads("heads") or fields.reads("labels")
         if self.reads_parses and source_parser is not None:
@@ -103,7 +103,6 @@ class Ensemble:
         for option in ("left_pad_source", "left_pad_target"):
             if trained.get(option) is not None:
                 cfg[option] = trained[option]
-        cfg.missing_parses = "ignore"  # the parser may fail on some sentences
         # fairseq would otherwise take these from the command's other options.
         cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
         cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
@@ -154,19 +153,6 @@ def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
 def _model_options(path: Path, state: dict[str, Any]) -> Namespace:
     saved = _section(path, state, "model")
     return Namespace(**{"_name": saved.get("arch"), **saved})
-
-
-def _require_plugin(path: Path, user_dir: Any) -> None:
-    """Check that the user's own plugin that a checkpoint was trained with is imported.
-
-    It is not imported here: the file may come from anyone, and names what it likes. Without the
-    plugin, its options would be ignored, and the model would lack its heads.
-    """
-    if user_dir and Path(str(user_dir)).name not in sys.modules:  # as this package itself
-        raise DataError(
-            f"{path}: was trained with the plugin {str(user_dir)[:200]!r}, which is imported only "
-            "if you name it: --user-dir FOLDER (in Python: user_dir=FOLDER)"
-        )
 
 
 def _with_parsers(options: Namespace) -> Namespace:

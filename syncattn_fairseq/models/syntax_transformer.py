@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from fairseq.data import Dictionary
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model
 from fairseq.models.transformer import TransformerConfig, TransformerModel
@@ -66,7 +67,9 @@ class SyntaxTransformerModel(TransformerModel):
         model: SyntaxTransformerModel = super().build_model(args, task)
         if args.source_label_dim:
             dictionary = getattr(task, "source_label_dictionary", None)
-            if dictionary is None:
+            if dictionary is None and getattr(task, "continues_unparsed", False):
+                dictionary = Dictionary()  # of an unknown label, the only one it will meet
+            elif dictionary is None:
                 raise DataError(
                     f"--source-label-dim {args.source_label_dim}: the data has no dictionary of "
                     "the source's dependency labels; binarise labels with syncattn-preprocess"
@@ -99,8 +102,14 @@ class SyntaxTransformerModel(TransformerModel):
         return Description(config.list_fields(cfg), exposed, parses, layered=True)
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
-        """Accept the checkpoint of a plain Transformer, too; fairseq calls this before loading."""
+        """Accept the checkpoint of a plain Transformer, too; fairseq calls this before loading.
+
+        Without a dictionary of labels, only the vectors of the special symbols are loaded.
+        """
         super().upgrade_state_dict_named(state_dict, name)
+        labels, key = self.encoder.label_embedding, "encoder.label_embedding.weight"
+        if labels is not None and labels.num_embeddings == len(Dictionary()) and key in state_dict:
+            state_dict[key] = state_dict[key][: labels.num_embeddings]
         fill_in(self, state_dict)
 
     @property

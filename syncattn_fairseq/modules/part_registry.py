@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import TypeVar
 
+from ..base.errors import DataError
+from ..base.option_fields import add_named
 from .part import Part
 
 #: By name, in the order in which their options are listed.
@@ -18,20 +20,20 @@ def register_part(name: str) -> Callable[[P], P]:
     """Register a part under a name; a decorator, for a user's ``--user-dir`` too.
 
     Raises:
-        ValueError: the name, or that of an option, is taken.
+        DataError: the name, or that of an option, is taken, or the options are no dataclass.
     """
 
     def register(part: P) -> P:
-        if name in PARTS:
-            raise ValueError(f"there is already a syntactic part named {name}: choose another name")
+        others = dict(PARTS)
+        add_named(PARTS, name, part, "syntactic part")
         own = {option.name for option in fields(part.Options)}
-        for other_name, other in PARTS.items():
+        for other_name, other in others.items():
             shared = own & {option.name for option in fields(other.Options)}
             if shared and other.Options is not part.Options:
-                raise ValueError(
+                del PARTS[name]
+                raise DataError(
                     f"{name}: {other_name} has an option {min(shared)} already: choose another name"
                 )
-        PARTS[name] = part
         return part
 
     return register

@@ -50,6 +50,9 @@ class Parse(NamedTuple):
 class Parser(ABC):
     """Anything that parses sentences already split into words."""
 
+    #: How many sentences the parser was called for since the last one with a parse.
+    in_a_row = 0
+
     @abstractmethod
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """Yield each sentence's index with its tree or the reason for having none, in any order.
@@ -73,6 +76,9 @@ class Parser(ABC):
         Returns:
             For each sentence, in order, a parse with one head for each of its words, or None if it
             is empty, has an empty word or more than ``MAX_WORDS`` words, or the parser fails on it.
+
+        Raises:
+            DataError: it fails on too many sentences in a row, of this call and those before.
         """
         parses: list[Parse | None] = [None] * len(sentences)
         indices = [
@@ -83,6 +89,15 @@ class Parser(ABC):
         for index, parse in self.analyse([sentences[index] for index in indices]):
             if isinstance(parse, Parse) and len(parse.heads) == len(sentences[indices[index]]):
                 parses[indices[index]] = parse
+                self.in_a_row = 0
+                continue
+            self.in_a_row += 1
+            if self.in_a_row == _FAILURES:
+                reason = parse if isinstance(parse, BadParse) else "it had other words"
+                raise DataError(
+                    f"the parser has no parse for {_FAILURES} sentences in a row; of the last one "
+                    f"it said: {reason}"
+                )
         return parses
 
 

@@ -42,6 +42,8 @@ def _line(error: BaseException) -> str | None:
     """Return the message of an error in the input, None for any other error."""
     if isinstance(error, DataError):
         return str(error)
+    if isinstance(error, ValueError) and str(error).startswith("Cannot register"):
+        return f"{error}: choose another name"  # in a plugin
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if isinstance(error, OSError) and error.filename is not None:

@@ -139,6 +139,11 @@ class TranslationWithSyntaxTask(TranslationTask):
         path = locate_dictionary(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
         return load_dictionary(path) if path.exists() else None
 
+    @property
+    def continues_unparsed(self) -> bool:
+        """Whether text without parses is used without them (``--missing-parses ignore``)."""
+        return bool(self.cfg.missing_parses == "ignore")
+
     @cached_property
     def schemes(self) -> tuple[str | None, str | None]:
         """How the subwords of both sides are marked; None if this was not stored."""
@@ -178,7 +183,12 @@ class TranslationWithSyntaxTask(TranslationTask):
         return bool(self.models_take_lengths) and all(self.models_take_lengths)
 
     def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build a criterion, and note what its losses read, since data is loaded later."""
+        """Build a criterion, and note what its losses read, since data is loaded later.
+
+        Raises:
+            DataError: the model reads labels, and the data has no dictionary of them.
+        """
+        self._require_label_dictionary()
         criterion = super().build_criterion(cfg, *args, **kwargs)
         if hasattr(criterion, "list_fields"):
             self.loss_fields |= criterion.list_fields()
@@ -205,7 +215,7 @@ class TranslationWithSyntaxTask(TranslationTask):
             marks = load_marks(kind, folder, split, source, target, language, combine, upsample)
             if marks is not None or not needed:
                 return marks
-            if self.cfg.missing_parses == "stop":
+            if not self.continues_unparsed:
                 raise DataError(
                     f"{folder}: {split} has no source {kind}, which the model reads; binarise it "
                     "together with its parses, with syncattn-preprocess, or use "
@@ -234,9 +244,18 @@ class TranslationWithSyntaxTask(TranslationTask):
         symbols = len(self.source_dictionary), len(self.target_dictionary)
         check_words(folder, split, source, target, combine, symbols)
 
+    def _require_label_dictionary(self) -> None:
+        """Check that labels have numbers, if the model reads labels."""
+        if self.fields.reads("labels") and self.source_label_dictionary is None:
+            raise DataError(
+                f"{self.cfg.data}: no dictionary of the source's dependency labels, which the "
+                "model reads; binarise labels with syncattn-preprocess, or copy dict.labels."
+                f"{self.cfg.source_lang}.txt from the training's data"
+            )
+
     def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:
         """Check that every sentence to translate has a parse, if the model reads parses."""
-        if self.cfg.missing_parses == "ignore":
+        if self.continues_unparsed:
             return
         missing = dataset.list_unparsed()
         if missing:
@@ -247,16 +266,12 @@ class TranslationWithSyntaxTask(TranslationTask):
             )
 
     def get_batch_iterator(self, *args: Any, epoch: int = 1, **kwargs: Any) -> Any:
-        """Batch as fairseq does, but lose no sentence, and make the same batches after a restart.
-
-        fairseq drops the last batch, with the longest sentences, if its size is not a multiple of
-        ``--required-batch-size-multiple``, by default 8.
+        """Batch as fairseq does, but make the same batches after a restart.
 
         fairseq makes the batches of all epochs at once. They depend on the epoch in which the
         process starts, so a run resumed in epoch 2 would have other batches than an uninterrupted
         one. We always make those of epoch 1.
         """
-        kwargs["required_batch_size_multiple"] = 1
         if not torch.cuda.is_available():
             # fairseq buffers batches in a thread that it never stops. If a run ends within an
             # epoch while the thread is in C++ code, it aborts with a failing exit status, although
@@ -290,6 +305,8 @@ class TranslationWithSyntaxTask(TranslationTask):
     @cached_property
     def input_parses(self) -> InputParses:
         """The parses of the input."""
+        if self.cfg.source_parser or self.cfg.input_labels:
+            self._require_label_dictionary()
         return InputParses(
             self.source_dictionary,
             self.source_label_dictionary,

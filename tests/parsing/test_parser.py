@@ -71,3 +71,16 @@ def test_a_parse_of_other_words_is_none() -> None:
                 yield index, tree_of([*words, *words] if "twice" in words else words)
 
     assert Doubling()([["a"], [], ["twice"], ["b"]]) == [tree_of("a"), None, None, tree_of("b")]
+
+
+def test_a_parser_that_finds_nothing_is_not_asked_for_ever() -> None:
+    class Failing(Parser):
+        def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
+            for index, words in enumerate(sentences):
+                yield index, tree_of("a") if words == ["good"] else BadParse("odd", "is odd")
+
+    parser = Failing()
+    for _ in range(9):  # a call for each batch that is translated
+        parser([["good"], *[["bad"]] * 60])
+    with pytest.raises(DataError, match="no parse for 100 sentences in a row; .* said: is odd"):
+        parser([["bad"]] * 40)

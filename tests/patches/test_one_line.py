@@ -34,6 +34,11 @@ SPAWNED = (
         ("fairseq-train", "FileNotFoundError('no data')", "error: no data\n"),
         ("fairseq-train", "PermissionError(13, 'No', 'dict.txt')", "error: dict.txt: No\n"),
         ("fairseq-train", "OSError('other')", None),
+        (
+            "fairseq-train",
+            "ValueError('Cannot register duplicate model (x)')",
+            "error: Cannot register duplicate model (x): choose another name\n",
+        ),
         ("mine.py", "DataError('no heads')", None),
     ],
 )

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fairseq import checkpoint_utils
 from fairseq.modules.fairseq_dropout import FairseqDropout
+from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.dataset import Unparsed
 from syncattn_fairseq.printed.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.tasks.fast_cpu import FastDropout, SameDropout
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
-from tests.checkpoints import Corpus, make_task, model_options
+from tests.checkpoints import Corpus, make_checkpoint, make_task, model_options
 
 
 def test_a_test_set_may_lack_the_target(small_corpus: Corpus, tmp_path: Path) -> None:
@@ -231,3 +234,30 @@ def test_words_beyond_a_dictionary_are_refused(
         DataError, match=rf"train\.en-de\.{language}\.bin: has words beyond the 24 "
     ):
         task.load_dataset("train")
+
+
+def test_unparsed_text_needs_no_dictionary_of_labels(small_corpus: Corpus, tmp_path: Path) -> None:
+    path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh")
+    unlabelled = tmp_path / "bin"
+    unlabelled.mkdir()
+    for file in small_corpus.data.iterdir():
+        if "labels" not in file.name and "heads" not in file.name:
+            (unlabelled / file.name).symlink_to(file)
+    scores = []
+    for data in (small_corpus.data, unlabelled):
+        task = make_task(data, missing_parses="ignore")
+        [model], _ = checkpoint_utils.load_model_ensemble([str(path)], task=task)
+        task.load_dataset("test")
+        text = task.datasets["test"]
+        if text.src_labels is not None:
+            text.src_labels = Unparsed(text.dataset.src_sizes - 1)
+        scores.append(model.eval()(**text.collater([text[0], text[5]])["net_input"])[0])
+    assert scores[0].equal(scores[1])
+
+    with pytest.raises(DataError, match=f"^{unlabelled}: no dictionary of the source's dependency"):
+        task.build_criterion(OmegaConf.create({"_name": "cross_entropy"}))
+    task.cfg.input_labels = "labels"
+    with pytest.raises(DataError, match=f"^{unlabelled}: no dictionary of the source's dependency"):
+        task.input_parses  # noqa: B018
+    with pytest.raises(DataError, match="the data has no dictionary of the source's dependency"):
+        checkpoint_utils.load_model_ensemble([str(path)], task=make_task(unlabelled))

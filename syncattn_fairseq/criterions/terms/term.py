@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...base.option_fields import flag
+from ...base.option_fields import add_named, flag
 from ...data.fields import LossField
 
 Log = dict[str, Tensor]
@@ -96,14 +96,12 @@ def register_term(name: str) -> Callable[[T], T]:
     """Register a term under a name; a decorator, which works in a user's ``--user-dir`` too.
 
     Raises:
-        ValueError: the name is taken.
+        DataError: the name is taken, or the options are no dataclass.
     """
 
     def register(term: T) -> T:
-        if name in TERMS:
-            raise ValueError(f"a loss named {name} already exists: choose another name")
+        add_named(TERMS, name, term, "loss")
         term.name = name
-        TERMS[name] = term
         for notify in OBSERVERS:
             notify()
         return term

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ...base.option_fields import add_named
 from ..batch_view import BatchView
 from ..part import Part
 from ..slot import Slot
@@ -119,13 +120,11 @@ def register_positions(name: str) -> Callable[[P], P]:
     """Register a way to encode positions under a name; works in a user's ``--user-dir`` too.
 
     Raises:
-        ValueError: the name is taken.
+        DataError: the name is taken, or the options are no dataclass.
     """
 
     def register(positions: P) -> P:
-        if name in POSITIONS:
-            raise ValueError(f"there are already positions named {name}: choose another name")
-        POSITIONS[name] = positions
+        add_named(POSITIONS, name, positions, "kind of positions")
         return positions
 
     return register

@@ -1,0 +1,57 @@
+"""Decode with the task and the plugin that a checkpoint was trained with.
+
+Faults: all versions decode with ``--task translation`` unless told otherwise, which gives a model
+no parses, and validate with none, which is a traceback. Without the plugin that a checkpoint was
+trained with, they ignore its options, and call the weights damaged, or translate worse.
+Test: ``test_checkpoint_task.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..base.errors import DataError
+from ..checkpoints.checkpoint_file import read_options
+from ..checkpoints.option_checks import require_plugin
+
+OURS = "translation_with_syntax"
+
+
+def follow_checkpoints() -> None:
+    """Take our task from the checkpoint if none is named, and refuse to do without its plugin."""
+    from fairseq import checkpoint_utils, options, utils
+    from fairseq.tasks import TASK_REGISTRY
+
+    parse = options.parse_args_and_arch
+    ensemble = checkpoint_utils.load_model_ensemble_and_task
+
+    @functools.wraps(parse)
+    def parse_for_checkpoint(parser: Any, input_args: Any = None, *args: Any, **kw: Any) -> Any:
+        if {"task", "path"} <= {action.dest for action in parser._actions}:
+            path = parser.parse_known_args(input_args)[0].path
+            trained = read_options(utils.split_paths(path)[0], "task") if path else {}
+            name = str(trained.get("_name"))
+            if issubclass(TASK_REGISTRY.get(name, object), TASK_REGISTRY[OURS]):
+                parser.set_defaults(task=name)
+        return parse(parser, input_args, *args, **kw)
+
+    @functools.wraps(ensemble)
+    def load_with_plugin(
+        filenames: Any, arg_overrides: Any = None, task: Any = None, *args: Any, **kw: Any
+    ) -> Any:
+        for path in filenames:
+            require_plugin(path, read_options(path, "common").get("user_dir"))
+        models, cfg, task = ensemble(filenames, arg_overrides, task, *args, **kw)
+        for path, model in zip(filenames, models, strict=True):
+            if getattr(model, "source_fields", None) and not hasattr(task, "fields"):
+                reads = model.source_fields.reads
+                if reads("heads") or reads("labels"):
+                    raise DataError(
+                        f"{path}: the model reads parses, which this task does not give it; use "
+                        f"--task {OURS}"
+                    )
+        return models, cfg, task
+
+    options.parse_args_and_arch = parse_for_checkpoint
+    checkpoint_utils.load_model_ensemble_and_task = load_with_plugin

@@ -1,0 +1,50 @@
+"""Refuse in one line what fairseq cannot do without a GPU.
+
+Faults: on a CPU, all versions end with a traceback in the first update with ``--fp16``, or at once
+with ``--distributed-world-size 2``; with ``--distributed-init-method``, too, they exit with status
+0 and have trained nothing; and torchrun makes them divide by zero.
+Test: ``test_cpu_training.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from ..base.errors import DataError
+
+
+def refuse_gpu_options() -> None:
+    """Check the options of a training before it starts."""
+    import torch
+    from fairseq.distributed import utils
+    from fairseq.trainer import Trainer
+
+    call, make = utils.call_main, Trainer.__init__
+
+    @functools.wraps(call)
+    def call_checked(cfg: Any, main: Any, **kwargs: Any) -> Any:
+        several = cfg.distributed_training.distributed_world_size
+        if cfg.distributed_training.distributed_init_method is None:
+            several = max(several, int(os.environ.get("WORLD_SIZE", 1)))
+            alone = False
+        else:
+            alone = cfg.distributed_training.distributed_no_spawn
+        if several > 1 and not alone and not torch.cuda.is_available() and not cfg.common.tpu:
+            raise DataError(
+                f"{several} processes: fairseq starts one for each GPU, and there is none; on a "
+                f"CPU, start each with --distributed-world-size {several} --distributed-rank N "
+                "--distributed-init-method tcp://localhost:PORT --distributed-no-spawn "
+                "--distributed-backend gloo --ddp-backend legacy_ddp"
+            )
+        return call(cfg, main, **kwargs)
+
+    @functools.wraps(make)
+    def make_checked(self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
+        if cfg.common.fp16 and (cfg.common.cpu or not torch.cuda.is_available()):
+            raise DataError("--fp16 trains on a GPU only; leave it out, or use --bf16")
+        make(self, cfg, *args, **kwargs)
+
+    utils.call_main = call_checked
+    Trainer.__init__ = make_checked

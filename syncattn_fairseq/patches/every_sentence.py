@@ -1,0 +1,94 @@
+"""Lose no sentence between a text and its batches, and say in one line which one is too long.
+
+Faults: all versions drop the last batch, with the longest sentences, if its size is not a multiple
+of ``--required-batch-size-multiple``, by default 8, whatever the task, in training, validation and
+translation; and they end with a traceback if a sentence has too many subwords.
+Test: ``test_every_sentence.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DataError
+
+
+def keep_every_sentence() -> None:
+    """Make batches of any size, and errors in one line of sentences that fit in none."""
+    from fairseq.data import FairseqDataset
+    from fairseq.tasks import FairseqTask
+    from fairseq.tasks.translation import TranslationTask
+    from fairseq.trainer import Trainer
+    from fairseq.utils import resolve_max_positions
+
+    batch, select = FairseqDataset.batch_by_size, FairseqTask.filter_indices_by_size
+    make = Trainer.__init__
+
+    @functools.wraps(batch)
+    def batch_all(
+        self: Any,
+        indices: Any,
+        max_tokens: int | None = None,
+        max_sentences: int | None = None,
+        required_batch_size_multiple: int = 1,
+    ) -> Any:
+        try:
+            return batch(self, indices, max_tokens, max_sentences, 1)
+        except AssertionError:
+            check_tokens(self, indices, max_tokens)
+            raise
+
+    @functools.wraps(select)
+    def select_some(
+        self: Any, indices: Any, dataset: Any, max_positions: Any = None, ignore: bool = False
+    ) -> Any:
+        kept, long = dataset.filter_indices_by_size(indices, max_positions)
+        if long and (len(kept) == 0 or not ignore):
+            names = [name for name, loaded in self.datasets.items() if loaded is dataset]
+            leave_out = "" if ignore else ", or use --skip-invalid-size-inputs-valid-test"
+            raise DataError(
+                f"{names[0] if names else 'input'}: {len(long)} of {len(indices)} sentences have "
+                f"more subwords than the model or an option allows ({_show(max_positions)}); the "
+                f"first is number {min(long) + 1}, of {_show(dataset.size(min(long)))}; raise "
+                "--max-tokens, --max-source-positions and --max-target-positions, or shorten them"
+                f"{leave_out}"
+            )
+        return select(self, indices, dataset, max_positions, ignore)
+
+    @functools.wraps(make)
+    def make_and_check(self: Any, cfg: Any, task: Any, model: Any, *args: Any, **kw: Any) -> None:
+        make(self, cfg, task, model, *args, **kw)
+        if isinstance(task, TranslationTask):  # before an epoch of training, not after it
+            limits = resolve_max_positions(task.max_positions(), model.max_positions())
+            leave_out = cfg.dataset.skip_invalid_size_inputs_valid_test
+            for data in task.datasets.values():
+                numbers = select_some(task, np.arange(len(data)), data, limits, leave_out)
+                check_tokens(data, numbers, cfg.dataset.max_tokens_valid)
+
+    FairseqDataset.batch_by_size = batch_all
+    FairseqTask.filter_indices_by_size = select_some
+    Trainer.__init__ = make_and_check
+
+
+def check_tokens(dataset: Any, numbers: Any, most: int | None) -> None:
+    """Check that each sentence fits into a batch.
+
+    Raises:
+        DataError: one does not.
+    """
+    for number in numbers if most else ():
+        if dataset.num_tokens(number) > most:
+            raise DataError(
+                f"--max-tokens {most}: sentence {number + 1} alone has "
+                f"{dataset.num_tokens(number)} subwords, with its end; give at least as many, "
+                "also in --max-tokens-valid"
+            )
+
+
+def _show(sizes: Any) -> str:
+    """Return a size, or those of source and target, as words."""
+    both = isinstance(sizes, tuple | list | np.ndarray)
+    return " and ".join(str(int(size)) for size in (sizes if both else [sizes]))
