@@ -14,8 +14,7 @@ from typing import Any
 from ..base.errors import DataError
 from ..checkpoints.checkpoint_file import read_options
 from ..checkpoints.option_checks import require_plugin
-
-OURS = "translation_with_syntax"
+from ..registered_names import TASK
 
 
 def follow_checkpoints() -> None:
@@ -32,7 +31,7 @@ def follow_checkpoints() -> None:
             path = parser.parse_known_args(input_args)[0].path
             trained = read_options(utils.split_paths(path)[0], "task") if path else {}
             name = str(trained.get("_name"))
-            if issubclass(TASK_REGISTRY.get(name, object), TASK_REGISTRY[OURS]):
+            if issubclass(TASK_REGISTRY.get(name, object), TASK_REGISTRY[TASK]):
                 parser.set_defaults(task=name)
         return parse(parser, input_args, *args, **kw)
 
@@ -49,7 +48,7 @@ def follow_checkpoints() -> None:
                 if reads("heads") or reads("labels"):
                     raise DataError(
                         f"{path}: the model reads parses, which this task does not give it; use "
-                        f"--task {OURS}"
+                        f"--task {TASK}"
                     )
         return models, cfg, task
 
