@@ -15,7 +15,7 @@ from ..base.packed import BLOCK, Packed, pack, unpack
 from ..base.text import read_lines
 from .analysis_lines import DistancesOf, HeadsOf, Link, LinksOf, Topic, read_line, read_links
 
-_LINE = re.compile(r"([SHDA])-([0-9]{1,9})\t(.*)")
+_LINE = re.compile(r"([STHDA])-([0-9]{1,9})\t(.*)")
 #: How many sentences are read before they are compressed.
 _AT_ONCE = 10 * BLOCK
 
@@ -40,6 +40,8 @@ class DecodedSentence:
     source_distances: dict[int, list[float]] = field(default_factory=dict)
     """X- lines: syntactic distances of the source's subwords, for each gated layer, from 1."""
     hypothesis_distances: dict[int, list[float]] = field(default_factory=dict)
+    is_reference: bool = False
+    """Whether the hypothesis is the T- line, as always in forced decoding."""
 
 
 _Fields: TypeAlias = dict[str | Topic, Any]
@@ -73,7 +75,7 @@ def read_decoded(path: str | Path) -> Sequence[DecodedSentence]:
             if not seen[kind, block][offset]:
                 seen[kind, block][offset] = True
                 fields.setdefault(sentence, {})[kind] = value
-            elif kind == "S" or latest[kind] != sentence:
+            elif kind in ("S", "T") or latest[kind] != sentence:
                 raise DataError(
                     f"{path}:{number}: sentence {sentence} appears twice; the file must hold one "
                     "output"
@@ -122,6 +124,8 @@ def _make_sentence(known: Mapping[str | Topic, Any]) -> DecodedSentence:
     return DecodedSentence(
         hypothesis=known["H"],
         translation=known.get("D", known["H"]),
+        # The reference has <<unk>> for words that the dictionary lacks.
+        is_reference="T" in known and known["T"].replace("<<unk>>", "<unk>") == known["H"],
         source=known.get("S", ""),
         source_heads=known.get(HeadsOf("source", "word")),
         hypothesis_heads=known.get(HeadsOf("hypothesis", "word")),

@@ -46,6 +46,7 @@ def test_best_hypotheses_in_the_order_of_the_corpus(tmp_path):
             source_heads=[2, 0],
             hypothesis_heads=[0, 1],
             links={(0, 0), (2, 1)},
+            is_reference=True,
         ),
     ]
 

@@ -17,7 +17,12 @@ from ...base.text_tables import format_table
 from ...cli.command_line import CommandLine
 from ...cli.common import add_subword_marks, announce, command, new_parser, publish
 from ...printed.analysis_lines import Link
-from ..evaluation.alignment import alignment_error_rate, read_alignments, write_alignments
+from ..evaluation.alignment import (
+    alignment_error_rate,
+    read_alignments,
+    say_one_based,
+    write_alignments,
+)
 from ..evaluation.symmetrisation import SYMMETRISATIONS
 from ..evaluation.word_alignment import WordAlignment, read_word_alignments, select_common_sentences
 
@@ -96,6 +101,9 @@ def _read_gold(
                 alignment.check_gold(sure[index] | possible[index])
         except DataError as error:
             raise DataError(f"{args.gold}:{index + 1}: {error}") from None
+    printed = (alignment.links for alignments in common.values() for alignment in alignments)
+    if warning := say_one_based((sure, possible), printed):
+        print(f"warning: {args.gold}: {warning}", file=sys.stderr)
     return [sure[index] for index in common], [possible[index] for index in common]
 
 

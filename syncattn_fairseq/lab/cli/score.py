@@ -20,7 +20,7 @@ from ...cli.common import add_subword_marks, announce, command, new_parser, publ
 from ...data.parses import read_heads, read_labels
 from ...printed.decoded import read_decoded
 from ...trees.brackets import read_trees
-from ..evaluation.alignment import read_alignments
+from ..evaluation.alignment import read_alignments, say_one_based
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
     from ..evaluation.score_table import format_scores, make_latex
-    from ..evaluation.scoring import score_systems
+    from ..evaluation.scoring import say_unused, score_systems
     from ..evaluation.sentence_scores import format_sentence_scores
 
     quieten()
@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         tables.append(format_sentence_scores(measure, by_system))
         for name, one in by_system.items():
             numbers[name].setdefault("sentence_scores", {})[measure] = asdict(one)
+    say_unused(gold, scores, _warn)
     with ExitStack() as stack:
         if args.text:
             _write_text(stack.enter_context(replacing(args.text)), args, outputs)
@@ -119,7 +120,16 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         if any(category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
             raise DataError(f"--system {name!r}: the name must fit into a line; choose another")
         outputs[name] = Output(*map(read_decoded, files))
+    if gold.alignments:
+        analysed = (s for o in outputs.values() for s in (o.beam if o.forced is None else o.forced))
+        links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
+        if warning := say_one_based(gold.alignments, links):
+            _warn(f"{args.alignments}: {warning}")
     return outputs, gold
+
+
+def _warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def measures(args: argparse.Namespace) -> dict[str, Any]:
@@ -130,7 +140,7 @@ def measures(args: argparse.Namespace) -> dict[str, Any]:
         "tokenize": args.tokenize,
         "baseline": args.baseline,
         "words": args.words_by,
-        "warn": lambda message: print(f"warning: {message}", file=sys.stderr),
+        "warn": _warn,
     }
 
 

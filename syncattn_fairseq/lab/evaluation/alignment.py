@@ -15,6 +15,8 @@ from ...base.text import read_lines
 from ...printed.analysis_lines import Link, make_link
 
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
+#: The links between what fast_align adds: a score (``-s``), and the texts (``-f``).
+_SCORED = re.compile(r"(?:.* \|\|\| .* \|\|\| )?([0-9-?p ]*)\|\|\| -?([0-9.e+-]+|inf|nan) *")
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ def read_alignments(
 ) -> tuple[Sequence[set[Link]], Sequence[set[Link]]]:
     """Read sure and possible links from a file in the Pharaoh or the talp format.
 
-    A line holds the links of one sentence, source-target: ``i-j`` is sure. A link that is only
+    A line holds the links of one sentence, source-target, with or without fast_align's score
+    (``0-0 1-2 ||| -3.2``): ``i-j`` is sure. A link that is only
     possible is ``i?j`` in a Pharaoh file, which usually counts from 0, and ``ipj`` in a talp file,
     which usually counts from 1, like the German-English gold alignments of Vilar et al. (IWSLT
     2006).
@@ -108,7 +111,7 @@ def read_alignments(
     possible: Packed[set[Link]] = Packed()
     for number, line in enumerate(read_lines(path), start=1):
         links: dict[bool, set[Link]] = {True: set(), False: set()}  # by whether they are sure
-        for token in line.split():
+        for token in _find_links(line):
             match = _LINK.fullmatch(token)
             if not match:
                 raise DataError(
@@ -126,8 +129,27 @@ def read_alignments(
 def is_pharaoh(path: str | Path) -> bool:
     """Return whether a file holds links rather than text, judging by its first non-empty line."""
     first = next((line for line in read_lines(path) if line.strip()), "")
-    tokens = first.split()
+    tokens = _find_links(first)
     return bool(tokens) and all(_LINK.fullmatch(token) for token in tokens)
+
+
+def _find_links(line: str) -> list[str]:
+    scored = _SCORED.fullmatch(line)
+    return (scored[1] if scored else line).split()
+
+
+def say_one_based(
+    gold: tuple[Iterable[set[Link]], Iterable[set[Link]]], printed: Iterable[Iterable[Link]]
+) -> str:
+    """Return a warning if gold links seem to count from 1: none has a 0, but printed ones do."""
+    sentences = (sure | possible for sure, possible in zip(*gold, strict=True))
+    linked = [any(0 in link for link in links) for links in sentences if links]
+    if any(linked) or not linked or not any(0 in link for links in printed for link in links):
+        return ""
+    return (
+        f"{len(linked)} sentences have gold links, none with a 0, as if they counted from 1; if "
+        "they do, give --one-based"
+    )
 
 
 def write_alignments(path: str | Path, alignments: Iterable[AbstractSet[Link]]) -> None:

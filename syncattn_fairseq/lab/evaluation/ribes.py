@@ -8,14 +8,16 @@ of words matters.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import chain, combinations, islice, zip_longest
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from operator import itemgetter
 
 ALPHA = 0.25
 """Exponent of the unigram precision."""
 BETA = 0.10
 """Exponent of the brevity penalty."""
+MAX_CONTEXT = 100
+"""Words on one side of a word that may tell its copies apart; the authors' script has no limit."""
 
 
 def score_sentence(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
@@ -40,55 +42,47 @@ def compute_kendall_tau(ranks: Sequence[int]) -> float:
     """Return the share of ascending pairs, (tau + 1) / 2 if all ranks differ; 0 without pairs."""
     if len(ranks) < 2:
         return 0.0
-    return sum(a < b for a, b in combinations(ranks, 2)) / math.comb(len(ranks), 2)
+    earlier: list[int] = []
+    ascending = 0
+    for rank in ranks:
+        ascending += bisect_left(earlier, rank)
+        insort(earlier, rank)
+    return ascending / math.comb(len(ranks), 2)
 
 
 def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
     """Return the reference hits of the aligned hypothesis words, in hypothesis order.
 
     A word that occurs once on each side is aligned. For other words, longer and longer n-grams
-    that end or begin with the word are tried until one occurs once on each side.
+    that end or begin with the word are tried until one occurs once on each side, up to
+    `MAX_CONTEXT` more words.
     """
-    here, there = _find_positions(hypothesis), _find_positions(reference)
-    ranks: list[int] = []
-    for index, word in enumerate(hypothesis):
-        left, right = (
-            _find_counterparts(hypothesis, reference, index, step, here[word], there.get(word, []))
-            for step in (-1, 1)
-        )
-        tries = chain.from_iterable(zip_longest(left, right))
-        ranks.extend(islice((rank for rank in tries if rank is not None), 1))
-    return ranks
-
-
-def _find_positions(words: Sequence[str]) -> dict[str, list[int]]:
-    hits = defaultdict(list)
-    for index, word in enumerate(words):
-        hits[word].append(index)
-    return hits
+    found = [_find_counterparts(hypothesis, reference, step) for step in (-1, 1)]
+    hits = ([side[i] for side in found if i in side] for i in range(len(hypothesis)))
+    # Of as many words on both sides, those on the left count.
+    return [min(each, key=itemgetter(0))[1] for each in hits if each]
 
 
 def _find_counterparts(
-    hypothesis: Sequence[str],
-    reference: Sequence[str],
-    index: int,
-    step: int,
-    here: list[int],
-    there: list[int],
-) -> Iterator[int | None]:
-    """Yield a word's position in the reference for 0, 1, 2... words of context on one side.
-
-    None while the n-gram is not unique on both sides. `here` and `there` are the hits of the
-    word, which the context narrows down.
-    """
-    offset = 0
-    while there:
-        yield there[0] if len(here) == len(there) == 1 else None
-        offset += step
-        if not 0 <= index + offset < len(hypothesis):
-            return
-        neighbour = hypothesis[index + offset]
-        here, there = (
-            [i for i in hits if 0 <= i + offset < len(words) and words[i + offset] == neighbour]
-            for words, hits in ((hypothesis, here), (reference, there))
-        )
+    hypothesis: Sequence[str], reference: Sequence[str], step: int
+) -> dict[int, tuple[int, int]]:
+    """Return for words of the hypothesis the context that is needed on one side, and the hit."""
+    found = {}
+    # Hits on both sides with the same words around them.
+    groups = [([*range(len(hypothesis))], [*range(len(reference))])]
+    for context in range(MAX_CONTEXT + 1):
+        split: dict[tuple[int, str], tuple[list[int], list[int]]] = {}
+        for number, hits in enumerate(groups):
+            for side, words in enumerate((hypothesis, reference)):
+                for index in hits[side]:
+                    place = index + step * context
+                    if 0 <= place < len(words):
+                        split.setdefault((number, words[place]), ([], []))[side].append(index)
+        groups = [(here, there) for here, there in split.values() if here and there]
+        for here, there in groups:
+            if len(here) == len(there) == 1:
+                found[here[0]] = context, there[0]
+        groups = [hits for hits in groups if len(hits[0]) + len(hits[1]) > 2]
+        if not groups:
+            break
+    return found

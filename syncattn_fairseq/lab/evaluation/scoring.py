@@ -211,6 +211,11 @@ def score_systems(
                 )
             scores[name], counts[name] = _score_system(output, texts, gold, scheme, tokenize)
             bleu = scores[name].bleu.score
+            if all(sentence.is_reference for sentence in output.beam):
+                warn(
+                    f"system {name}: its translations are the references, as in forced output "
+                    "(--score-reference), which comes second: --system NAME BEAM FORCED"
+                )
             if bleu < _UNRELATED_BLEU and scores[name].texts["chrf"].score < _UNRELATED_CHRF:
                 warn(
                     f"system {name}: BLEU is {bleu:.2f}, as if the references were those of "
@@ -238,6 +243,36 @@ def score_systems(
                 }
                 scores[name] = replace(scores[name], bleu_by_length=compared_buckets)
     return scores
+
+
+#: What each gold measures, and what must be printed for it.
+_USES = {
+    "source_heads": (("source_attachment",), "parses"),
+    "target_heads": (("target_attachment",), "parses in forced output"),
+    "source_trees": (("source_brackets",), "distances"),
+    "target_trees": (("target_brackets",), "distances in forced output"),
+    "alignments": (("alignment", "layer_alignment"), "links in forced output"),
+}
+
+
+def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[str], None]) -> None:
+    """Say in one line which gold was compared with nothing.
+
+    Raises:
+        DataError: none was compared with anything.
+    """
+    messages, used = [], False
+    for name, (parts, what) in _USES.items():
+        if getattr(gold, name) is None:
+            continue
+        unused = [n for n, score in scores.items() if not any(getattr(score, p) for p in parts)]
+        used |= len(unused) < len(scores)
+        if unused:
+            messages.append(f"{flag(name)} is not used for {', '.join(unused)}: printed no {what}")
+    if messages and not used:
+        raise DataError("; ".join(messages) + "; see --system in syncattn-score --help")
+    if messages:
+        warn("; ".join(messages))
 
 
 def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:

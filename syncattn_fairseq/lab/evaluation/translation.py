@@ -16,7 +16,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from ...base.errors import DataError
 from ...base.packed import BLOCK, Packed
-from ...base.text import read_lines
+from ...base.text import read_lines, split_lines
 from ...data.moses import check_language, load_sacremoses
 from ...data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, score_sentence
@@ -203,7 +203,7 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
     joined = "".join("".join(text.split()) + "\n" for text in texts)
     try:
         done = subprocess.run(program, input=joined.encode(), capture_output=True)
-        lines = done.stdout.decode().splitlines()
+        lines = [*split_lines(done.stdout)]
     except OSError as error:
         raise DataError(f"--words-by {command}: {error.strerror or error}") from None
     except UnicodeDecodeError:

@@ -204,7 +204,7 @@ class Cell:
         if corpus.generated and reference:
             gold += ["--alignments", words / "test.align"]
         for side, language in (("source", corpus.source), ("target", corpus.target)):
-            if language in self.settings.parsed_languages:
+            if reference and language in self.settings.parsed_languages:
                 gold += [f"--{side}-heads", words / f"test.heads.{language}"]
         steps = [
             new_step(

@@ -22,6 +22,8 @@ from .parsed_sentence import Analysis
 
 CORENLP_CONLL = Table("of CoreNLP -outputFormat conll", "\t", form=1, head=5, label=6, columns=7)
 
+#: Half of a character, which only JSON can write.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')
 
 
@@ -29,7 +31,8 @@ def read_corenlp_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
     """Yield the sentences of one JSON document, or of several in one file.
 
     Words are the text's (``originalText``), not the Penn Treebank's (``-LRB-``). The tree comes
-    from ``basicDependencies``.
+    from ``basicDependencies``; a word with two heads, or a link of a word that is not there, leaves
+    the sentence without one.
 
     Raises:
         DataError: a sentence is not what CoreNLP writes; names the line where it begins.
@@ -58,10 +61,10 @@ def _make_analysis(sentence: dict[str, Any]) -> Analysis:
     heads: list[int | None] = [None] * len(words)
     labels = ["_"] * len(words)
     for link in _items(sentence, "basicDependencies"):
-        word = _number(link["dependent"], 1, len(words))
-        if heads[word - 1] is not None:
-            raise ValueError(f"two heads for word {word}")
-        heads[word - 1] = _number(link["governor"], 0, len(words))
+        word = _number(link["dependent"])
+        if not 1 <= word <= len(words) or heads[word - 1] is not None:
+            return Analysis(words)
+        heads[word - 1] = _number(link["governor"])
         labels[word - 1] = "_".join(_text(link["dep"]).split()) or "_"
     known = [head for head in heads if head is not None]
     return Analysis(words, known, labels) if len(known) == len(words) else Analysis(words)
@@ -77,13 +80,13 @@ def _items(sentence: dict[str, Any], key: str) -> list[dict[str, Any]]:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{str(value)[:60]!r} is not text")
-    return value
+    return _SURROGATE.sub("\ufffd", value)
 
 
-def _number(value: Any, first: int, last: int) -> int:
+def _number(value: Any) -> int:
     """Return a word's number; ``true``, 2.0 and "2" are not numbers."""
-    if type(value) is not int or not first <= value <= last:
-        raise ValueError(f"{str(value)[:60]!r} is not a word number from {first} to {last}")
+    if type(value) is not int:
+        raise TypeError(f"{str(value)[:60]!r} is not the number of a word")
     return value
 
 

@@ -130,6 +130,22 @@ def test_talp_file(files, capsys):
     assert capsys.readouterr().out == expected
 
 
+def test_gold_that_counts_from_one_is_noticed(files, capsys):
+    (files / "hyp").write_text("0-0 1-1 ||| -3.2\n0-0 ||| -1\n", encoding="utf-8")
+    (files / "gold").write_text("1-1 2-2\n1-1\n", encoding="utf-8")
+    command = ["--forward", "x", "hyp", "--gold", "gold"]
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert rows(out)["x forward"][0] == "66.67"
+    assert err == (
+        "warning: gold: 2 sentences have gold links, none with a 0, as if they counted from 1; if "
+        "they do, give --one-based\n"
+    )
+    assert main([*command, "--one-based"]) == 0
+    out, err = capsys.readouterr()
+    assert (rows(out)["x forward"][0], err) == ("0.00", "")
+
+
 def test_output(files, capsys):
     written = {
         "forward": "0-0 1-1 1-2 3-3\n0-0\n",

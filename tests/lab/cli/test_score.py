@@ -40,6 +40,13 @@ PLAIN = shlex.split("--system Plain plain --references ref")
 GOLD = shlex.split("--source-heads heads.en --target-heads heads.de --alignments align --one-based")
 
 
+UNUSED = (
+    "warning: --source-heads is not used for Plain: printed no parses; --target-heads is not used "
+    "for Plain: printed no parses in forced output; --alignments is not used for Plain: printed no "
+    "links in forced output\n"
+)
+
+
 def run(arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.score", *shlex.split(arguments)]
     environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
@@ -58,8 +65,7 @@ def test_compound_split(files, capsys):
 
 def test_table_of_the_real_command(files):
     result = run(shlex.join([*SYSTEMS, *GOLD]))
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
+    assert (result.returncode, result.stderr) == (0, UNUSED)
     lines = result.stdout.splitlines()
     assert " ".join(lines[0].split()) == (
         "system BLEU chrF RIBES UAS source UAS target AER length sentences"
@@ -221,6 +227,40 @@ def test_references_of_another_text_are_noticed(files, capsys):
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["systems"]["Plain"]["bleu"]["score"] == 0 and err == ""
+
+
+def test_forced_output_in_the_place_of_translations_is_noticed(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forced = "T-0\tder <<unk>>\nH-0\t-1\tder <unk>\nT-1\tja\nH-1\t-1\tja\n"
+    command = ["--system", "Ours", "beam", "--references", "ref", "--tokenize=none", "--json=-"]
+    for printed, warned in ((forced, True), (forced.replace("\tja\nH", "\tnein\nH"), False)):
+        (files / "beam").write_text(printed, encoding="utf-8")
+        assert main(command) == 0
+        err = capsys.readouterr().err
+        assert ("Ours: its translations are the references, as in forced" in err) == warned
+
+
+def test_gold_that_is_compared_with_nothing_is_named(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*SYSTEMS, *GOLD, "--json=-"]) == 0
+    assert capsys.readouterr().err == UNUSED
+    for option in ("--source-heads", "--target-heads"):
+        error = read_error(capsys, main([*PLAIN, option, "heads.en", "--json", "scores"]))
+        assert f"{option} is not used for Plain: printed no parses" in error
+    assert not (files / "scores").exists()
+
+
+def test_gold_alignments_that_count_from_one_are_noticed(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "align").write_text("1-1\n\n", encoding="utf-8")
+    command = [*SYSTEMS, "--alignments", "align", "--json=-"]
+    for extra, warned in (([], True), (["--one-based"], False)):
+        assert main([*command, *extra]) == 0
+        err = capsys.readouterr().err
+        assert ("align: 1 sentences have gold links, none with a 0" in err) == warned
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\u2029", "\n", "\x1b", "\x85"])

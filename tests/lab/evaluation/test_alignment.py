@@ -11,7 +11,9 @@ from syncattn_fairseq.data.word_links import link_words
 from syncattn_fairseq.lab.evaluation.alignment import (
     Link,
     alignment_error_rate,
+    is_pharaoh,
     read_alignments,
+    say_one_based,
     write_alignments,
 )
 
@@ -113,6 +115,25 @@ def test_read_alignments(tmp_path):
     path.write_text("1-1 2?3 3p1\n\n1-2\n", encoding="utf-8")
     assert read_alignments(path) == ([{(1, 1)}, set(), {(1, 2)}], [{(2, 3), (3, 1)}, set(), set()])
     assert read_alignments(path, one_based=True)[0] == [{(0, 0)}, set(), {(0, 1)}]
+
+
+@pytest.mark.parametrize("score", ["-3.2", "-0", "1e-05", "-inf", "nan"])
+@pytest.mark.parametrize("texts", ["", "a | b ||| der ||| ein Hund ||| "])
+def test_what_fast_align_adds_to_links_is_left_out(tmp_path, texts, score):
+    path = tmp_path / "links"
+    path.write_text(f"{texts}0-0 1-2 ||| {score}\n{texts} ||| {score}\n", encoding="utf-8")
+    assert read_alignments(path)[0] == [{(0, 0), (1, 2)}, set()]
+    assert is_pharaoh(path)
+
+
+def test_gold_that_counts_from_one_is_noticed():
+    warning = say_one_based(
+        ([{(1, 1)}, set(), set()], [{(1, 2)}, set(), {(1, 2)}]), [{(1, 1)}, {(0, 1)}]
+    )
+    assert warning.startswith("2 sentences have gold links, none with a 0")
+    assert "--one-based" in warning
+    for gold, printed in (([{(1, 1), (1, 0)}], [{(0, 1)}]), ([{(1, 1)}], [{(1, 1)}]), ([], [])):
+        assert not say_one_based((gold, [set() for _ in gold]), printed)
 
 
 def test_talp_differs_from_pharaoh_in_its_mark_and_its_first_number(tmp_path):
