@@ -148,7 +148,7 @@ def test_a_word_without_head_leaves_the_sentence_without_tree():
         ([(1, -1, "x")], [-1]),
     ],
 )
-def test_links_of_corenlp_that_are_no_tree_leave_out_their_sentence_alone(links, int, str]], heads):
+def test_links_of_corenlp_that_are_no_tree_leave_out_their_sentence_alone(links, heads):
     good = sentence_of_json(["b"], [(1, 0, "x")])
     text = json.dumps({"sentences": [sentence_of_json(["a"], links), good]})
     bad, after = read("corenlp-json", text)
