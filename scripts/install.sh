@@ -3,10 +3,10 @@
 #
 #   bash scripts/install.sh [--extras parse]
 #
-# PYTHON          the interpreter to use, 3.10 to 3.13
+# PYTHON          the interpreter to use, 3.11 to 3.14
 # TORCH           what pip is asked for instead of our choice of torch, e.g. TORCH=torch==2.13.0
 #                 for CUDA on a login node that has no GPU itself
-# XDG_CACHE_HOME  where the built fairseq is kept (~/.cache)
+# XDG_CACHE_HOME  where our wheel of fairseq is kept (~/.cache)
 set -euo pipefail
 unset PYTHONHOME PYTHONPATH # else pip takes packages from elsewhere for installed
 
@@ -40,7 +40,8 @@ done
 # The stamp .venv/.complete is written last and says what it vouches for: the place (a copied venv
 # runs the programs of the old one), the files that decide what is installed, and the extras.
 # .venv/.incomplete marks a venv of ours that is being filled.
-inputs="$(cat constraints.txt pyproject.toml scripts/{install.sh,_fairseq.sh,slim_fairseq.py,link_package.py} | cksum)"
+inputs="$(cat constraints.txt pyproject.toml scripts/{install.sh,_fairseq.sh,slim_fairseq.py,link_package.py} \
+    scripts/pure_fairseq/*.py | cksum)"
 stamped() { sed -n "s/^$1=//p" $venv/.complete 2>/dev/null || true; }
 
 missing_extras() {
@@ -57,12 +58,12 @@ wrong_python() { # PYTHON names another version than the one installed
 
 version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
 
-todo() { # what the venv needs: nothing, extend, update, rebuild, create, or it is not ours
+todo() { # what the venv needs: nothing, extend, update, rebuild, create; or it is of another Python or maker
     if [ ! -e $venv ]; then echo create
     elif [ -e $venv/.incomplete ] || [ -z "$(ls -A $venv)" ]; then echo rebuild
     elif [ ! -e $venv/.complete ]; then echo foreign
-    elif [ "$(stamped root)" != "$root" ] || [ ! -x $venv/bin/python ] || wrong_python; then
-        echo rebuild
+    elif [ "$(stamped root)" != "$root" ] || [ ! -x $venv/bin/python ]; then echo rebuild
+    elif wrong_python; then echo other
     elif [ "$(stamped inputs)" != "$inputs" ]; then echo update
     elif [ -n "$(missing_extras)" ]; then echo extend
     else echo nothing
@@ -71,12 +72,12 @@ todo() { # what the venv needs: nothing, extend, update, rebuild, create, or it 
 
 choose_python() { # PYTHON, or the first that the pinned versions are made for
     local candidate found
-    set -- python3 python3.12 python3.11 python3.10 python3.13 python
+    set -- python3 python3.13 python3.12 python3.11 python3.14 python
     [ -z "${PYTHON:-}" ] || set -- "$PYTHON"
     for candidate; do
         found="$(version "$candidate")" || continue
         case $found in
-            3.1[0-3]) ;;
+            3.1[1-4]) ;;
             *) continue ;;
         esac
         "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
@@ -84,7 +85,7 @@ choose_python() { # PYTHON, or the first that the pinned versions are made for
         echo "$candidate"
         return
     done
-    fail "Python 3.10 to 3.13 is needed (found ${found:-none});" \
+    fail "Python 3.11 to 3.14 is needed (found ${found:-none});" \
         "name one with PYTHON=/path/to/python3.11"
 }
 
@@ -125,38 +126,13 @@ reachable() {
 urllib.request.urlopen(sys.argv[1], timeout=5)'
 }
 
-fairseq_wheel() { # build the wheel once for this kind of Python and keep it as $cache/*.whl
-    local build=$venv/build
-    mkdir -p "$cache" &&
-        build_fairseq $venv/bin/python $build &&
-        # Renamed into place: a half-written wheel must never be found there.
-        cp $build/*.whl "$cache/new.$$" && mv "$cache/new.$$" "$cache/$(basename $build/*.whl)" &&
-        rm -rf $build
-}
-
-can_compile() {
-    command -v "${CXX:-c++}" >/dev/null ||
-        fail "fairseq needs a C++ compiler; on Debian: apt install g++"
-    $venv/bin/python - 2>/dev/null <<<'import sysconfig
-open(sysconfig.get_path("include") + "/Python.h")' ||
-        fail "fairseq needs the headers of Python; on Debian: apt install python3-dev"
-}
-
 install_torch_and_fairseq() {
-    local torch kind pins key cache
-    kind="$($venv/bin/python - <<<'import sys, sysconfig
-print(sys.implementation.cache_tag, sysconfig.get_platform(), sep="-")')"
-    pins="$(grep -E '^(fairseq-fixed|cython|numpy)=' constraints.txt)"
-    key="$(cat scripts/slim_fairseq.py - <<<"$pins" | cksum | cut -d ' ' -f 1)"
-    cache="${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/$kind-$key"
-    compgen -G "$cache/*.whl" >/dev/null || can_compile # before torch is downloaded
-    torch="${TORCH:-$(torch_arguments)}"
+    local torch="${TORCH:-$(torch_arguments)}"
     # shellcheck disable=SC2086 # several arguments
-    step "${torch%%[, ]*}, numpy, cython" pip_install $torch numpy cython setuptools wheel
-    if ! compgen -G "$cache/*.whl" >/dev/null; then
-        step "fairseq-fixed $(pinned fairseq-fixed), built without torch extensions" fairseq_wheel
-    fi
-    step "fairseq-fixed $(pinned fairseq-fixed)" pip_install --no-deps --force-reinstall "$cache"/*.whl
+    step "${torch%%[, ]*}" pip_install $torch setuptools
+    step "our wheel of fairseq-fixed $(pinned fairseq-fixed)" fairseq_wheel $venv/bin/python
+    step "fairseq-fixed $(pinned fairseq-fixed)" \
+        pip_install --no-deps --force-reinstall "$(fairseq_wheel $venv/bin/python)"
 }
 
 [ "$(todo)" != nothing ] || exit 0
@@ -170,6 +146,7 @@ began=$SECONDS
 work="$(todo)"
 case $work in
     nothing) exit 0 ;;
+    other) fail "$root/$venv has Python $(version $venv/bin/python), not that of PYTHON; remove it and run again" ;;
     foreign) fail "$root/$venv was not made by this script; move it away and run again" ;;
     update | extend)
         added="$(missing_extras)"
@@ -182,7 +159,7 @@ case $work in
     *)
         python="$(choose_python)"
         [ "$work" = create ] ||
-            say "$venv is incomplete, or of another place or Python: rebuilding it"
+            say "$venv is incomplete, or of another place: rebuilding it"
         rm -rf $venv
         mkdir $venv
         touch $venv/.incomplete

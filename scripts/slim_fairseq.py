@@ -1,92 +1,161 @@
-"""Unpack fairseq's source archive without the parts that translation never uses.
+"""Make a wheel of fairseq that compiles nothing and serves every Python, of the one on PyPI.
 
-Three torch C++ extensions take most of the build and tie the wheel to one torch version;
-torchaudio is declared but imported for speech only. The Cython extensions stay. Two modules that
-classify import scikit-learn and SciPy, a third of fairseq's start-up: now when they use them.
+What is compiled, for one version of Python, goes: three modules that translation uses are in plain
+Python in ``pure_fairseq/``, and those that tie fairseq to one version of torch are not for
+translation. The examples go, too, 17 of 22 MB. Two modules that classify import scikit-learn and
+SciPy, a third of fairseq's start-up, only when they use them. Faults on Python 3.14 are mended.
 
-Usage: slim_fairseq.py ARCHIVE FOLDER    (prints the folder to build)
+Usage: slim_fairseq.py WHEEL FOLDER    (prints the new wheel)
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
-import tarfile
-from collections.abc import Callable
-from functools import partial
+import zipfile
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
-# file: (an import at its top, the statement that uses it)
-LATE_IMPORTS = {
-    "fairseq/criterions/sentence_prediction.py": [
-        ("from sklearn.metrics import f1_score\n", "    f1 = f1_score("),
+PURE = {
+    "fairseq/data/data_utils_fast.py": "data_utils_fast.py",
+    "fairseq/data/token_block_utils_fast.py": "token_block_utils_fast.py",
+    "fairseq/libbleu.py": "libbleu.py",
+}
+DROPPED = re.compile(r".*\.so|fairseq/examples/.*|.*\.dist-info/(RECORD|top_level\.txt)")
+
+LABEL = "+pure"  # after the version, so that one sees which build is installed
+
+# file: (text, what takes its place)
+EDITS = {
+    "fairseq/scoring/bleu.py": [("ctypes.cdll.LoadLibrary(libbleu.__file__)", "libbleu")],
+    # From Python 3.14 on, str(Optional[int]) is "int | None".
+    "fairseq/dataclass/utils.py": [
         (
-            "from sklearn.metrics import matthews_corrcoef as _matthews_corrcoef\n",
-            "    mcc = _matthews_corrcoef(",
+            """\
+    if re.match(
+        r"(typing.|^)Union\\[(.*), NoneType\\]$", typestring
+    ) or typestring.startswith("typing.Optional"):
+""",
+            """\
+    if re.match(
+        r"(typing.|^)Union\\[(.*), NoneType\\]$|.* \\| None$", typestring
+    ) or typestring.startswith("typing.Optional"):
+""",
+        )
+    ],
+    # Python 3.14 checks that help is text; one of hydra 1.3's is an object.
+    "fairseq_cli/hydra_train.py": [
+        ("import logging\n", "import argparse\nimport logging\n"),
+        (
+            'logger = logging.getLogger("fairseq_cli.hydra_train")\n',
+            """\
+logger = logging.getLogger("fairseq_cli.hydra_train")
+
+if hasattr(argparse.ArgumentParser, "_check_help"):
+    _check_help = argparse.ArgumentParser._check_help
+
+    def _check_text(self, action):
+        if isinstance(action.help, str):
+            _check_help(self, action)
+
+    argparse.ArgumentParser._check_help = _check_text
+""",
         ),
-        ("from scipy.stats import pearsonr, spearmanr\n", "    pearson_corr = pearsonr("),
+    ],
+    # A warning since Python 3.12.
+    "fairseq/models/wav2vec/wav2vec2_asr.py": [
+        ('re.compile("encoder.layers.\\d.")', 're.compile(r"encoder.layers.\\d.")')
+    ],
+    "fairseq/criterions/sentence_prediction.py": [
+        ("from sklearn.metrics import f1_score\n", ""),
+        ("from sklearn.metrics import matthews_corrcoef as _matthews_corrcoef\n", ""),
+        ("from scipy.stats import pearsonr, spearmanr\n", ""),
+        ("    f1 = f1_score(", "    from sklearn.metrics import f1_score\n    f1 = f1_score("),
+        (
+            "    mcc = _matthews_corrcoef(",
+            "    from sklearn.metrics import matthews_corrcoef\n    mcc = matthews_corrcoef(",
+        ),
+        (
+            "    pearson_corr = pearsonr(",
+            "    from scipy.stats import pearsonr, spearmanr\n    pearson_corr = pearsonr(",
+        ),
     ],
     "fairseq/tasks/audio_classification.py": [
+        ("from sklearn import metrics as sklearn_metrics\n", ""),
         (
-            "from sklearn import metrics as sklearn_metrics\n",
             "            fpr, tpr, thresholds = sklearn_metrics.roc_curve(",
+            """\
+            from sklearn import metrics as sklearn_metrics
+            fpr, tpr, thresholds = sklearn_metrics.roc_curve(""",
         ),
+    ],
+    "METADATA": [
+        *((f"Requires-Dist: {name}\n", "") for name in ("cffi", "cython", "scikit-learn")),
+        ("Requires-Dist: torchaudio >=0.8.0\n", ""),
+        ("Requires-Dist: hydra-core ==1.3.2\n", "Requires-Dist: hydra-core >=1.3.2,<1.4\n"),
+        ("Requires-Dist: omegaconf ==2.3.0\n", "Requires-Dist: omegaconf >=2.3.0,<2.4\n"),
+        ("\nVersion: 0.12.3.1\n", f"\nVersion: 0.12.3.1{LABEL}\n"),
+    ],
+    "WHEEL": [
+        ("Root-Is-Purelib: false\n", "Root-Is-Purelib: true\n"),
+        ("Tag: cp312-cp312-manylinux_2_28_x86_64\n", "Tag: py3-none-any\n"),
     ],
 }
 
 
-def slim(setup: str) -> str:
-    """Return the text of fairseq's ``setup.py`` less its torch extensions and torchaudio.
+def slim(wheel: Path, folder: Path) -> Path:
+    """Write the new wheel into ``folder`` and return where it is.
+
+    The same wheel gives the same bytes.
 
     Raises:
-        ValueError: the text is not the one this was written for.
+        ValueError: the wheel is not the one this was written for.
     """
-    setup = _cut(setup, "extensions.extend(", until="cmdclass = {")
-    setup = _cut(setup, '            "torchaudio>=0.8.0",\n')
-    if "CppExtension" in setup or "CUDAExtension" in setup:
-        raise ValueError("setup.py still has torch extensions")
-    return setup
+    edits = dict(EDITS)
+    with zipfile.ZipFile(wheel) as old:
+        names = [name for name in old.namelist() if not DROPPED.fullmatch(name) and name[-1] != "/"]
+        [record] = (name for name in old.namelist() if name.endswith(".dist-info/RECORD"))
+        held = {name: old.read(name).replace(b"\r\n", b"\n") for name in names}
+    info = record.removesuffix("/RECORD")
+    edits |= {f"{info}/{name}": edits.pop(name) for name in ("METADATA", "WHEEL")}
+    for name, changes in edits.items():
+        if name not in held:
+            raise ValueError(f"{wheel}: no {name}")
+        held[name] = edit(held[name].decode(), changes, f"{wheel}: {name}").encode()
+    for name, source in PURE.items():
+        held[name] = (Path(__file__).parent / "pure_fairseq" / source).read_bytes()
+    new = info.replace(".dist-info", LABEL)
+    held = {name.replace(info, f"{new}.dist-info"): data for name, data in held.items()}
+    lines = [f"{name},sha256={digest(data)},{len(data)}\n" for name, data in held.items()]
+    lines.append(f"{new}.dist-info/RECORD,,\n")
+    held[f"{new}.dist-info/RECORD"] = "".join(lines).encode()
+    made = folder / f"{new}-py3-none-any.whl"
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for name, data in held.items():
+            entry = zipfile.ZipInfo(name)  # of 1980: the bytes do not depend on the day
+            entry.external_attr = 0o644 << 16
+            zipped.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    return made
 
 
-def import_late(text: str, line: str, use: str) -> str:
-    """Move an import from the top of a module to the statement that uses it.
+def edit(text: str, changes: list[tuple[str, str]], where: str) -> str:
+    """Make each change in ``text``, once.
 
     Raises:
-        ValueError: the text is not the one this was written for.
+        ValueError: a text to replace is not there exactly once.
     """
-    text = _cut(text, line)
-    if use not in text:
-        raise ValueError(f"no {use!r}")
-    indent = use[: len(use) - len(use.lstrip())]
-    return text.replace(use, indent + line + use)
+    for old, new in changes:
+        if text.count(old) != 1:
+            raise ValueError(f"{where} does not have {old!r} once")
+        text = text.replace(old, new)
+    return text
 
 
-def _cut(text: str, first: str, until: str | None = None) -> str:
-    start = text.find(first)
-    end = start + len(first) if until is None else text.find(until, start)
-    if start < 0 or end < 0:
-        raise ValueError(f"no {(first if start < 0 else until)!r}")
-    return text[:start] + text[end:]
-
-
-def main(archive: str, folder: str) -> None:
-    """Unpack ``archive`` into ``folder``, change its source and print where it is."""
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder)
-    [setup] = Path(folder).glob("*/setup.py")
-    edit(setup, slim)
-    for name, imports in LATE_IMPORTS.items():
-        for line, use in imports:
-            edit(setup.parent / name, partial(import_late, line=line, use=use))
-    print(setup.parent)
-
-
-def edit(file: Path, change: Callable[[str], str]) -> None:
-    """Change a file's text."""
-    try:
-        file.write_text(change(file.read_text(encoding="utf-8")), encoding="utf-8")
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+def digest(data: bytes) -> str:
+    """Return the SHA-256 sum as wheels write it."""
+    return urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    print(slim(Path(sys.argv[1]), Path(sys.argv[2])))

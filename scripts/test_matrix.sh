@@ -9,6 +9,7 @@
 #
 # uv is used if it is on the path: it downloads each torch once for all rows, and links it.
 source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
+source "$root/scripts/_fairseq.sh"
 cd "$root"
 unset PYTHONHOME PYTHONPATH
 matrix="${MATRIX:-${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/matrix}"
@@ -16,35 +17,29 @@ read -ra tests <<<"${TESTS:-tests/functional tests/modules tests/models tests/cr
     tests/tasks tests/parsing/test_stanza_parser.py}"
 
 floor() { sed -n "s/^ *\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
-pinned() { # pinned PACKAGE PYTHON: the version in constraints.txt for that Python
-    local old
-    old="$(sed -n "s/^$1==\([^ ;]*\); *python_version < \"3.11\"/\1/p" constraints.txt)"
-    if [ "$2" = 3.10 ] && [ -n "$old" ]; then echo "$old"; return; fi
-    sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt | tail -n 1
-}
+pinned() { sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt; }
 
-packages="torch numpy sacrebleu sentencepiece stanza scipy pyyaml tqdm"
+packages="torch numpy sacrebleu sentencepiece stanza scipy pyyaml tqdm omegaconf"
 
-fixed="fairseq-fixed==$(pinned fairseq-fixed 3.11)"
-
-# Row, Python, versions (floors, pins, or newest), fairseq
+# Row, Python, versions (floors, pins, or newest), fairseq (our wheel, or a package)
 rows="
-floor-3.10     3.10  floors  $fixed
-official-3.10  3.10  floors  fairseq==0.12.2
-pinned-3.10    3.10  pins    $fixed
-pinned-3.11    3.11  pins    $fixed
-pinned-3.12    3.12  pins    $fixed
-pinned-3.13    3.13  pins    $fixed
-newest-3.12    3.12  newest  $fixed
-newest-3.13    3.13  newest  $fixed
+floor-3.11   3.11  floors  ours
+pinned-3.11  3.11  pins    ours
+pinned-3.12  3.12  pins    ours
+pinned-3.13  3.13  pins    ours
+pinned-3.14  3.14  pins    ours
+newest-3.13  3.13  newest  ours
+newest-3.14  3.14  newest  ours
+ve-3.11      3.11  pins    ve-fairseq==0.12.3
+ve-3.12      3.12  pins    ve-fairseq==0.12.3
 "
 
-requirements() { # requirements VERSIONS PYTHON
+requirements() { # requirements VERSIONS
     local package
     for package in $packages; do
         case $1 in
             floors) echo "$package==$(floor $package)" ;; # 2.6 is 2.6.0
-            pins) echo "$package==$(pinned $package "$2")" ;;
+            pins) echo "$package==$(pinned $package)" ;;
             newest) echo "$package" ;;
         esac
     done
@@ -68,29 +63,15 @@ get() { # get VENV ARGUMENTS...: pip install
     fi
 }
 
-fairseq() { # fairseq VENV REQUIREMENT, without its dependencies and torch extensions
-    local build=$1/build
-    rm -rf "$build" && mkdir "$build" &&
-        "$1/bin/pip" download --no-deps --no-binary :all: --no-build-isolation "$2" -d "$build" &&
-        if [ "$2" = "$fixed" ]; then
-            "$1/bin/python" scripts/slim_fairseq.py "$build"/*.tar.gz "$build"
-        else
-            tar -xzf "$build"/*.tar.gz -C "$build" &&
-                sed -i 's/^    from torch.utils import cpp_extension/    raise ImportError/' "$build"/*/setup.py
-        fi &&
-        get "$1" --no-deps --no-build-isolation "$build"/*/
-}
-
 fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
-    local wanted
-    mapfile -t wanted < <(requirements "$3" "$2")
-    "$(find_python "$2")" -m venv "$1" &&
-        get "$1" "${wanted[@]}" cython "setuptools>=77,<81" wheel &&
-        fairseq "$1" "$4" &&
-        # fairseq's dependencies; the versions of the row stay.
-        get "$1" "${wanted[@]}" hydra-core==1.3.2 omegaconf==2.3.0 bitarray regex \
-            scikit-learn lxml packaging cffi "$(grep -o 'hypothesis>=[0-9.]*' pyproject.toml)" \
-            pytest sacremoses submitit subword-nmt &&
+    local wanted fairseq=$4
+    mapfile -t wanted < <(requirements "$3")
+    # What ours requires, and what translation needs of others, which also require torchaudio, and by it another torch.
+    wanted+=("hydra-core<1.4" bitarray regex packaging setuptools pytest hypothesis sacremoses submitit subword-nmt)
+    [ "$fairseq" = ours ] || wanted+=(scikit-learn)
+    "$(find_python "$2")" -m venv "$1" && touch "$1/.filling" &&
+        if [ "$fairseq" = ours ]; then fairseq="$(fairseq_wheel "$1/bin/python")"; fi &&
+        get "$1" "${wanted[@]}" && get "$1" --no-deps "$fairseq" &&
         get "$1" --no-deps --no-build-isolation -e .
 }
 
@@ -119,7 +100,8 @@ outcome() { # outcome ROW PYTHON VERSIONS FAIRSEQ: print the last cell of the ro
     local venv="$matrix/$1" log="$matrix/$1.log"
     find_python "$2" >/dev/null || { echo "no Python $2 on this machine"; return; }
     if [ ! -e "$venv/.filled" ]; then
-        rm -rf "$venv"
+        [ ! -e "$venv/.filling" ] || rm -rf "$venv" # of an earlier run that was stopped
+        [ ! -e "$venv" ] || { echo "$venv was not made by this script; move it away"; return; }
         fill "$venv" "$2" "$3" "$4" >"$log" 2>&1 || {
             echo "cannot be installed: $(grep -i error "$log" | tail -n 1 | cut -c -120)"
             return
@@ -155,7 +137,7 @@ def found(name):
         return "-"
 
 
-fairseq = next((f"{n} {found(n)}" for n in ("fairseq-fixed", "fairseq") if found(n) != "-"), "-")
+fairseq = next((f"{n} {found(n)}" for n in ("fairseq-fixed", "ve-fairseq") if found(n) != "-"), "-")
 print(" | ".join([*map(found, "torch numpy sacrebleu sentencepiece stanza".split()), fairseq]))
 PYTHON
     )"

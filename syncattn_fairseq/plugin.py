@@ -4,7 +4,15 @@
 with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
-from .patches import (
+from .patches import fairseq_version, one_line, quiet
+
+# These shape the messages of the others.
+one_line.fail_in_one_line()
+quiet.quieten_commands()
+fairseq_version.require_fairseq()
+
+# What follows imports fairseq: check first that it works.
+from .patches import (  # noqa: E402
     amp_scale,
     bf16_device,
     checkpoint_classes,
@@ -16,24 +24,18 @@ from .patches import (
     encoder_kernel,
     evaluated_options,
     every_sentence,
-    fairseq_version,
     finite_losses,
     logged_tensors,
     ngram_blocking,
-    one_line,
     patience,
     plain_options,
-    quiet,
     returned_memory,
     safety_saves,
     whole_checkpoints,
 )
 
-# The order counts: the first two shape the messages of the others, and what writes checkpoints
-# comes before what changes their contents, which wraps it (whole_checkpoints refuses otherwise).
-one_line.fail_in_one_line()
-quiet.quieten_commands()
-fairseq_version.require_fairseq()
+# The order counts: what writes checkpoints comes before what changes their contents, which wraps it
+# (whole_checkpoints refuses otherwise).
 evaluated_options.run_no_options()
 compiler_imports.avoid_compiler_imports()
 encoder_kernel.avoid_encoder_kernel()
@@ -54,7 +56,7 @@ amp_scale.unscale_once()
 bf16_device.keep_bf16_off_tpus()
 logged_tensors.log_tensors()
 
-from . import models, tasks  # noqa: E402  (check first that fairseq works)
+from . import models, tasks  # noqa: E402
 from .criterions import label_smoothed_cross_entropy_with_syntax  # noqa: E402
 
 __all__ = ["label_smoothed_cross_entropy_with_syntax", "models", "tasks"]

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -33,9 +28,21 @@ def test_yaml_is_names_and_values(path: Path) -> None:
     assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
 
 
-def test_the_workflow_tests_every_declared_python() -> None:
-    jobs = read(".github/workflows/test.yml")["jobs"]
-    tested = jobs["test"]["strategy"]["matrix"]["python"]
+WORKFLOWS = ("test", "wheels", "release")
+
+
+def jobs(workflow: str) -> dict[str, Any]:
+    found: dict[str, Any] = read(f".github/workflows/{workflow}.yml")["jobs"]
+    return found
+
+
+def steps() -> list[dict[str, Any]]:
+    return [s for w in WORKFLOWS for job in jobs(w).values() for s in job.get("steps", ())]
+
+
+def test_the_workflows_use_every_declared_python() -> None:
+    tested = jobs("test")["test"]["strategy"]["matrix"]["python"]
+    assert jobs("wheels")["install"]["strategy"]["matrix"]["python"] == tested
     prefix = "Programming Language :: Python :: "
     classifiers = [text.removeprefix(prefix) for text in PROJECT["classifiers"]]
     assert tested == [text for text in classifiers if re.fullmatch(r"3\.\d+", text)]
@@ -44,12 +51,31 @@ def test_the_workflow_tests_every_declared_python() -> None:
     assert f"Python {tested[0]} to {tested[-1]} is needed" in install
 
 
-def test_the_workflow_runs_scripts_that_exist() -> None:
-    jobs = read(".github/workflows/test.yml")["jobs"]
-    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
-    scripts = [word for command in commands for word in command.split() if "/" in word]
-    assert {"scripts/test.sh", "scripts/build.sh"} <= {*scripts}
+def test_the_workflows_run_scripts_that_exist() -> None:
+    commands = [step["run"] for step in steps() if "run" in step]
+    scripts = [word for command in commands for word in command.split() if "scripts/" in word]
+    assert {"scripts/test.sh", "scripts/docs.sh", "scripts/release.sh"} <= {*scripts}
     assert all((ROOT / script).is_file() for script in scripts)
+    for workflow in WORKFLOWS:
+        called = [job["uses"] for job in jobs(workflow).values() if "uses" in job]
+        assert all((ROOT / path).is_file() for path in called)
+
+
+def test_actions_run_where_github_runs_them() -> None:
+    """Node 20 was removed in September 2026; these are the first majors that need Node 24."""
+    first = {"checkout": 5, "setup-python": 6, "cache": 5, "upload-artifact": 6}
+    first["download-artifact"] = 7
+    for step in steps():
+        if (action := step.get("uses", "")).startswith("actions/"):
+            name, _, major = action.removeprefix("actions/").partition("@v")
+            assert int(major) >= first[name], action
+
+
+def test_the_image_has_no_compiler_and_no_root() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    last = lines[max(n for n, line in enumerate(lines) if line.startswith("FROM ")) :]
+    assert not [line for line in last if re.search(r"apt|g\+\+|gcc", line)]
+    assert [line for line in last if line.startswith("USER ")] == ["USER syncattn"]
 
 
 def test_pre_commit_runs_the_pinned_ruff() -> None:
@@ -59,9 +85,18 @@ def test_pre_commit_runs_the_pinned_ruff() -> None:
     )
 
 
-def test_the_citation_has_the_version() -> None:
+def test_the_citation_has_the_version_and_all_papers() -> None:
     source = (ROOT / "syncattn_fairseq" / "__init__.py").read_text()
-    assert f'__version__ = "{read("CITATION.cff")["version"]}"' in source
+    citation = read("CITATION.cff")
+    assert f'__version__ = "{citation["version"]}"' in source
+    date = citation["date-released"].isoformat()
+    assert f"\n## {citation['version']}, {date}\n" in (ROOT / "CHANGELOG.md").read_text()
+    page = (ROOT / "docs" / "systems.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "Positions" not in line]
+    links = {link.rstrip("/") for link in re.findall(r"\]\((https://[^)]*)\)", "\n".join(rows))}
+    cited = {reference.get("url", "").rstrip("/") for reference in citation["references"]}
+    assert len(links) == 11 and links <= cited
+    assert all(reference["authors"] for reference in citation["references"])
 
 
 def test_issue_forms_ask_for_what_is_needed() -> None:

@@ -26,6 +26,7 @@ from ..base.files import replacing
 from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
 from ..data.words import SCHEMES
+from ..patches.fairseq_version import MISSING
 from .command_line import CommandLine
 
 #: Why a command that loads models has ``--user-dir``.
@@ -63,6 +64,13 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
             return 130
         except (DataError, OSError) as error:
             print(f"error: {printable(_describe(error))}", file=sys.stderr)
+            return 1
+        except ImportError as error:
+            if error.name not in ("fairseq", "fairseq_cli"):
+                raise
+            # The plugin says what is wrong with fairseq; others that import it do not.
+            line = MISSING if isinstance(error, ModuleNotFoundError) else error
+            print(f"error: {line}", file=sys.stderr)
             return 1
         return 0
 

@@ -1,7 +1,8 @@
-"""Say in one line that the installed fairseq does not work.
+"""Say in one line that fairseq is missing or does not work.
 
 Fault: fairseq 0.12.2 cannot be imported on Python 3.11 and later: its dataclasses have mutable
-defaults. Needed as long as pip can install such a version.
+defaults. fairseq-fixed 0.12.3.1 can, but on Python 3.14 it does not understand its own options.
+Needed as long as pip can install such a version.
 Test: ``test_fairseq_version.py``.
 """
 
@@ -10,25 +11,33 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
+from typing import Any, Optional
 
-FAIRSEQ = "fairseq-fixed==0.12.3.1"
+WHEEL = "our wheel of fairseq-fixed 0.12.3.1 (bash scripts/build.sh makes it, see docs/install.md)"
+MISSING = f"fairseq, which this needs, is not installed: install {WHEEL}"
 
 
 def require_fairseq() -> None:
-    """Import fairseq; fail with one clear line if the installed version does not work.
-
-    The official release, 0.12.2, is accepted where it works: on Python 3.10.
+    """Import fairseq; fail with one clear line if there is none, or one that does not work.
 
     Raises:
-        ImportError: fairseq is missing, or cannot be imported.
+        ImportError: fairseq is missing, or cannot be imported, or needs another Python.
     """
     # On import, fairseq recommends a speech package, which a translation program does not need.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     try:
         importlib.import_module("fairseq.models.transformer")
+        utils: Any = importlib.import_module("fairseq.dataclass.utils")
+        if utils.interpret_dc_type(Optional[int]) is not int:  # noqa: UP045
+            raise TypeError("options that may be None are unknown to it")
     except Exception as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name
+        if missing == "fairseq":
+            raise ImportError(MISSING, name="fairseq") from None
         version = ".".join(map(str, sys.version_info[:2]))
+        remedy = f"pip install {missing}" if missing else f"install {WHEEL} instead"
         raise ImportError(
             f"the installed fairseq does not work on Python {version} "
-            f"({type(error).__name__}: {error}); install {FAIRSEQ} instead"
+            f"({type(error).__name__}: {error}); {remedy}",
+            name="fairseq",
         ) from error

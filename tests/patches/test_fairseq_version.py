@@ -4,23 +4,68 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import syncattn_fairseq
+from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.patches import fairseq_version
+
+ROOT = Path(syncattn_fairseq.__file__).parents[1]
 
 
-def test_a_fairseq_that_cannot_be_imported_is_refused_in_one_line(tmp_path: Path) -> None:
-    """The official release fails like this on Python 3.11 and later."""
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        # What the official release does on Python 3.11 and later.
+        ("raise ValueError('mutable default')", "(ValueError: mutable default); install our wheel"),
+        ("import no_such_package", "; pip install no_such_package"),
+        (
+            "import sys; sys.modules[__name__] = None; import fairseq",
+            "is not installed: install our wheel",
+        ),
+    ],
+    ids=["broken", "incomplete", "missing"],
+)
+def test_a_fairseq_that_cannot_be_imported(tmp_path: Path, source: str, said: str) -> None:
     (tmp_path / "fairseq").mkdir()
-    (tmp_path / "fairseq" / "__init__.py").write_text(
-        "raise ValueError('mutable default <class> for field common is not allowed')"
-    )
-    root = Path(syncattn_fairseq.__file__).parents[1]
+    (tmp_path / "fairseq" / "__init__.py").write_text(source)
     done = subprocess.run(
         [sys.executable, "-c", "import syncattn_fairseq.plugin"],
-        env={"PYTHONPATH": f"{tmp_path}:{root}", "PATH": ""},
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": ""},
         capture_output=True,
         text=True,
     )
     assert done.returncode != 0
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError: the installed fairseq does not work on Python")
-    assert "mutable default" in last and "install fairseq-fixed==0.12.3.1" in last
+    assert last.startswith("ImportError: ") and said in last
+    python = "does not work on Python {}.{} ".format(*sys.version_info)
+    assert (python in last) == ("is not installed" not in last)
+
+
+def test_a_fairseq_that_does_not_know_the_types_of_python_3_14(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fairseq.dataclass.utils.interpret_dc_type", lambda kind: kind)
+    with pytest.raises(ImportError, match="does not work .*; install our wheel of fairseq-fixed"):
+        fairseq_version.require_fairseq()
+
+
+@pytest.mark.parametrize("name", ["fairseq", "fairseq_cli"])
+def test_a_command_without_fairseq_is_refused_in_one_line(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @command
+    def run(argv: object) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    assert run([]) == 1
+    assert capsys.readouterr().err == f"error: {fairseq_version.MISSING}\n"
+
+
+def test_other_imports_that_fail_keep_their_traceback() -> None:
+    @command
+    def run(argv: object) -> None:
+        raise ModuleNotFoundError("No module named 'other'", name="other")
+
+    with pytest.raises(ModuleNotFoundError):
+        run([])

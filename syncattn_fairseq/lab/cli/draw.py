@@ -130,7 +130,7 @@ def _parser() -> CommandLine:
         "--path checkpoints/checkpoint_best.pt --data-bin data-bin --subwords bpe.model",
         epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
     )
-    parser.add_argument("kind", choices=KINDS, help="what to draw, see below")
+    parser.add_argument("kind", choices=[*KINDS], help="what to draw, see below")
     parser.add_argument("sentence", nargs="?", help="the source, words separated by spaces")
     parser.add_argument("--reference", help="its translation; default: the model's own")
     parser.add_argument(

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from math import inf, nan
 from pathlib import Path
 from typing import IO, Any
@@ -81,7 +81,7 @@ class Runner:
                 for number, step in enumerate(stage.steps, 1):
                     self._step(stage, number, step, log, bar.show, environment or {}, locks)
             commands = [str(step) for step in stage.steps]
-            time = datetime.now(timezone.utc).isoformat()
+            time = datetime.now(UTC).isoformat()
             self._mark(done, stage, {"made": time, **self.provenance, "commands": commands})
             self.finished.add(stage.log)
 
