@@ -36,18 +36,14 @@ LEARNED = 5
 
 @dataclass
 class Corpus:
-    """Text with parses, binarised."""
-
     folder: Path
 
     @property
     def data(self) -> Path:
-        """The binarised corpus."""
         return self.folder / "bin"
 
     @property
     def subwords(self) -> Path:
-        """The sentencepiece model."""
         return self.folder / "bpe.model"
 
     def lines(self, name: str) -> list[str]:
@@ -55,12 +51,10 @@ class Corpus:
         return (self.folder / "words" / name).read_text(encoding="utf-8").splitlines()
 
     def learned(self) -> list[str]:
-        """Read the sources that are learnt."""
         return sorted(self.lines("test.en"), key=lambda line: len(line.split()))[:LEARNED]
 
 
 def make_corpus(folder: Path) -> Corpus:
-    """Write one."""
     made = Corpus(folder)
     words, pieces = folder / "words", folder / "pieces"
     pieces.mkdir()
@@ -85,7 +79,6 @@ def make_corpus(folder: Path) -> Corpus:
 
 
 def make_task(data: Path, **options: Any) -> TranslationWithSyntaxTask:
-    """Set up the task for a binarised corpus."""
     cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
     cfg._name, cfg.data = "translation_with_syntax", str(data)
     cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
@@ -96,7 +89,6 @@ def make_task(data: Path, **options: Any) -> TranslationWithSyntaxTask:
 
 
 def model_options(arch: str, **options: Any) -> Namespace:
-    """Return the options of a small model."""
     args = Namespace(arch=arch, _name=arch, **{**SIZE, **options})
     ARCH_CONFIG_REGISTRY[arch](args)
     return args

@@ -56,7 +56,6 @@ class OnGpu(Tensor):
         return made
 
     def tolist(self) -> Any:
-        """Wait for the numbers."""
         self.gpu.note("tolist")
         return self.numbers.tolist()
 
@@ -80,13 +79,11 @@ class EmulatedGpu(TorchDispatchMode):
         self.waits: list[str] = []
 
     def __enter__(self) -> EmulatedGpu:
-        """Compute with them from now on."""
         OnGpu.gpu = self
         super().__enter__()
         return self
 
     def note(self, operation: str) -> None:
-        """Note that the host waits."""
         self.waits.append(f"{operation} {called_from()}")
 
     def __torch_dispatch__(

@@ -38,6 +38,5 @@ NO_DROPOUT = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"
 
 
 def weights_of(name: str) -> dict[str, float]:
-    """Return the weight of each loss in the training of a system."""
     planted = dict.fromkeys(("src_planted_weight", "tgt_planted_weight"), 0.5)
     return WEIGHTS | (planted if name == PLANTED else {})

@@ -12,16 +12,7 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 
-from benchmarks import (
-    common,
-    launches,
-    likelihood,
-    locality,
-    rivals,
-    start,
-    train_step,
-    trials,
-)
+from benchmarks import common, launches, likelihood, locality, rivals, start, train_step, trials
 from benchmarks.gpu import parse_text
 from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
@@ -206,7 +197,7 @@ def test_the_likelihood_of_kept_checkpoints(small_corpus, tmp_path, monkeypatch,
     difference = f"{means[1] - means[0]:+.3f}".replace("-", "−")
     assert "distance_tree − distance_linear" in printed and f"  {difference} [" in printed
     assert [(row["system"], row["seed"]) for row in rows[::5]] == [
-        *(("distance_linear", 6), ("distance_tree", 6)),
+        *(("distance_linear", 6), ("distance_tree", 6))
     ]
     [model], _, task = checkpoint_utils.load_model_ensemble_and_task([str(tmp_path / "0.pt")])
     for split in ("valid", "test"):

@@ -6,10 +6,7 @@ import pytest
 import torch
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.checkpoints.averaging import (
-    average_checkpoints,
-    find_last_checkpoints,
-)
+from syncattn_fairseq.checkpoints.averaging import average_checkpoints, find_last_checkpoints
 from syncattn_fairseq.checkpoints.checkpoint_file import read_checkpoint
 
 

@@ -1,5 +1,3 @@
-"""Every config of configs/: what fairseq makes of its options, and the model."""
-
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace

@@ -23,7 +23,6 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def load(name: str) -> ModuleType:
-    """Import a plugin."""
     return import_file(EXAMPLES / name / "__init__.py")
 
 
@@ -40,21 +39,18 @@ def forgetting(registry: dict[str, Any]) -> Iterator[None]:
 
 @pytest.fixture
 def released() -> Iterator[ModuleType]:
-    """PASCAL with its released code's bug."""
     with forgetting(PARTS):
         yield load("released_pascal")
 
 
 @pytest.fixture
 def biased() -> Iterator[ModuleType]:
-    """PASCAL with an added density."""
     with forgetting(PARTS):
         yield load("parent_bias")
 
 
 @pytest.fixture
 def sharp() -> Iterator[ModuleType]:
-    """SyncAttn with a projection that is not flattened."""
     with forgetting(TERMS):
         yield load("sharp_sync")
 

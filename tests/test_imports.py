@@ -1,5 +1,3 @@
-"""What the rooms import, and that the plugin registers in whatever order things are imported."""
-
 import ast
 import re
 import subprocess
@@ -14,7 +12,6 @@ ROOT = Path(syncattn_fairseq.__file__).parents[1]
 
 
 def run(program: str, *arguments: object) -> str:
-    """Run a program in an interpreter that has imported nothing."""
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
         cwd=ROOT,

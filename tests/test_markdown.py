@@ -1,5 +1,3 @@
-"""Pages as GitHub shows them: lines that fit, links that lead somewhere."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""The pages of numbers and options that scripts write, and tables that somebody wrote by hand."""
-
 import json
 import math
 import re

@@ -1,5 +1,3 @@
-"""The site of docs/: it builds without a warning, and equations are typeset."""
-
 import importlib.util
 import re
 import subprocess
@@ -21,7 +19,6 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as ``scripts/docs.sh`` does."""
     folder = tmp_path_factory.mktemp("site")
     options = [
         "--fail-on-warning",

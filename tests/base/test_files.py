@@ -1,5 +1,3 @@
-"""Text is read line by line, and files are written whole or not at all."""
-
 import gzip
 import os
 import subprocess

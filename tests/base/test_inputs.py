@@ -1,5 +1,3 @@
-"""Text is the same whether it is compressed, has a byte order mark, or comes from a pipe."""
-
 import bz2
 import gzip
 import os

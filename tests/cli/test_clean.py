@@ -1,5 +1,3 @@
-"""`syncattn-clean`: kept pairs, every so manieth held out."""
-
 import gzip
 from pathlib import Path
 

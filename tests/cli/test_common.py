@@ -1,5 +1,3 @@
-"""What the commands share."""
-
 import os
 import signal
 import subprocess

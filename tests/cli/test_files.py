@@ -1,5 +1,3 @@
-"""A command's files do not get in each other's way."""
-
 import argparse
 import os
 import re
@@ -10,15 +8,7 @@ import pytest
 
 from syncattn_fairseq.base.clashes import check_files
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.cli import (
-    average,
-    bpe,
-    clean,
-    multitask,
-    parse,
-    tokenise,
-    translate,
-)
+from syncattn_fairseq.cli import average, bpe, clean, multitask, parse, tokenise, translate
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.lab.cli import align, collect, draw, report, score, trees
 from tests.cli.test_help import parsers
@@ -150,10 +140,7 @@ def test_outputs_are_not_compressed(folder, capsys):
 
 #: What is not a file of its own: a name in a folder, a folder or package, and test sets, whose
 #: files no picture can replace, since its name ends in .svg, .png or .pdf.
-OTHERS = {
-    *("syncattn-fetch name", "syncattn-show gold"),
-    "syncattn-draw gold",
-}
+OTHERS = {*("syncattn-fetch name", "syncattn-show gold"), "syncattn-draw gold"}
 OWN_PARSERS = [name for name in SCRIPTS if name != "syncattn-preprocess"]
 
 

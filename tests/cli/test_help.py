@@ -13,7 +13,6 @@ from tests.test_packaging import SCRIPTS
 
 
 def parsers(name: str) -> Iterator[argparse.ArgumentParser]:
-    """Yield the parser of a command, and of the commands in it."""
     with (
         mock.patch.object(argparse.ArgumentParser, "print_help", autospec=True) as shown,
         pytest.raises(SystemExit),

@@ -1,5 +1,3 @@
-"""`syncattn-multitask` on the embedded corpus, and what fairseq makes of its output."""
-
 import os
 import re
 import subprocess

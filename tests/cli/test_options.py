@@ -1,5 +1,3 @@
-"""The options that fairseq's own help does not show."""
-
 import re
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""`syncattn-parse` with a Stanza tagger and parser that were trained here."""
-
 import multiprocessing
 import os
 import shutil
@@ -86,7 +84,6 @@ def test_heads_labels_and_conllu_of_a_text(folder, stanza_models, capsys):
 
 
 def descendants(pid: int) -> list[int]:
-    """List the processes that a process has started, and those that these have."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [number for child in map(int, children) for number in (child, *descendants(child))]
 

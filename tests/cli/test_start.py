@@ -1,5 +1,3 @@
-"""Commands start at once, and say their version."""
-
 import subprocess
 import sys
 from importlib import import_module

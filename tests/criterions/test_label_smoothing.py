@@ -38,10 +38,7 @@ def of_log_probs(scores: Tensor, *args: Any) -> Any:
 
 
 def check_bits(
-    ours: Loss,
-    inputs: tuple[Tensor, Tensor],
-    smoothing: float = 0.1,
-    of_loss: float = 1.0,
+    ours: Loss, inputs: tuple[Tensor, Tensor], smoothing: float = 0.1, of_loss: float = 1.0
 ) -> None:
     """Compare loss, NLL and gradient of the scores with fairseq's."""
     scores, target = inputs

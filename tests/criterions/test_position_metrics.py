@@ -24,10 +24,7 @@ def log_of(
     positions: list[list[float]], source: list[int], target: list[int]
 ) -> dict[str, torch.Tensor]:
     rows = [[5] * n + [PAD] * (max(target) - n) for n in target]
-    sample = {
-        "target": torch.tensor(rows),
-        "net_input": {"src_lengths": torch.tensor(source)},
-    }
+    sample = {"target": torch.tensor(rows), "net_input": {"src_lengths": torch.tensor(source)}}
     return position_sums({"positions": torch.tensor(positions)}, sample, PAD)
 
 

@@ -1,5 +1,3 @@
-"""Binarised heads that have changed, or are another text's, are noticed."""
-
 import shutil
 import subprocess
 from pathlib import Path

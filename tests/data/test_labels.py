@@ -1,5 +1,3 @@
-"""The dictionary of labels: its order, and its file."""
-
 from collections import Counter
 
 import pytest

@@ -1,5 +1,3 @@
-"""Datasets by the block are those that fairseq writes and reads."""
-
 from itertools import chain
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The mix: as many parses as translations, each beside its own sentence."""
-
 from collections import Counter
 from pathlib import Path
 
@@ -8,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.task_mix import (
-    Dependencies,
-    ParsedSource,
-    PhraseStructures,
-    mix,
-)
+from syncattn_fairseq.data.task_mix import Dependencies, ParsedSource, PhraseStructures, mix
 
 SOURCE = "the ob@@ server sleeps\n\n( a@@ b )\nhe says\n"
 TARGET = "der Be@@ obachter schläft\n\n( ab )\ner sagt\n"

@@ -1,5 +1,3 @@
-"""Which pairs are kept."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""Heads and labels files, and the check that heads are a tree against a slow one."""
-
 import numpy as np
 import pytest
 from hypothesis import example, given

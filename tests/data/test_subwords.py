@@ -1,5 +1,3 @@
-"""Parents of subwords, against slow loops and the papers' rules written out."""
-
 import math
 
 import pytest

@@ -1,5 +1,3 @@
-"""Subwords and words of many lines at once, against those of one line after the other."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

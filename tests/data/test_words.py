@@ -1,5 +1,3 @@
-"""Which subwords make a word: by hand, cut and joined again, and against fairseq."""
-
 from io import BytesIO
 
 import pytest

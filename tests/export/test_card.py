@@ -1,5 +1,3 @@
-"""The model card of an export."""
-
 import copy
 import json
 from pathlib import Path

@@ -38,9 +38,7 @@ from syncattn_fairseq.functional import (
     tree_depths,
     tree_distances,
 )
-from syncattn_fairseq.functional.controls.supervised_gate import (
-    supervised_log_gates,
-)
+from syncattn_fairseq.functional.controls.supervised_gate import supervised_log_gates
 from syncattn_fairseq.functional.controls.tree_planted import count_words
 from syncattn_fairseq.functional.dbsa import gold_parent_surprisals, visible_gold_parents
 from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
@@ -67,7 +65,6 @@ def depths() -> Tensor:
 
 
 def starts() -> Tensor:
-    """Words of two subwords, but for the last."""
     return (torch.arange(T) // 2 * 2).expand(*LEADING, T)
 
 

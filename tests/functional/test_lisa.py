@@ -14,10 +14,7 @@ def test_parser_scores_equal_the_loop(T, S, d, bias, seed):
     query, key, weight = torch.randn(T, d), torch.randn(S, d), torch.randn(d, d)
     b = torch.randn(d) if bias else None
     expected = reference.biaffine_scores(
-        reference.leaky_relu(query.double()),
-        reference.leaky_relu(key.double()),
-        weight.double(),
-        b,
+        reference.leaky_relu(query.double()), reference.leaky_relu(key.double()), weight.double(), b
     )
     torch.testing.assert_close(
         parser_scores(query, key, weight, b).double(),

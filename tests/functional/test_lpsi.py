@@ -12,11 +12,7 @@ from syncattn_fairseq.functional import (
     sync_rank_loss,
     syntactic_distances,
 )
-from syncattn_fairseq.functional.lpsi import (
-    last_syntactic_distance,
-    log_gates,
-    log_gates_of_last,
-)
+from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from tests.functional import reference
 
 lengths = st.integers(1, 9)

@@ -1,5 +1,3 @@
-"""ALiBi, T5's buckets and rotary positions."""
-
 import math
 from fractions import Fraction
 

@@ -32,9 +32,7 @@ from syncattn_fairseq.functional import (
     syntactic_distances,
     syntax_directed_attention,
 )
-from syncattn_fairseq.functional.controls.supervised_gate import (
-    supervised_log_gates,
-)
+from syncattn_fairseq.functional.controls.supervised_gate import supervised_log_gates
 from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 
 COLUMNS = torch.tensor([[1, 1, 0, 4, 2], [3, 0, -1, 3, -1]])
@@ -46,10 +44,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "dependency loss": (lambda a: dependency_loss(a, COLUMNS)[0], [(2, 5, 5)]),
     "causal dependency loss": (lambda a: dependency_loss(a, COLUMNS, True)[0], [(2, 5, 5)]),
     "projected attention": (project_attention, [(2, 6, 6), (2, 5, 6), (2, 6, 5)]),
-    "attention loss": (
-        lambda *x: sync_attention_loss(*x, COLUMNS == 3),
-        [(2, 5, 5), (2, 5, 5)],
-    ),
+    "attention loss": (lambda *x: sync_attention_loss(*x, COLUMNS == 3), [(2, 5, 5), (2, 5, 5)]),
     "distances": (syntactic_distances, [(2, 5, 4), (3, 4), ()]),
     "last distance": (last_syntactic_distance, [(2, 5, 4), (3, 4), ()]),
     "gates": (log_gates, [(2, 6)]),
@@ -64,10 +59,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "rank loss": (sync_rank_loss, [(2, 6), (2, 6)]),
     "density": (lambda parents: parent_gaussian(parents, 6), [(2, 5)]),
     "scaled": (parent_scaled_scores, [(2, 5, 4), (2, 5, 4), (2, 5, 5)]),
-    "relative depth": (
-        lambda q, a: relative_depth_scores(q, COLUMNS, a),
-        [(2, 3, 5, 4), (5, 4)],
-    ),
+    "relative depth": (lambda q, a: relative_depth_scores(q, COLUMNS, a), [(2, 3, 5, 4), (5, 4)]),
     "additive": (additive_scores, [(2, 3, 4), (2, 5, 4), (4,)]),
     "planted": (lambda a: planted_losses(a, CHAIN), [(2, 5, 5)]),
     "causal planted": (lambda a: planted_losses(a, CHAIN, True), [(2, 5, 5)]),

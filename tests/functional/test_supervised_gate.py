@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from syncattn_fairseq.functional import gap_heights, supervised_gates
-from syncattn_fairseq.functional.controls.supervised_gate import (
-    supervised_log_gates,
-)
+from syncattn_fairseq.functional.controls.supervised_gate import supervised_log_gates
 
 
 def slow_gates(distances: list[float], temperature: float) -> Tensor:
@@ -42,7 +40,6 @@ def height(parents: list[int], top: int) -> int:
 
 
 def slow_heights(parents: list[int]) -> list[int]:
-    """Of one tree of whole words."""
     heights = [height(parents, i) for i in range(len(parents))]
     gaps = [0]  # before the first word there is none
     for i in range(1, len(parents)):

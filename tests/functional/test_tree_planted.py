@@ -7,10 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from syncattn_fairseq.functional import planted_losses, planted_target
-from syncattn_fairseq.functional.controls.tree_planted import (
-    attention_between_words,
-    count_words,
-)
+from syncattn_fairseq.functional.controls.tree_planted import attention_between_words, count_words
 from tests.functional import reference
 from tests.functional.test_sdatt import random_parents
 

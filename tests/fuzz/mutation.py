@@ -12,7 +12,6 @@ HOSTILE = [
 
 
 def mutate(content: bytes, random: Random) -> bytes:
-    """Change a file in one to four places."""
     lines = content.splitlines(keepends=True) or [b""]
     for _ in range(random.randint(1, 4)):
         begin = random.randint(0, len(content))

@@ -15,12 +15,7 @@ from syncattn_fairseq.lab.recipes.text_formats import PAIRS, TEXTS
 from tests.fuzz.mutation import mutate
 from tests.fuzz.test_readers import MEMORY, fuzzed, memory
 from tests.lab.recipes.test_archives import MEMBERS, special, tar, zipped
-from tests.lab.recipes.test_formats import (
-    IWSLT_XML,
-    NEWSTEST,
-    TRAIN_TAGS,
-    TREEBANK,
-)
+from tests.lab.recipes.test_formats import IWSLT_XML, NEWSTEST, TRAIN_TAGS, TREEBANK
 
 SPECIAL = [
     special("a/link", tarfile.SYMTYPE, "../training/b.de"),

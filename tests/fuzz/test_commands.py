@@ -154,10 +154,7 @@ CALLS = {
     ),
     "translate": Call(translate.main, "--path checkpoint --input a", {"a": TEXT}, []),
     "induce": Call(
-        trees.main,
-        "induce --decoded d --text t --output o",
-        {"d": DISTANCES, "t": WORDS},
-        ["o"],
+        trees.main, "induce --decoded d --text t --output o", {"d": DISTANCES, "t": WORDS}, ["o"]
     ),
     "score trees": Call(
         trees.main, "score --gold g --system a t --json j", {"g": TREES, "t": TREES}, ["j"]
@@ -202,13 +199,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def written(call: Call, model: bytes) -> dict[str, bytes]:
-    """Return the bytes of a call's inputs."""
     inputs = {name: content.encode() for name, content in call.inputs.items()}
     return inputs | ({"m": model} if "m" in inputs else {})
 
 
 def run(call: Call, line: str | None = None) -> tuple[int, str, str]:
-    """Return the status, and what is printed; an exception fails the test."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
     with mock.patch.multiple(sys, stdout=streams[0], stderr=streams[1]):
         try:
@@ -248,7 +243,6 @@ KINDS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("name", RUNNING)
 def test_input_of_all_kinds_gives_the_same(folder, model, name):
-    """Compressed, with a byte order mark, or from a pipe: the same as from plain files."""
     call = CALLS[name]
 
     def check(seed: int) -> None:

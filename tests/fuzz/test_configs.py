@@ -31,7 +31,6 @@ NAMES = ["x", "", "_self_", "_name", "help", "every", "en", "3", "a b", "../x", 
 
 
 def places(node: Any) -> list[tuple[Any, Any]]:
-    """Return each container of a document with each of its keys."""
     if not isinstance(node, dict | list):
         return []
     keys = list(node) if isinstance(node, dict) else list(range(len(node)))
@@ -39,7 +38,6 @@ def places(node: Any) -> list[tuple[Any, Any]]:
 
 
 def damage(document: Any, random: Random) -> None:
-    """Change, remove or add a value somewhere."""
     container, key = random.choice(places(document))
     match random.randint(0, 3):
         case 0:

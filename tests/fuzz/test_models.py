@@ -36,7 +36,6 @@ VALUES: list[Any] = [
 
 @pytest.fixture(scope="module")
 def states(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """Checkpoints of several models."""
     path = tmp_path_factory.mktemp("states") / "model.pt"
     sizes = {"encoder_hidden_size": 16, "decoder_hidden_size": 16}  # of the recurrent one
     return [torch.load(make_checkpoint(small_corpus, path, arch, **sizes)) for arch in ARCHES]
@@ -50,7 +49,6 @@ def groups(state: dict[str, Any]) -> list[dict[Any, Any]]:
 
 
 def change(state: dict[str, Any], random: Random) -> None:
-    """Change a checkpoint in one to three places."""
     for _ in range(random.randint(1, 3)):
         tables = [group for group in groups(state) if isinstance(group, dict) and group]
         group = random.choice(tables)

@@ -191,7 +191,6 @@ def test_valid_files_are_accepted(tmp_path, name):
 
 
 def memory() -> int:
-    """Return the most bytes that this process has held."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -1,5 +1,3 @@
-"""Checkpoints whose options make no sense, alone or together."""
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -23,7 +23,6 @@ def dictionary(words: int = 20) -> Dictionary:
 
 
 def options_of(arch: str, **chosen: Any) -> Namespace:
-    """Return the options of an architecture, those that are chosen and the others."""
     args = Namespace(arch=arch, **chosen)
     ARCH_CONFIG_REGISTRY[arch](args)
     return args

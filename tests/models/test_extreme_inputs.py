@@ -1,5 +1,3 @@
-"""Losses and gradients of every architecture are finite, whatever a batch is like."""
-
 from collections.abc import Callable
 from typing import Any
 

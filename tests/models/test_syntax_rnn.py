@@ -125,11 +125,7 @@ def test_sizes_of_the_paper():
 
 @pytest.mark.parametrize(
     ("attention", "option"),
-    [
-        ("local", "half_window"),
-        ("flexible", "half_window"),
-        ("syntax_directed", "tree_window"),
-    ],
+    [("local", "half_window"), ("flexible", "half_window"), ("syntax_directed", "tree_window")],
 )
 def test_a_window_is_as_wide_as_the_option_says(attention, option):
     sizes = {**SIZES, option: 3}

@@ -1,14 +1,10 @@
-"""Fields that kinds of heads make of the parse for themselves."""
-
 import pytest
 import torch
 from torch import Tensor
 
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN
 from syncattn_fairseq.modules.heads.controls.relative_depth import collate_depths
-from syncattn_fairseq.modules.heads.controls.supervised_gate import (
-    collate_gap_heights,
-)
+from syncattn_fairseq.modules.heads.controls.supervised_gate import collate_gap_heights
 from tests.functional.test_supervised_gate import slow_heights
 from tests.models.build import EOS, PAD, dictionary
 

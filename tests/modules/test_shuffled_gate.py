@@ -24,7 +24,6 @@ def scope(tokens: Tensor, causal: bool, state: dict[str, Tensor] | None = None) 
 
 
 def reorder(tokens: Tensor, causal: bool) -> list[list[list[int]]]:
-    """Return the order of each row; all rows share one if not causal."""
     heads = shuffled(tokens)
     order = heads._shuffle_prefixes(tokens.size(1)) if causal else heads._shuffle_sentences()
     rows: list[list[list[int]]] = order.tolist()

@@ -28,7 +28,6 @@ class Chain(Parser):
     """Fails on sentences with the word "fail"; with "die" or "kill", the process dies."""
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """From the last to the first."""
         for index in reversed(range(len(sentences))):
             words = sentences[index]
             if "die" in words:
@@ -47,23 +46,17 @@ class Chain(Parser):
 
 @dataclass(frozen=True)
 class ChainSource:
-    """Makes `Chain` parsers; describes what it likes."""
-
     description: dict[str, str] = field(default_factory=dict)
     models: tuple[Path, ...] = ()
 
     def files(self) -> list[Path]:
-        """See `ParserSource`."""
         return list(self.models)
 
     def describe(self) -> dict[str, str]:
-        """See `ParserSource`."""
         return {"parser": "chain", **self.description}
 
     def modules(self) -> list[str]:
-        """See `ParserSource`."""
         return []
 
     def open(self, worker: int) -> Parser:
-        """See `ParserSource`."""
         return Chain()

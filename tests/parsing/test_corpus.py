@@ -1,5 +1,3 @@
-"""Whole texts: nothing is done twice, nothing stale is kept."""
-
 import codecs
 import gzip
 import os
@@ -47,13 +45,7 @@ class Run:
 
         try:
             self.report, self.rate = parse_corpus(
-                self.text,
-                self.outputs,
-                self.source,
-                max_words,
-                execute,
-                count,
-                self.said.append,
+                self.text, self.outputs, self.source, max_words, execute, count, self.said.append
             )
         except DataError as error:
             if str(error) != "stopped":
@@ -117,7 +109,6 @@ def test_damaged_shards_are_parsed_again(run, name, content):
 
 
 def written(path: Path) -> tuple[int, int]:
-    """Return which file it is and when it was written."""
     found = path.stat()
     return found.st_ino, found.st_mtime_ns
 

@@ -1,5 +1,3 @@
-"""Processes of this machine, and jobs as submitit runs them."""
-
 import json
 import sys
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Commands that parse: small programs that are really run."""
-
 import shlex
 import signal
 import sys

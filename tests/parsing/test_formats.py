@@ -1,5 +1,3 @@
-"""What each reader makes of well and badly written files."""
-
 import json
 from collections.abc import Callable
 

@@ -1,5 +1,3 @@
-"""Sentences of a parsed file and lines of a text, in step and out of it."""
-
 from collections.abc import Iterator
 from itertools import count, islice
 
@@ -24,7 +22,6 @@ from syncattn_fairseq.parsing.parser import Parse
 
 
 def chain(*words: str) -> Analysis:
-    """Every word depends on the next one."""
     size = len(words)
     return Analysis(list(words), [*range(2, size + 1), 0][:size], ["l"] * size)
 

@@ -1,5 +1,3 @@
-"""Blocks of sentences, and sentences on which a parser fails."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

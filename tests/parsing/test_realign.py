@@ -1,5 +1,3 @@
-"""Trees carried over from a parser's words to those of a text."""
-
 from itertools import pairwise
 from random import Random
 
@@ -13,7 +11,6 @@ from syncattn_fairseq.parsing.realign import realign, reduce_to_characters
 
 
 def random_heads(size: int, seed: int) -> list[int]:
-    """Heads of a random tree, most often not projective."""
     generator = Random(seed)
     order = generator.sample(range(1, size + 1), size)
     heads = [0] * size
@@ -23,7 +20,6 @@ def random_heads(size: int, seed: int) -> list[int]:
 
 
 def chain(words: list[str], surface: list[Surface] | None = None) -> Analysis:
-    """Every word depends on the next one."""
     size = len(words)
     labels = [f"l{number}" for number in range(1, size + 1)]
     return Analysis(words, [*range(2, size + 1), 0][:size], labels, surface or [])

@@ -1,5 +1,3 @@
-"""Parsers by name; one that is added in one place is known everywhere."""
-
 from __future__ import annotations
 
 import shlex
@@ -22,8 +20,6 @@ from tests.parsing.chain import CONLLU
 
 
 class Star(Parser, ParserSource):
-    """Hangs all words from one of them."""
-
     about, specs, needs = "a star", ("CENTRE",), ("centre",)
 
     def __init__(self, centre: int) -> None:

@@ -1,5 +1,3 @@
-"""Cutting texts into shards, and parsing a shard."""
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice

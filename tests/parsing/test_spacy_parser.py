@@ -1,5 +1,3 @@
-"""spaCy on given words, with a model that is trained here."""
-
 import sys
 from pathlib import Path
 

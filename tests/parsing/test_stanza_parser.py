@@ -1,5 +1,3 @@
-"""Stanza, with models that were trained here, called as the commands call it."""
-
 import gc
 import importlib.util
 import json

@@ -27,8 +27,6 @@ def save(path: Path, updates: int, **rest: Any) -> Path:
 
 
 class Trainer:
-    """What fairseq asks of its trainer when it resumes."""
-
     checkpoint_suffix = ""
     data_parallel_rank = 0
     task = Namespace()

@@ -20,8 +20,6 @@ class Criterion(torch.nn.Module):
 
 
 class Trainer:
-    """What is asked of fairseq's; its step ends as fairseq's does."""
-
     def __init__(self, sentence_avg: bool = False) -> None:
         self.criterion = Criterion()
         self.cfg = Namespace(optimization=Namespace(sentence_avg=sentence_avg))
@@ -46,7 +44,6 @@ class Trainer:
 
 @pytest.fixture
 def saved(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """The validation losses that fairseq has saved checkpoints with."""
     found: list[Any] = []
     monkeypatch.setattr(fairseq_trainer, "Trainer", Trainer)
     monkeypatch.setattr(Trainer, "train_step", Trainer.train_step)

@@ -11,8 +11,6 @@ from syncattn_fairseq.patches import safety_saves
 
 
 class Trainer:
-    """What fairseq asks of its trainer after an update."""
-
     updates = 0
 
     def get_num_updates(self) -> int:

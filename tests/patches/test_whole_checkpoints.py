@@ -99,10 +99,7 @@ def test_training_goes_on_from_the_newest_intact(tmp_path, caplog):
     at = data.index(torch.full((10,), 11.0).numpy().tobytes())
     data[at] ^= 1  # only its weights are damaged, not what it says of itself
     newest.write_bytes(data)
-    assert [path.name for path in find_intact(tmp_path)][:2] == [
-        newest.name,
-        "checkpoint_1_10.pt",
-    ]
+    assert [path.name for path in find_intact(tmp_path)][:2] == [newest.name, "checkpoint_1_10.pt"]
     assert resume(tmp_path) == 10
 
     with pytest.raises(DataError, match=r"checkpoint_last\.pt: "):  # a checkpoint that is named

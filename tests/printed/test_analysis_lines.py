@@ -1,5 +1,3 @@
-"""What is written is read, and looks as the documentation says."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

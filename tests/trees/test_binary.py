@@ -1,5 +1,3 @@
-"""Binary trees against recursive ones, and read back from their brackets."""
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
@@ -29,7 +27,6 @@ BASELINES: dict[str, Callable[[Sequence[str]], Tree]] = {
 
 
 def draw(node: Tree | str) -> str:
-    """Write a tree without labels."""
     if isinstance(node, str):
         return node
     assert node.label == "X"

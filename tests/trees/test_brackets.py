@@ -1,5 +1,3 @@
-"""Trees in brackets: what parsers write is read, and what is no tree is refused."""
-
 from random import Random
 
 import pytest

@@ -1,5 +1,3 @@
-"""Linearised trees against slow ones, and read back."""
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -64,7 +62,6 @@ def test_a_non_projective_tree_changes_the_order():
 
 @st.composite
 def dependencies(draw: st.DrawFn) -> list[int]:
-    """Draw heads of any tree: each word hangs from one that was drawn before it."""
     order = draw(st.permutations(range(1, draw(st.integers(1, 9)) + 1)))
     heads = {order[0]: 0}
     for place, word in enumerate(order[1:], 1):

@@ -44,7 +44,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rows(output: str) -> dict[str, list[str]]:
-    """The table by the names of its rows."""
     table, _, _ = output.partition("\n\n")
     lines = [line.split() for line in table.splitlines()[1:]]
     return {" ".join(line[:-4]): line[-4:] for line in lines}

@@ -1,5 +1,3 @@
-"""`syncattn-collect`: texts one behind the other, both sides or none."""
-
 import gzip
 from pathlib import Path
 

@@ -699,11 +699,7 @@ def test_what_a_system_is_merged_from(tmp_path):
         ("x/_data", "like: ../x", "../x: name a corpus with letters"),
         ("x/_data", "like: [x]", "['x']: name a corpus with letters"),
         ("transformer/transformer", "defaults: [_self_, x]", "defaults: name no other files"),
-        (
-            "x/transformer/transformer",
-            "task: {data: data-bin/y}",
-            "data-bin/y: leave it out",
-        ),
+        ("x/transformer/transformer", "task: {data: data-bin/y}", "data-bin/y: leave it out"),
     ],
 )
 def test_what_a_system_cannot_be_merged_from(tmp_path, name, text, fault, capsys):

@@ -1,5 +1,3 @@
-"""`syncattn-show` with systems that show less, or other things, than SyncAttn."""
-
 import os
 import re
 import shlex
@@ -18,7 +16,6 @@ SENTENCE = "the dog sees a cat ."
 
 
 def named(corpus: Corpus, folder: Path, arch: str, **options: Any) -> list[str]:
-    """Make a model, and return the arguments that name it."""
     path = make_checkpoint(corpus, folder / "model.pt", arch, **options)
     return [f"--path={path}", f"--data-bin={corpus.data}", f"--subwords={corpus.subwords}"]
 
@@ -41,7 +38,6 @@ def shown(small_corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str
 
 
 def check_links(found: dict[str, str]) -> None:
-    """See that every word of the translation stands in the alignment."""
     links = found["translation, aligned"].strip().split("  ")
     assert [link.partition("–")[0] for link in links] == found["translation"].split()
 

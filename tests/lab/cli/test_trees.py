@@ -1,5 +1,3 @@
-"""`syncattn-trees score` on small files."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Bracketing scores: counted by hand, against slow counts, and what must hold of any trees."""
-
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
@@ -74,7 +72,6 @@ trees = st.recursive(
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[Tree, Tree]:
-    """Draw two trees over the same words."""
     one, other = draw(trees), draw(trees)
     sizes = [len(list(tree.leaves())) for tree in (one, other)]
     assume(min(sizes) >= max(sizes) - 2)
@@ -89,7 +86,6 @@ def pairs(draw: st.DrawFn) -> tuple[Tree, Tree]:
 
 
 def relabelled(tree: Tree, leaves: Iterator[str]) -> Tree:
-    """Put other words into a tree."""
     return Tree(
         tree.label,
         [

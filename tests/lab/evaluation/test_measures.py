@@ -1,5 +1,3 @@
-"""Scores are defined once, and one rule decides."""
-
 import json
 from pathlib import Path
 from typing import Any

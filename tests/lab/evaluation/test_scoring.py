@@ -97,10 +97,7 @@ def test_as_dict_is_json_with_all_numbers():
 def unknown(hypothesis: str, heads: list[int]) -> list[DecodedSentence]:
     """`FORCED` with an unknown subword in the first hypothesis."""
     links = {(0, 0)}
-    return [
-        DecodedSentence(hypothesis, "", "the d@@ og", [2, 0], heads, links),
-        FORCED[1],
-    ]
+    return [DecodedSentence(hypothesis, "", "the d@@ og", [2, 0], heads, links), FORCED[1]]
 
 
 def test_unknown_subword_that_hides_a_word_boundary():

@@ -20,7 +20,6 @@ REFERENCES = [f"man {n} saw a dog and it saw him" + " too" * (n % 3) for n in ra
 
 
 def damaged(*which: int) -> list[str]:
-    """The references, but for these with words in the wrong order."""
     return [
         text.replace("a dog and it", "it dog and a") if n in which else text
         for n, text in enumerate(REFERENCES)

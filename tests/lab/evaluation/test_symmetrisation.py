@@ -26,7 +26,6 @@ variants = st.sampled_from(list(VARIANTS))
 
 
 def read(*rows: str) -> tuple[set[Link], set[Link]]:
-    """Read a grid: the links of forward and of backward."""
     cells = [(i, j, mark) for j, row in enumerate(rows) for i, mark in enumerate(row.split())]
     forward = {(i, j) for i, j, mark in cells if mark in "#f"}
     return forward, {(i, j) for i, j, mark in cells if mark in "#b"}
@@ -85,12 +84,7 @@ def test_growth_agrees_with_the_pseudocode(links, variant):
 def test_variants_by_hand():
     # From 0-0, Moses takes 1-0, whose source word is free, and from there 2-1, both free. Lilt's
     # way never takes a link in the row or column of its neighbour, so 2-1 is out of reach.
-    forward, backward = read(
-        "# f . .",
-        ". . b .",
-        ". . . .",
-        "f . . b",
-    )
+    forward, backward = read("# f . .", ". . b .", ". . . .", "f . . b")
     assert intersect(forward, backward) == {(0, 0)}
     assert unite(forward, backward) == {(0, 0), (1, 0), (2, 1), (0, 3), (3, 3)}
     assert grow_diag(forward, backward, "moses") == {(0, 0), (1, 0), (2, 1)}
@@ -131,11 +125,7 @@ def test_growth_by_hand(grid, moses, lilt):
 def test_final_by_hand():
     # Forward's links come first, by target word: 1-0, then 0-2, but not 1-1, whose source word is
     # aligned by now. That leaves source word 2 and target word 1 to backward's.
-    forward, backward = read(
-        "b f .",
-        "b f b",
-        "f . .",
-    )
+    forward, backward = read("b f .", "b f b", "f . .")
     assert add_final(set(), forward, backward) == {(1, 0), (0, 2), (2, 1)}
     assert add_final(set(), backward, forward) == {(0, 0), (2, 1)}
     assert add_final({(1, 2)}, forward, backward) == {(1, 2), (0, 0), (2, 1)}

@@ -43,8 +43,6 @@ class Attentive:
 
 
 class Reader:
-    """Works one page."""
-
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 

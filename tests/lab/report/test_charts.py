@@ -1,5 +1,3 @@
-"""Where the charts put things, and in which colours, in the pictures that they become."""
-
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -89,7 +87,6 @@ def _place(mark: Any) -> tuple[float, float]:
 
 
 def _box(mark: Any) -> tuple[float, float, float, float]:
-    """Return left, top, width and height."""
     x, y, width, height = map(float, re.findall(r"-?[\d.]+", mark.get("d", ""))[:4])
     return x, y, width, height
 

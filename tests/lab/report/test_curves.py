@@ -1,5 +1,3 @@
-"""Curves of several seeds."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""The data of figures, worked out by hand."""
-
 import math
 from dataclasses import replace
 from typing import Any
@@ -31,15 +29,11 @@ CROSS = np.array([[0.8, 0.1, 0.0], [0.0, 0.9, 0.1], [0.1, 0.2, 0.6], [0.5, 0.2, 
 DECODER = np.tril(np.full((4, 4), 0.25))
 GOLD = Links({(1, 0)}, {(1, 2)})
 EXAMPLE = Example(
-    Side(["the", "dog"], [2, 0], ["det", "root"]),
-    Side(["der", "Hund", "da"], [2, 0, 2]),
-    GOLD,
+    Side(["the", "dog"], [2, 0], ["det", "root"]), Side(["der", "Hund", "da"], [2, 0, 2]), GOLD
 )
 
 
 class Stub:
-    """Says the same of every sentence."""
-
     def __init__(self, source: Sentence = SOURCE, target: Sentence = TARGET) -> None:
         self.alignment = Alignment(source, target, CROSS)
         self.translation = Translation(target)
@@ -138,9 +132,7 @@ def test_arcs_and_links_of_a_pair():
         ("target", "da", 2, 1, True, ""),
     ]
     links = [tuple(row.values()) for row in found if row["side"] == "link"]
-    assert links == [
-        *(("link", 0, 0, "wrong"), ("link", 0, 2, "right"), ("link", 1, 1, "wrong")),
-    ]
+    assert links == [*(("link", 0, 0, "wrong"), ("link", 0, 2, "right"), ("link", 1, 1, "wrong"))]
     unjudged = Example(EXAMPLE.source, EXAMPLE.target)
     found = data(figures.draw_parses(Stub(), unjudged))["1-0 items"]  # type: ignore[arg-type]
     assert {row["verdict"] for row in found if row["side"] == "link"} == {"unknown"}

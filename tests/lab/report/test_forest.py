@@ -1,5 +1,3 @@
-"""Differences to the baseline, from results to the picture."""
-
 import re
 from pathlib import Path
 from typing import Any

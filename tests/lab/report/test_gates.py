@@ -1,5 +1,3 @@
-"""Gates in a report, from the distances that a decoder printed."""
-
 from dataclasses import replace
 
 import pytest

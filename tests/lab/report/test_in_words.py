@@ -1,5 +1,3 @@
-"""What a report says first."""
-
 import pytest
 
 from syncattn_fairseq.lab.evaluation.differences import Comparison
