@@ -33,15 +33,21 @@ def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") ->
     Raises:
         DataError: the folder holds fewer.
     """
-    numbered: list[tuple[int, Path]] = []
-    for path in Path(folder).iterdir():
-        if match := _NAMES[by].fullmatch(path.name):
-            numbered.append((int(match[1]), path))
-    if len(numbered) < number:
-        raise DataError(
-            f"{folder}: {len(numbered)} checkpoints by {by}, too few to average {number}"
+    paths = {
+        kind: sorted(
+            (int(match[1]), path)
+            for path in Path(folder).iterdir()
+            if (match := pattern.fullmatch(path.name))
         )
-    return [path for _, path in sorted(numbered)[-number:]]
+        for kind, pattern in _NAMES.items()
+    }
+    if len(paths[by]) < number:
+        enough = [f"; --by {kind} has {len(p)}" for kind, p in paths.items() if len(p) >= number]
+        raise DataError(
+            f"{folder}: {len(paths[by])} checkpoints by {by}, too few to average {number}"
+            + "".join(enough)
+        )
+    return [path for _, path in paths[by][-number:]]
 
 
 def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -38,8 +39,43 @@ def load_dictionary(path: Path) -> Dictionary:
     try:
         dictionary.add_from_file(text)
     except (ValueError, RuntimeError) as error:
-        raise DataError(f"{path}: {' '.join(str(error).split())[:200]}") from None
+        reason = " ".join(str(error).split()).partition(". Duplicate words can")[0]
+        raise DataError(f"{path}: {reason[:200]}") from None
     return dictionary
+
+
+def load_unambiguous(path: Path) -> Dictionary:
+    """Read a dictionary that fairseq will store, without what ``#fairseq:overwrite`` says.
+
+    Raises:
+        DataError: see `load_dictionary`; or a word is there twice.
+    """
+    dictionary = load_dictionary(path)
+    word, count = Counter(dictionary.symbols).most_common(1)[0]
+    if count > 1:
+        raise DataError(
+            f"{path}: {word!r} twice, since fairseq adds <s>, <pad>, </s> and <unk> itself; no "
+            "training could load the copy of it; leave out the lines with #fairseq:overwrite"
+        )
+    return dictionary
+
+
+def check_same_dictionaries(folders: Sequence[str], languages: Iterable[str | None]) -> None:
+    """Check that the corpora in several folders were binarised with the same dictionaries.
+
+    Raises:
+        DataError: the indices of one stand for other words, or labels.
+    """
+    for language in filter(None, languages):
+        for name in (f"dict.{language}.txt", f"dict.labels.{language}.txt"):
+            paths = [path for folder in folders if (path := Path(folder) / name).exists()]
+            for path in paths[1:]:
+                if load_dictionary(path).symbols != load_dictionary(first := paths[0]).symbols:
+                    raise DataError(
+                        f"{path}: not the dictionary {first}, so words would be taken for others; "
+                        "binarise all folders of --data with the same, such as --srcdict and "
+                        "--srclabeldict"
+                    )
 
 
 def save_dictionary(dictionary: Dictionary, path: Path) -> None:

@@ -21,6 +21,7 @@ from .binarise import HEADS, LABELS, AnnotatedText, Annotation, binarise
 from .labels import (
     build_dictionary,
     load_dictionary,
+    load_unambiguous,
     locate_dictionary,
     save_dictionary,
 )
@@ -237,16 +238,19 @@ def _load_label_dictionaries(
         if reused and first is None:
             raise DataError(f"--{option}: found no labels for {language}")
         if reused:
-            dictionaries[language] = load_dictionary(Path(reused))
+            dictionaries[language] = load_unambiguous(Path(reused))
+        elif first and plan.add and new.exists():  # that of the labels that are there
+            dictionaries[language] = load_dictionary(new)
         elif first and first.split != "train":
             raise DataError(
                 f"{first.values(LABELS)}: these labels need a dictionary; give it with --{option}, "
                 "or give the training text's labels with --trainpref or --trainheads"
             )
-        elif first and new.exists() and not plan.add:
+        elif first and new.exists():
             raise DataError(
                 f"{new}: exists already; reuse it with --{option}, choose another --destdir or "
-                "remove it"
+                f"remove it; for parses of texts that are there already, use --add "
+                f"heads.{language} labels.{language}"
             )
     return dictionaries
 
@@ -259,7 +263,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
     """
     for path in filter(None, plan.dictionaries):
         _check_plain(Path(path))
-        load_dictionary(Path(path))  # or says what is wrong with it
+        load_unambiguous(Path(path))  # or says what is wrong with it
     parts = list(_list_parts(plan))
     if plan.fairseq.dict_only:
         _refuse_dictionaries(plan)

@@ -23,7 +23,7 @@ from ..base.errors import DataError
 from ..base.option_fields import option
 from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, check_words, load_marks
 from ..data.fields import NOTHING, LossField
-from ..data.labels import load_dictionary, locate_dictionary
+from ..data.labels import check_same_dictionaries, load_dictionary, locate_dictionary
 from ..data.schemes import stored_schemes
 from ..registered_names import TASK
 from .analysis_printer import AnalysisPrinter
@@ -120,7 +120,7 @@ class TranslationWithSyntaxTask(TranslationTask):
         """Set the task up as fairseq does.
 
         Raises:
-            DataError: parameters would be sharded.
+            DataError: parameters would be sharded, or folders of data do not go together.
         """
         # Only a complete configuration, as commands have, knows the backend.
         if OmegaConf.is_config(cfg) and (
@@ -131,7 +131,9 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "--ddp-backend fully_sharded: losses read parameters of syntactic heads outside "
                 "their layers, where shards are not gathered; leave the option out"
             )
-        return super().setup_task(cfg, **kwargs)
+        task = super().setup_task(cfg, **kwargs)
+        check_same_dictionaries(utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang))
+        return task
 
     @cached_property
     def source_label_dictionary(self) -> Dictionary | None:

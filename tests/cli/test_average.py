@@ -74,7 +74,8 @@ def test_mean_of_a_real_model(trained, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--last", "9", "--dir", "ckpt"], "ckpt: 0 checkpoints by epoch, too few to average 9"),
+        (["--last", "9", "--dir", "ckpt"], "ckpt: 0 checkpoints by epoch, too few to average 9\n"),
+        (["--last", "2", "--dir", "ckpt"], "too few to average 2; --by update has 3\n"),
         (["ckpt/checkpoint_9_9.pt"], "checkpoint_9_9.pt"),
     ],
 )

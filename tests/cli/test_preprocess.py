@@ -327,6 +327,39 @@ def test_what_is_added_changes_nothing_else(corpus):
     assert {name: after[name] for name in before} == before
 
 
+def test_parses_of_a_later_test_set_are_added_alone(corpus):
+    write(corpus, LABELS)
+    write(corpus, {"bpe/test.en": "a@@ b\nc\n", "bpe/test.de": "▁a\n▁b\n"})
+    test = ["--testpref", f"{corpus}/bpe/test"]
+    assert preprocess.main(arguments(corpus, *test)) == 0
+    before = read(corpus / "bin")
+    write(corpus, {"words/test.labels.en": "root\nnew\n", "words/test.heads.en": "0\n0\n"})
+    test += [f"--testheads={corpus}/words/test", "--add", "heads.en", "labels.en"]
+    made = {"test.heads.en-de.en": [[0, -1], [0]], "test.labels.en-de.en": [[5, -1], [3]]}
+    alone = ["-s=en", "-t=de", f"--destdir={corpus}/bin", *test]
+    for call in (alone, arguments(corpus, *test)):
+        assert preprocess.main(call) == 0
+        assert read(corpus / "bin") == {**before, **made}
+
+
+@pytest.mark.parametrize("option", ["--srcdict", "--srclabeldict"])
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("<s> 0 #fairseq:overwrite\na 3\n", "'<s>' twice"),
+        ("a 3\na 2 #fairseq:overwrite\n", "'a' twice"),
+        ("a 3\na 2\n", "Duplicate word found when loading Dictionary: 'a'\n"),
+    ],
+)
+def test_a_dictionary_that_training_could_not_load_is_refused(
+    corpus, capsys, option, lines, message
+):
+    write(corpus, {**LABELS, "d": lines})
+    assert preprocess.main(arguments(corpus, option, f"{corpus}/d")) == 1
+    assert f"error: {corpus}/d: {message}" in capsys.readouterr().err
+    assert not (corpus / "bin").exists()
+
+
 def test_a_dictionary_of_labels_is_reused(corpus, capsys):
     write(corpus, LABELS)
     assert preprocess.main(arguments(corpus)) == 0

@@ -209,6 +209,18 @@ def test_a_byte_order_mark_is_no_part_of_the_input(small_corpus: Corpus) -> None
     assert encode(f"\ufeff{word}") == [[unknown, end]], "not at the beginning"
 
 
+@pytest.mark.parametrize("name", ["dict.en.txt", "dict.de.txt", "dict.labels.en.txt"])
+def test_folders_of_other_dictionaries_are_refused(small_corpus, tmp_path, name):
+    other = tmp_path / "bin"
+    shutil.copytree(small_corpus.data, other)
+    both = f"{small_corpus.data}:{other}"
+    make_task(both)
+    *first, last = (other / name).read_text("utf-8").splitlines(keepends=True)
+    (other / name).write_text("".join([last, *first]), "utf-8")
+    with pytest.raises(DataError, match=f"^{other / name}: not the dictionary {small_corpus.data}"):
+        make_task(both)
+
+
 def test_a_damaged_dictionary_is_named(small_corpus: Corpus, tmp_path: Path) -> None:
     path = tmp_path / "dict.en.txt"
     content = (small_corpus.data / "dict.en.txt").read_bytes()

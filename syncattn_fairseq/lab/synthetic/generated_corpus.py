@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import TextIO
 
 from tqdm import tqdm
 
-from ...base.files import replacing
+from ...base.errors import DataError
+from ...base.files import hash_file, read_json, replacing
 from ...trees.conllu_lines import format_conllu
 from .derivation import SentencePair
 from .grammar import Grammar
 
 MAX_WORDS = 25
+#: The checksums of what is written, by the names of the files.
+_RECORD = ".syncattn-corpus.json"
 
 
 def generate(n: int, seed: int) -> Iterator[SentencePair]:
@@ -45,20 +49,50 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
         directory: made if it is not there.
         sizes: the number of pairs of each split; a split does not depend on those after it.
         seed: of all pairs, as in ``generate``.
+
+    Raises:
+        DataError: a file is there already, and is not one that was written here.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    record = directory / _RECORD
+    sums = read_json(record) if record.exists() else {}
     total = sum(sizes.values())
     pairs = iter(tqdm(generate(total, seed), total=total, unit="pair", disable=None))
     files: dict[str, TextIO] = {}
-    with ExitStack() as stack:
+    written: dict[str, list[str]] = {}
+    with ExitStack() as stack, ExitStack() as opened:
         for split, size in sizes.items():
             for number, pair in enumerate(islice(pairs, size), 1):
                 for suffix, text in _render(pair, number).items():
                     name = f"{split}.{suffix}"
                     if name not in files:
+                        written[name] = _find_sums(directory / name, sums)
                         path = stack.enter_context(replacing(directory / name))
-                        files[name] = stack.enter_context(open(path, "w", encoding="utf-8"))
+                        files[name] = opened.enter_context(open(path, "w", encoding="utf-8"))
                     files[name].write(text)
+        opened.close()
+        for name, file in files.items():
+            written[name].append(hash_file(Path(file.name)))
+        # Before any file is in place: a kill would leave some that look like somebody else's.
+        with replacing(record) as path:
+            path.write_text(json.dumps(sums | written, indent=1) + "\n", "utf-8")
+
+
+def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the checksum of a file that is there, and is ours.
+
+    Raises:
+        DataError: it is not.
+    """
+    if not path.is_file():
+        return []
+    found = hash_file(path)
+    if found not in sums.get(path.name, ()):
+        raise DataError(
+            f"{path}: already exists, and was not made by this command or was changed since; "
+            "move it away"
+        )
+    return [found]
 
 
 def _render(pair: SentencePair, number: int) -> dict[str, str]:

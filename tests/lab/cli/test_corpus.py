@@ -24,7 +24,7 @@ def test_files_go_together(tmp_path, capsys):
     folder = tmp_path / "new" / "corpus"
     write(folder)
     assert capsys.readouterr().out == f"{folder}: train 60, valid 20, test 10 pairs\n"
-    assert len(list(folder.iterdir())) == 3 * 11
+    assert len(list(folder.glob("[!.]*"))) == 3 * 11
     for split, size in SIZES.items():
         assert len(lines(folder / f"{split}.align")) == size
         for language in ("en", "de"):
@@ -81,6 +81,19 @@ def test_failure_leaves_what_was_there(tmp_path, monkeypatch):
     monkeypatch.setattr(generated_corpus, "generate", disk_full)
     assert main([str(tmp_path), "--seed", "2", "--train", "40"]) == 1
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_files_of_others_are_not_replaced(tmp_path, capsys):
+    write(tmp_path / "ours")
+    write(tmp_path / "ours", train=50)
+    for folder in (tmp_path / "ours", tmp_path / "theirs"):
+        folder.mkdir(exist_ok=True)
+        (folder / "train.en").write_text("mine\n", "utf-8")
+        before = {path: path.read_bytes() for path in folder.iterdir()}
+        assert main([str(folder), "--train", "40"]) == 1
+        error = capsys.readouterr().err
+        assert f"error: {folder}/train.en: already exists, and was not made by" in error
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_bad_arguments_are_named(tmp_path, capsys):
