@@ -87,6 +87,15 @@ def read(folder: Path) -> dict[str, list[list[int]]]:
     return found
 
 
+def refuse(corpus: Path, capfd: pytest.CaptureFixture[str], *more: str) -> str:
+    """Return the line of a run that writes nothing."""
+    assert preprocess.main(arguments(corpus, *more)) == 1
+    error = capfd.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1
+    assert not (corpus / "bin").exists()
+    return error
+
+
 def test_the_command_writes_text_and_heads(corpus):
     run = subprocess.run(
         [sys.executable, "-m", "syncattn_fairseq.cli.preprocess"]
@@ -140,35 +149,26 @@ def test_a_fault_stops_before_anything_is_written(corpus, capfd, name):
             (corpus / path).unlink()
         else:
             (corpus / path).write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert preprocess.main(arguments(corpus)) == 1
-    error = capfd.readouterr().err
-    assert error.startswith("error: ") and message in error and error.count("\n") == 1
-    assert not (corpus / "bin").exists()
+    assert message in refuse(corpus, capfd)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--validheads", "a"], "--validpref names 2 prefixes, but --validheads 1"),
-        (["--testheads", "a"], "--testheads needs --testpref"),
-        (["--dataset-impl", "raw"], "--dataset-impl: heads and labels need mmap"),
-        (
-            ["--trainheads", "", "--validheads", ""],
-            "; for text without parses, use fairseq-preprocess",
-        ),
-        (["--srclabeldict", "d"], "--srclabeldict: found no labels for en"),
-        (
-            ["--srcdict", "{}/d", "--tgtdict", "{}/d", "--joined-dictionary"],
-            "cannot use both",
-        ),
-        (["--add", "heads.en", "heads.fr"], "--add heads.fr: no such file; see --trainheads"),
+        ("--validheads a", "--validpref names 2 prefixes, but --validheads 1"),
+        ("--testheads a", "--testheads needs --testpref"),
+        ("--dataset-impl raw", "--dataset-impl: heads and labels need mmap"),
+        ("--trainheads= --validheads=", "; for text without parses, use fairseq-preprocess"),
+        ("--srclabeldict d", "--srclabeldict: found no labels for en"),
+        ("--srcdict {0}/d --tgtdict {0}/d --joined-dictionary", "cannot use both"),
+        ("--add heads.en heads.fr", "--add heads.fr: no such file; see --trainheads"),
+        ("--workers=0", "--workers 0: give 1 or more"),
+        ("--workers=-1", "--workers -1: give 1 or more"),
     ],
 )
 def test_options_that_do_not_fit(corpus, capfd, more, message):
     write(corpus, {"d": "a 1\n"})
-    assert preprocess.main(arguments(corpus, *(word.format(corpus) for word in more))) == 1
-    error = capfd.readouterr().err
-    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+    assert message in refuse(corpus, capfd, *more.format(corpus).split())
 
 
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "marked", "pipe"])
@@ -177,21 +177,20 @@ def test_heads_and_words_of_all_kinds(corpus, kind):
     writers = []
     for path in (corpus / "words").iterdir():
         content = path.read_bytes()
+        path.unlink()
         match kind:
             case "gzip":
                 path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(content))
-                path.unlink()
             case "bzip2":
                 path.with_name(f"{path.name}.bz2").write_bytes(bz2.compress(content))
-                path.unlink()
             case "marked":
                 path.write_bytes(codecs.BOM_UTF8 + content)
             case "pipe":
-                path.unlink()
                 os.mkfifo(path)
-                write_all = threading.Thread(target=path.write_bytes, args=(content,), daemon=True)
-                writers.append(write_all)
-                write_all.start()
+                writers.append(
+                    threading.Thread(target=path.write_bytes, args=(content,), daemon=True)
+                )
+                writers[-1].start()
     assert preprocess.main(arguments(corpus)) == 0
     assert read(corpus / "bin") == {**MARKS, **INDICES}
     for writer in writers:
@@ -202,7 +201,7 @@ def test_heads_and_words_of_all_kinds(corpus, kind):
 @pytest.mark.parametrize("kind", ["gzip", "marked", "pipe"])
 @pytest.mark.parametrize("name", ["bpe/train.en", "bpe/dev.de", "d"])
 @pytest.mark.parametrize("more", [[], ["--dict-only"]])
-def test_what_fairseq_itself_reads_is_plain_text(corpus, capsys, kind, name, more):
+def test_what_fairseq_itself_reads_is_plain_text(corpus, capfd, kind, name, more):
     write(corpus, {"d": "a 1\n"})
     path = corpus / name
     content = path.read_bytes()
@@ -214,11 +213,8 @@ def test_what_fairseq_itself_reads_is_plain_text(corpus, capsys, kind, name, mor
         path.write_bytes(codecs.BOM_UTF8 + content)
     else:
         os.mkfifo(path)
-    more = more + ([f"--srcdict={path}"] if name == "d" else [])
-    assert preprocess.main(arguments(corpus, *more)) == 1
-    error = capsys.readouterr().err
+    error = refuse(corpus, capfd, *more, *([f"--srcdict={path}"] if name == "d" else []))
     assert error.startswith(f"error: {path}: compressed, a pipe, or with a byte order mark")
-    assert error.count("\n") == 1 and not (corpus / "bin").exists()
 
 
 def test_what_is_read_is_not_replaced(corpus, capsys):
@@ -261,18 +257,10 @@ def test_drop_and_run_again(corpus, capsys):
     ("content", "message"),
     [(b"a 1\n\xff 1\n", ":2: not UTF-8"), (b"a b\n", ": Incorrect dictionary format")],
 )
-def test_a_dictionary_that_is_none(corpus, capsys, option, more, content, message):
+def test_a_dictionary_that_is_none(corpus, capfd, option, more, content, message):
     (corpus / "d").write_bytes(content)
-    assert preprocess.main(arguments(corpus, f"--{option}={corpus}/d", *more)) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"error: {corpus}/d{message}") and error.count("\n") == 1
-    assert not (corpus / "bin").exists()
-
-
-def test_no_log_stays_open(corpus):
-    before = [*preprocessing.preprocess.logger.handlers]  # of tests that call fairseq's command
-    assert preprocess.main(arguments(corpus, "--dict-only")) == 0
-    assert preprocessing.preprocess.logger.handlers == before
+    error = refuse(corpus, capfd, f"--{option}={corpus}/d", *more)
+    assert error.startswith(f"error: {corpus}/d{message}")
 
 
 def test_no_temporary_folder_is_named(corpus, capsys, caplog):
@@ -284,12 +272,14 @@ def test_no_temporary_folder_is_named(corpus, capsys, caplog):
 
 
 def test_only_dictionaries(corpus, capsys):
+    handlers = [*preprocessing.preprocess.logger.handlers]  # of tests that call fairseq's command
     assert preprocess.main(arguments(corpus, "--dict-only")) == 0
     names = {path.name for path in (corpus / "bin").iterdir()}
     assert names == {"dict.en.txt", "dict.de.txt", "preprocess.log"}
     assert preprocess.main(arguments(corpus, "--dict-only")) == 1
     told = f"error: {corpus}/bin/dict.en.txt: exists already; choose another --destdir or remove it"
     assert capsys.readouterr().err.splitlines()[-1] == told
+    assert preprocessing.preprocess.logger.handlers == handlers, "no log stays open"
 
 
 def test_labels_beside_heads(corpus, capsys):
@@ -439,25 +429,14 @@ def test_how_subwords_are_marked_is_stored_for_printers_and_later_texts(corpus, 
 
 def test_too_few_parses_stop_before_anything_is_written(corpus, capfd):
     write(corpus, {"words/train.heads.en": "\n" * 4})
-    assert preprocess.main(arguments(corpus)) == 1
-    error = capfd.readouterr().err
+    error = refuse(corpus, capfd)
     assert "words/train.heads.en: only 0 of 3 sentences have a parse that fits" in error
-    assert "--min-parsed" in error and error.count("\n") == 1
-    assert not (corpus / "bin").exists()
-
+    assert "--min-parsed" in error
     write(corpus, {"words/train.heads.en": "0\n\n2 0\n0\n"})  # one fits
     drop = "--on-bad-parse=drop"
     assert preprocess.main(arguments(corpus, drop, "--min-parsed=0.34")) == 1
     assert "only 1 of 3 sentences" in capfd.readouterr().err
     assert preprocess.main(arguments(corpus, drop, "--min-parsed=0.33")) == 0
-
-
-@pytest.mark.parametrize("workers", ["0", "-1"])
-def test_no_workers_are_refused(corpus, capfd, workers):
-    assert preprocess.main(arguments(corpus, f"--workers={workers}")) == 1
-    error = capfd.readouterr().err
-    assert f"--workers {workers}: give 1 or more" in error and error.count("\n") == 1
-    assert not (corpus / "bin").exists()
 
 
 def test_a_killed_run_can_be_run_again(corpus, monkeypatch):

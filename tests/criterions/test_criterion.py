@@ -65,6 +65,17 @@ def translation_loss(model: Any, sample: dict[str, Any]) -> Tensor:
     return loss
 
 
+def expected_sync(extra: dict[str, Any], out: Tensor) -> float:
+    back = extra.get("backward_attn", [None, None])
+    mapped = [
+        reference.project_attention(e[0], c, b)
+        for e, c, b in zip(extra["src_dependency"][0], extra["attn"][0], back, strict=True)
+    ]
+    return reference.sync_attention_loss(
+        extra["tgt_dependency"][0][:, 0], torch.tensor(mapped), out, True
+    )
+
+
 def test_each_loss_is_the_equation_times_its_weight():
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
     extra = model(**sample["net_input"])[1]
@@ -86,18 +97,11 @@ def test_each_loss_is_the_equation_times_its_weight():
         for losses in by_sentence.values()
     )
     plain_sum = sum(total for total, _ in by_sentence["src"])
-    mapped = [
-        reference.project_attention(e[0], c, None)
-        for e, c in zip(extra["src_dependency"][0], extra["attn"][0], strict=True)
-    ]
-    sync = reference.sync_attention_loss(
-        extra["tgt_dependency"][0][:, 0], torch.tensor(mapped), sample["target"].eq(build.PAD), True
-    )
     for options, expected in (
         ({"src_dep_weight": 0.5}, 0.5 * source),
         ({"tgt_dep_weight": 2.0}, 2.0 * target),
         ({"src_dep_weight": 0.5, "dep_normalization": "sum"}, 0.5 * plain_sum),
-        ({"sync_weight": 10.0}, 10.0 * sync),
+        ({"sync_weight": 10.0}, 10.0 * expected_sync(extra, sample["target"].eq(build.PAD))),
     ):
         loss, sample_size, log = criterion(**options)(model, sample)
         assert (loss - base).item() == pytest.approx(expected, rel=1e-4)
@@ -193,34 +197,15 @@ def test_rows_by_input_are_tied_to_the_cross_attention_of_their_token():
     assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_end_of_sentence_can_be_left_out_of_the_sync_loss():
-    model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
-    extra = model(**sample["net_input"])[1]
-    mapped = [
-        reference.project_attention(e[0], c, None)
-        for e, c in zip(extra["src_dependency"][0], extra["attn"][0], strict=True)
-    ]
-    out = sample["target"].eq(build.PAD) | sample["target"].eq(build.EOS)
-    expected = reference.sync_attention_loss(
-        extra["tgt_dependency"][0][:, 0], torch.tensor(mapped), out, True
-    )
-    log = criterion(sync_weight=1.0, sync_without_eos=True)(model, sample)[2]
-    assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
-
-
-def test_a_backward_attention_takes_the_place_of_the_transposed_one():
-    options = {"noise": 0.1, "sync_backward": "softmax", **SYNC}
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("without_eos", [False, True])
+def test_the_sync_loss_takes_a_backward_attention_and_can_leave_out_the_end(backward, without_eos):
+    options = {"noise": 0.1, **SYNC, **({"sync_backward": "softmax"} if backward else {})}
     model, sample = build.model("transformer_syncattn_tiny", **options), batch()
     extra = model(**sample["net_input"])[1]
-    both = zip(extra["attn"][0], extra["backward_attn"], strict=True)
-    mapped = [
-        reference.project_attention(e[0], c, b)
-        for e, (c, b) in zip(extra["src_dependency"][0], both, strict=True)
-    ]
-    expected = reference.sync_attention_loss(
-        extra["tgt_dependency"][0][:, 0], torch.tensor(mapped), sample["target"].eq(build.PAD), True
-    )
-    log = criterion(sync_weight=1.0)(model, sample)[2]
+    out = sample["target"].eq(build.PAD) | (sample["target"].eq(build.EOS) & without_eos)
+    expected = expected_sync(extra, out)
+    log = criterion(sync_weight=1.0, sync_without_eos=without_eos)(model, sample)[2]
     assert log["sync_loss"].item() == pytest.approx(expected, rel=1e-4)
 
 
@@ -246,16 +231,20 @@ def test_a_batch_without_a_usable_label_adds_nothing():
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
-@pytest.mark.parametrize("weight", [-0.5, float("nan")])
-@pytest.mark.parametrize("term", ["src_dep", "sync_mse"])
-def test_a_negative_weight_would_train_away_from_the_parse(term, weight):
-    with pytest.raises(DataError, match=f"--{term.replace('_', '-')}-weight {weight}: must be 0"):
-        criterion(**{f"{term}_weight": weight})
-
-
-def test_a_negative_margin_would_reward_the_wrong_order():
-    with pytest.raises(DataError, match=r"--sync-margin -1.0: must be 0 or more"):
-        criterion(sync_rank_weight=0.5, sync_margin=-1.0)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            ({f"{term}_weight": weight}, f"--{term.replace('_', '-')}-weight {weight}: must be 0")
+            for term in ("src_dep", "sync_mse")
+            for weight in (-0.5, float("nan"))
+        ),
+        ({"sync_rank_weight": 0.5, "sync_margin": -1.0}, r"--sync-margin -1.0: must be 0 or more"),
+    ],
+)
+def test_a_negative_weight_or_margin_would_train_away_from_the_parse(options, message):
+    with pytest.raises(DataError, match=message):
+        criterion(**options)
 
 
 def test_training_heads_without_parses_is_refused_with_the_way_out():

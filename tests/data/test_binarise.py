@@ -1,5 +1,3 @@
-"""Marks on disk: checked against the text, read back through fairseq."""
-
 import tracemalloc
 from collections import Counter
 from contextlib import nullcontext
@@ -134,41 +132,27 @@ def test_marks_hold_the_indices_of_labels(tmp_path_factory, corpus, known):
 
 
 @pytest.mark.parametrize(
-    ("text", "heads", "words", "message"),
+    ("kind", "text", "values", "words", "message"),
     [
-        ("a\nb\n", "0\n", None, "train.heads.en:1: 1 lines here but 2 in "),
-        ("a\n", "0\n0\n", None, "train.heads.en:1: 2 lines here but 1 in "),
-        ("a\nb\n", "0\n0\n", "a\n", "train.en:1: 1 lines here but 2 in "),
-        ("", "", None, "bpe.en: the file is empty"),
-        ("\n\n", "\n\n", None, "bpe.en: every line is empty"),
-        ("a\nb c\n", "0\n0 3\n", None, "train.heads.en:2: head 3 is out of range 0..2"),
-        ("a\nb@@ c\n", "0\n0 1\n", None, "train.heads.en:2: 2 heads, but 1 words in "),
-        ("\n", "0\n", None, "train.heads.en:1: 1 heads, but 0 words in "),
-        ("a\nb@@ c\n", "0\n0\n", "a\nbd\n", "train.heads.en:2: word 1 is 'bc' in "),
-        ("a b\n", "0 1\n", "a b c\n", "train.heads.en:1: 2 words in "),
+        (HEADS, "a\nb\n", "0\n", None, "train.heads.en:1: 1 lines here but 2 in "),
+        (HEADS, "a\n", "0\n0\n", None, "train.heads.en:1: 2 lines here but 1 in "),
+        (HEADS, "a\nb\n", "0\n0\n", "a\n", "train.en:1: 1 lines here but 2 in "),
+        (HEADS, "", "", None, "bpe.en: the file is empty"),
+        (HEADS, "\n\n", "\n\n", None, "bpe.en: every line is empty"),
+        (HEADS, "a\nb c\n", "0\n0 3\n", None, "train.heads.en:2: head 3 is out of range 0..2"),
+        (HEADS, "a\nb@@ c\n", "0\n0 1\n", None, "train.heads.en:2: 2 heads, but 1 words in "),
+        (HEADS, "\n", "0\n", None, "train.heads.en:1: 1 heads, but 0 words in "),
+        (HEADS, "a\nb@@ c\n", "0\n0\n", "a\nbd\n", "train.heads.en:2: word 1 is 'bc' in "),
+        (HEADS, "a b\n", "0 1\n", "a b c\n", "train.heads.en:1: 2 words in "),
+        (LABELS, "a\nb\n", "x\n", None, "train.labels.en:1: 1 lines here but 2 in "),
+        (LABELS, "a\nb@@ c\n", "x\nx y\n", None, "train.labels.en:2: 2 labels, but 1 words in "),
+        (LABELS, "a\nb c\n", "x\nx\n", None, "train.labels.en:2: 1 labels, but 2 words in "),
+        (LABELS, "a\nb@@ c\n", "x\nx\n", "a\nbd\n", "train.labels.en:2: word 1 is 'bc' in "),
     ],
 )
-def test_mismatches_name_file_and_line(tmp_path, text, heads, words, message):
-    source = write(tmp_path, text, heads, words)
+def test_mismatches_name_file_and_line(tmp_path, kind, text, values, words, message):
     with pytest.raises(DataError) as error:
-        source.check()
-    assert f"{tmp_path}/{message}" in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "labels", "words", "message"),
-    [
-        ("a\nb\n", "x\n", None, "train.labels.en:1: 1 lines here but 2 in "),
-        ("a\nb@@ c\n", "x\nx y\n", None, "train.labels.en:2: 2 labels, but 1 words in "),
-        ("a\nb c\n", "x\nx\n", None, "train.labels.en:2: 1 labels, but 2 words in "),
-        ("a\nb@@ c\n", "x\nx\n", "a\nbd\n", "train.labels.en:2: word 1 is 'bc' in "),
-    ],
-)
-def test_labels_that_do_not_fit_name_file_and_line(tmp_path, text, labels, words, message):
-    source = write(tmp_path, text, labels, words, LABELS)
-    with pytest.raises(DataError) as error:
-        source.check()
+        write(tmp_path, text, values, words, kind).check()
     assert f"{tmp_path}/{message}" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -208,7 +192,6 @@ def test_drop_keeps_the_sentence_without_labels(tmp_path):
 
 
 def slow_fault(text: str, heads: str, words: str) -> str | None:
-    """Say what is wrong with one sentence."""
     joined = join_subwords(text.split(), "subword_nmt")
     numbers = [int(head) for head in heads.split()]
     if not numbers:
@@ -279,14 +262,14 @@ def test_the_first_fault_is_named_wherever_blocks_end(tmp_path, heads, message, 
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0"])
-def test_white_space_inside_a_word_is_not_a_difference(tmp_path, space):
-    write(tmp_path, f"▁a{space} b ▁½\n", "2 0\n", f"a{space}b ½\n", scheme="sentencepiece").check()
-
-
-@pytest.mark.parametrize("space", ["\u3000", "\u00a0"])
-def test_a_word_of_white_space_is_none(tmp_path, space):
-    text, words = "▁a b ▁ 20 ▁ ¨ ▁ 円\n", f"ab ２０ {space} ¨ 円\n"
-    write(tmp_path, text, "2 0 2 2\n", words, scheme="sentencepiece").check()
+def test_white_space_is_not_a_difference(tmp_path, space):
+    """Inside a word, or as a word of its own, which is none."""
+    for text, heads, words in (
+        (f"▁a{space} b ▁½\n", "2 0\n", f"a{space}b ½\n"),
+        ("▁a b ▁ 20 ▁ ¨ ▁ 円\n", "2 0 2 2\n", f"ab ２０ {space} ¨ 円\n"),
+        ("▁a_b ▁_\n", "2 0\n", "a▁b ▁\n"),  # the mark that is replaced in pieces
+    ):
+        write(tmp_path, text, heads, words, scheme="sentencepiece").check()
 
 
 @pytest.mark.parametrize("text", ["▁ <0xE9> <0x82> <0xA3> ▁ <0xE7> <0x8B> <0x97>", "那▁ 狗 ▁"])
@@ -306,10 +289,6 @@ def test_white_space_that_parsers_split_words_at_is_named(tmp_path):
         plain.check()
 
 
-def test_the_mark_that_is_replaced_in_pieces_is_not_a_difference(tmp_path):
-    write(tmp_path, "▁a_b ▁_\n", "2 0\n", "a▁b ▁\n", scheme="sentencepiece").check()
-
-
 def test_sentences_too_long_for_int16(tmp_path):
     size = 40_000
     heads = [*range(2, size + 1), 0]
@@ -318,22 +297,24 @@ def test_sentences_too_long_for_int16(tmp_path):
     assert marks == [heads, [0]]
 
 
-@pytest.mark.parametrize("sizes", [[3, 4], [3]])
-def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(tmp_path, sizes):
-    source = write(tmp_path, "a b\nc d\n", "0 1\n0 1\n")
+@pytest.mark.parametrize(
+    ("words", "sizes", "message"),
+    [
+        (["a b", "c d"], [3, 4], "bpe.en"),
+        (["a b", "c d"], [3], "bpe.en"),
+        # A block of its own each.
+        (["w" * 200_000] * 2 + ["a b"], [2, 2, 4], r"bpe\.en:3: 2 subwords here, but 3 in"),
+    ],
+    ids=["longer", "fewer", "later block"],
+)
+def test_a_text_dataset_of_another_text_stops_and_leaves_nothing(tmp_path, words, sizes, message):
+    heads = "".join("0 1\n" if " " in line else "0\n" for line in words)
+    source = write(tmp_path, "".join(f"{line}\n" for line in words), heads)
     write_text_dataset(tmp_path / "text", sizes)
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(DataError, match="bpe.en"):
+    with pytest.raises(DataError, match=message):
         binarise(source, tmp_path / "text", tmp_path / "heads")
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_text_dataset_of_another_text_is_found_in_later_blocks_too(tmp_path):
-    long = "w" * 200_000  # a block of its own
-    source = write(tmp_path, f"{long}\n{long}\na b\n", "0\n0\n0 1\n")
-    write_text_dataset(tmp_path / "text", [2, 2, 4])
-    with pytest.raises(DataError, match=r"bpe\.en:3: 2 subwords here, but 3 in"):
-        binarise(source, tmp_path / "text", tmp_path / "heads")
 
 
 @pytest.mark.parametrize("suffix", ["idx", "bin"])

@@ -188,7 +188,7 @@ def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad):
 @pytest.mark.parametrize("distance", ["tree", "linear", "random"])
 def test_losses_get_the_distances_of_words(side, distance, left_pad):
     field = ask_for_word_distances(side, distance)
-    text = pairs(left_pad, left_pad)
+    text = pairs(left_pad == (side == "source"), left_pad == (side == "target"))
     dataset = SyntaxPairDataset(text, MARKS, MARKS, loss_fields=[field])
     batch = dataset.collater([dataset[i] for i in range(4)])
     assert field.name not in batch["net_input"]
@@ -205,16 +205,6 @@ def test_losses_get_the_distances_of_words(side, distance, left_pad):
         assert alone == [[0, 1, 1, 2, -1], [0, -1], [-1] * 4, [0, 0, 1, 2, 2, -1]]
     if distance == "linear":  # the third sentence has no parse
         assert alone == [[0, 1, 1, 2, -1], [0, -1], [0, 0, 1, -1], [0, 0, 1, 2, 2, -1]]
-
-
-def test_losses_follow_the_padding_of_their_side():
-    field = ask_for_word_distances("target", "tree")
-    dataset = SyntaxPairDataset(pairs(True, False), MARKS, MARKS, loss_fields=[field])
-    batch = dataset.collater([dataset[i] for i in range(4)])
-    for row, number in enumerate(batch["id"].tolist()):
-        length, found = len(MARKS[number]), batch[field.name][row]
-        alone = dataset.collater([dataset[number]])[field.name][0, :length, :length]
-        assert found[:length, :length].equal(alone) and found[length:].eq(-1).all()
 
 
 def test_random_trees_of_a_loss_are_those_of_the_sentence():

@@ -1,5 +1,3 @@
-"""Exports of models with random weights, read back by the programs that they are for."""
-
 import json
 import os
 import re
@@ -9,8 +7,8 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -45,13 +43,28 @@ POSITIONS = [
 ]
 
 
+def learn(corpus: Corpus, path: Path, **options: Any) -> Path:
+    """Make a model whose sentences end."""
+    options |= {**TWO_HEADS, **PRE_NORM}
+    return make_checkpoint(corpus, path, "transformer_dbsa", updates=80, **options)
+
+
 @pytest.fixture(scope="session")
 def trained(small_corpus: Corpus) -> Path:
-    """A model whose sentences end."""
-    path = small_corpus.folder / "trained.pt"
-    return make_checkpoint(
-        small_corpus, path, "transformer_dbsa", updates=80, **TWO_HEADS, **PRE_NORM
-    )
+    return learn(small_corpus, small_corpus.folder / "trained.pt")
+
+
+@pytest.fixture(scope="session")
+def translator(small_corpus: Corpus, trained: Path) -> Path:
+    return exported(small_corpus, trained, small_corpus.folder / "translator", "ctranslate2")[1]
+
+
+@pytest.fixture
+def unsigned(translator: Path, tmp_path: Path) -> Path:
+    """An export for CTranslate2 as earlier versions wrote it: without checksums."""
+    folder = shutil.copytree(translator, tmp_path / "out")
+    describe(folder, files=None)
+    return folder
 
 
 def exported(corpus: Corpus, path: Path, output: Path, format: str) -> tuple[Any, Path]:
@@ -61,9 +74,18 @@ def exported(corpus: Corpus, path: Path, output: Path, format: str) -> tuple[Any
     return model, output
 
 
-@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
-def test_translations_are_the_same(small_corpus, tmp_path, trained, format):
-    model, folder = exported(small_corpus, trained, tmp_path / "out", format)
+@pytest.mark.parametrize(
+    ("format", "options"),
+    [
+        ("fairseq", {}),
+        ("ctranslate2", {}),
+        ("ctranslate2", {"positions": "rotary"}),
+        ("ctranslate2", {"positions": "bias"}),
+    ],
+)
+def test_translations_are_the_same(small_corpus, tmp_path, trained, format, options):
+    path = learn(small_corpus, tmp_path / "c.pt", **options) if options else trained
+    model, folder = exported(small_corpus, path, tmp_path / "out", format)
     other = syncattn_fairseq.load(folder, device="cpu")
     sources = [*small_corpus.learned(), ""]
     expected, found = model.translate(sources), other.translate(sources)
@@ -72,31 +94,6 @@ def test_translations_are_the_same(small_corpus, tmp_path, trained, format):
     # The searches differ a little where one text can be cut in two ways; forced scores do not.
     scores = [t.score for t in expected[:-1]]
     assert [t.score for t in found[:-1]] == pytest.approx(scores, abs=0.01)
-
-
-@pytest.mark.parametrize("positions", ["rotary", "bias"])
-def test_positions_in_the_attention_translate_the_same(small_corpus, tmp_path, positions):
-    options = {**TWO_HEADS, **PRE_NORM, "positions": positions}
-    path = tmp_path / "trained.pt"
-    make_checkpoint(small_corpus, path, "transformer_dbsa", updates=80, **options)
-    model, folder = exported(small_corpus, path, tmp_path / "out", "ctranslate2")
-    other = syncattn_fairseq.load(folder, device="cpu")
-    sources = small_corpus.learned()
-    expected, found = model.translate(sources), other.translate(sources)
-    assert found == expected
-    assert [t.score for t in found] == pytest.approx([t.score for t in expected], abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("positions", "format"),
-    [("rotary", "ctranslate2"), ("bias", "ctranslate2"), ("none", "fairseq")],
-)
-def test_positions_score_the_same(small_corpus, tmp_path, positions, format):
-    options = {"positions": positions}
-    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
-    said = export(path, small_corpus.data, format, tmp_path / "out")
-    difference = said.removeprefix("12 sentences score the same to ")
-    assert float(difference.removesuffix(" nats per token")) < 1e-6
 
 
 def test_biases_of_every_layer_need_a_ctranslate2_that_has_them(
@@ -202,7 +199,6 @@ def test_a_plain_export_is_still_a_parser(small_corpus, tmp_path, rows):
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
 def test_an_export_knows_how_subwords_are_marked(small_corpus, tmp_path, trained, format):
-    """The vocabulary alone looks like sentencepiece's; what the corpus says of itself counts."""
     data = tmp_path / "bin"
     shutil.copytree(small_corpus.data, data)
     (data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
@@ -210,12 +206,6 @@ def test_an_export_knows_how_subwords_are_marked(small_corpus, tmp_path, trained
     model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
-
-
-def test_a_device_that_is_not_there_is_refused(small_corpus, tmp_path, trained):
-    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot run it on gpu "):
-        syncattn_fairseq.load(folder, device="gpu")
 
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
@@ -235,12 +225,6 @@ def test_every_file_of_an_export_has_a_checksum(small_corpus, tmp_path, trained,
         with pytest.raises(DataError):
             syncattn_fairseq.load(folder, device="cpu")
         (folder / name).write_bytes(content)
-    syncattn_fairseq.load(folder, device="cpu")
-
-
-def test_exports_of_earlier_versions_are_loaded(small_corpus, tmp_path, trained):
-    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    describe(folder, files=None)
     syncattn_fairseq.load(folder, device="cpu")
 
 
@@ -272,21 +256,19 @@ def test_a_damaged_description_is_refused(small_corpus, tmp_path, trained, value
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 99999, b"[]", b"null", b"\xff", b'{"a": 1}'])
-def test_damaged_json_is_refused(small_corpus, tmp_path, trained, content):
-    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    describe(folder, files=None)  # or the checksums would tell
-    for name in ("shared_vocabulary.json", "syncattn.json"):
-        (folder / name).write_bytes(content)
-        if (name, content) == ("shared_vocabulary.json", b"[]"):
+def test_damaged_json_is_refused(unsigned, content):
+    for path in (unsigned / "shared_vocabulary.json", unsigned / "syncattn.json"):
+        path.write_bytes(content)
+        if (path.name, content) == ("shared_vocabulary.json", b"[]"):
             continue  # a list of words
-        with pytest.raises(DataError, match=f"^{folder / name}: damaged or missing; export"):
-            syncattn_fairseq.load(folder, device="cpu")
+        with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
+            syncattn_fairseq.load(unsigned, device="cpu")
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"decoder_start_token": None},  # CTranslate2 would crash
+        {"decoder_start_token": None},
         {"eos_token": "nothing"},
         {"unk_token": ["<unk>"]},
         {"add_source_eos": 1},
@@ -295,36 +277,28 @@ def test_damaged_json_is_refused(small_corpus, tmp_path, trained, content):
         {"layer_norm_epsilon": "1e-5"},
     ],
 )
-def test_settings_that_ctranslate2_would_crash_with_are_refused(
-    small_corpus, tmp_path, trained, change
-):
-    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    describe(folder, files=None)
-    path = folder / "config.json"
+def test_settings_that_ctranslate2_would_crash_with_are_refused(unsigned, change):
+    path = unsigned / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
-        syncattn_fairseq.load(folder, device="cpu")
+        syncattn_fairseq.load(unsigned, device="cpu")
 
 
-def test_vocabularies_that_do_not_fit_are_refused(small_corpus, tmp_path, trained):
-    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    describe(folder, files=None)
-    path = folder / "shared_vocabulary.json"
+def test_vocabularies_that_do_not_fit_are_refused(unsigned):
+    path = unsigned / "shared_vocabulary.json"
     words = json.loads(path.read_text())
     path.write_text(json.dumps([*words[:-1], words[5]]))
     with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
-        syncattn_fairseq.load(folder, device="cpu")
+        syncattn_fairseq.load(unsigned, device="cpu")
     path.write_text(json.dumps(words[:20]))
-    model = syncattn_fairseq.load(folder, device="cpu")
     cannot = (
-        rf"^{folder}: CTranslate2 cannot translate with it \(Invalid token ID.*\); export the m"
+        rf"^{unsigned}: CTranslate2 cannot translate with it \(Invalid token ID.*\); export the m"
     )
-    with pytest.raises(DataError, match=cannot):
-        model.translate(["a b ."])
-    describe(folder, labels=True)
-    model = syncattn_fairseq.load(folder, source_parser="random:1", device="cpu")
-    with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot translate with it "):
-        model.translate(["a b ."])
+    for labels, parser in ((False, None), (True, "random:1")):
+        describe(unsigned, labels=labels)
+        model = syncattn_fairseq.load(unsigned, source_parser=parser, device="cpu")
+        with pytest.raises(DataError, match=cannot):
+            model.translate(["a b ."])
 
 
 @pytest.mark.parametrize(
@@ -335,58 +309,48 @@ def test_vocabularies_that_do_not_fit_are_refused(small_corpus, tmp_path, traine
         (b"decoder/num_heads\0", None, "damaged: it ends early"),
     ],
 )
-def test_a_model_without_heads_is_refused(small_corpus, tmp_path, trained, start, value, fault):
-    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    describe(folder, files=None)
-    path = folder / "model.bin"
+def test_a_model_without_heads_is_refused(unsigned, start, value, fault):
+    path = unsigned / "model.bin"
     content = bytearray(path.read_bytes())
-    place = content.index(start) + len(start)
-    assert content[place] == 0, "a number has no dimensions"
-    size = int.from_bytes(content[place + 2 : place + 6], "little")
+    first = content.index(start) + len(start)
+    assert content[first] == 0, "a number has no dimensions"
+    size = int.from_bytes(content[first + 2 : first + 6], "little")
     if value is None:
-        del content[place + 4 :]
+        del content[first + 4 :]
     else:
-        held = slice(place + 6, place + 6 + size)
-        content[held] = value.to_bytes(size, "little", signed=True)
+        content[first + 6 : first + 6 + size] = value.to_bytes(size, "little", signed=True)
     path.write_bytes(content)
     with pytest.raises(DataError, match=f"^{path}: {fault}"):
-        syncattn_fairseq.load(folder, device="cpu")
+        syncattn_fairseq.load(unsigned, device="cpu")
 
 
-def test_a_model_without_weights_is_refused(small_corpus, tmp_path, trained):
-    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    describe(folder, files=None)
-    path = folder / "model.bin"
+def test_a_model_without_weights_is_refused(unsigned):
+    path = unsigned / "model.bin"
     content = path.read_bytes()
     (kind,) = struct.unpack_from("<H", content, 4)
     path.write_bytes(content[: 10 + kind] + bytes(8))  # no variables, no aliases
-    with pytest.raises(DataError, match=f"^{folder}: CTranslate2 cannot run it on cpu "):
-        syncattn_fairseq.load(folder, device="cpu")
+    with pytest.raises(DataError, match=f"^{unsigned}: CTranslate2 cannot run it on cpu "):
+        syncattn_fairseq.load(unsigned, device="cpu")
 
 
-def test_a_gpu_needs_the_library_that_ctranslate2_loads(
-    small_corpus, tmp_path, trained, monkeypatch
-):
-    _, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
-    model = syncattn_fairseq.load(folder, device="cpu")
+def test_a_gpu_needs_the_library_that_ctranslate2_loads(unsigned, monkeypatch):
+    with pytest.raises(DataError, match=f"^{unsigned}: CTranslate2 cannot run it on gpu "):
+        syncattn_fairseq.load(unsigned, device="gpu")
+    model = syncattn_fairseq.load(unsigned, device="cpu")
 
-    def lack(*_: Any, **__: Any) -> None:
-        raise RuntimeError("Library libcublas.so.12 is not found or cannot be loaded")
-
-    monkeypatch.setattr(model, "translator", SimpleNamespace(translate_batch=lack))
+    lack = Mock(
+        side_effect=RuntimeError("Library libcublas.so.12 is not found or cannot be loaded")
+    )
+    monkeypatch.setattr(model, "translator", Mock(translate_batch=lack))
     with pytest.raises(DataError, match=r"; for a GPU, it needs CUDA 12; choose device='cpu'"):
         model.translate(["a b ."])
     assert not exported_models._can_use_gpu()
     monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
     monkeypatch.setattr("ctypes.CDLL", lambda name: {"libcublas.so.12": name}[name])
     assert exported_models._can_use_gpu()
-
-    def find_none(name: str) -> None:
-        raise OSError(f"{name}: cannot open shared object file")
-
-    monkeypatch.setattr("ctypes.CDLL", find_none)
+    monkeypatch.setattr("ctypes.CDLL", Mock(side_effect=OSError("cannot open shared object file")))
     assert not exported_models._can_use_gpu()
-    assert syncattn_fairseq.load(folder).translate(["a b ."])
+    assert syncattn_fairseq.load(unsigned).translate(["a b ."])
 
 
 def test_another_subword_model_is_not_exported(small_corpus, tmp_path, trained):
@@ -548,11 +512,7 @@ def test_what_is_no_plain_transformer_is_refused_by_name(
         ("transformers", {"layernorm_embedding": True}, "--layernorm-embedding"),
         ("transformers", {"decoder_learned_pos": True}, "learned positions"),
         ("transformers", {"activation_fn": "tanh"}, "--activation-fn tanh"),
-        (
-            "transformers",
-            UNSHARED,
-            "--share-decoder-input-output-embed",
-        ),
+        ("transformers", UNSHARED, "--share-decoder-input-output-embed"),
         ("ctranslate2", {"encoder_normalize_before": True}, "--normalize-before on both"),
         ("ctranslate2", {"decoder_attention_heads": 2}, "as many heads"),
         ("ctranslate2", {"no_token_positional_embeddings": True}, "no positions"),
@@ -578,17 +538,22 @@ def test_what_a_format_lacks_is_refused(small_corpus, tmp_path, format, options,
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("format", "options"),
     [
-        {"layernorm_embedding": True, **PRE_NORM},
-        {"decoder_learned_pos": True, "encoder_learned_pos": True},
-        {"activation_fn": "gelu", "no_scale_embedding": True},
-        UNSHARED,
+        ("ctranslate2", {"positions": "rotary"}),
+        ("ctranslate2", {"positions": "bias"}),
+        ("fairseq", {"positions": "none"}),
+        ("ctranslate2", {"layernorm_embedding": True, **PRE_NORM}),
+        ("ctranslate2", {"decoder_learned_pos": True, "encoder_learned_pos": True}),
+        ("ctranslate2", {"activation_fn": "gelu", "no_scale_embedding": True}),
+        ("ctranslate2", UNSHARED),
     ],
 )
-def test_what_ctranslate2_has_scores_the_same(small_corpus, tmp_path, options):
+def test_what_a_format_has_scores_the_same(small_corpus, tmp_path, format, options):
     path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
-    export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
+    said = export(path, small_corpus.data, format, tmp_path / "out")
+    difference = said.removeprefix("12 sentences score the same to ")
+    assert float(difference.removesuffix(" nats per token")) < 1e-6
 
 
 def test_an_export_that_scores_otherwise_is_not_kept(small_corpus, tmp_path, monkeypatch):

@@ -22,11 +22,20 @@ def path(small_corpus: Corpus) -> Path:
     return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=80, **PRE_NORM)
 
 
+def load(corpus: Corpus, path: Any, **options: Any) -> Any:
+    options = {"subwords": corpus.subwords, "device": "cpu"} | options
+    return syncattn_fairseq.load(path, corpus.data, **options)
+
+
 @pytest.fixture(scope="module")
 def model(small_corpus: Corpus, path: Path) -> Any:
-    return syncattn_fairseq.load(
-        path, small_corpus.data, subwords=small_corpus.subwords, device="cpu"
-    )
+    return load(small_corpus, path)
+
+
+@pytest.fixture
+def command(small_corpus: Corpus, path: Path) -> list[str]:
+    options = [f"--path={path}", f"--data-bin={small_corpus.data}"]
+    return [*options, f"--subwords={small_corpus.subwords}", "--device=cpu"]
 
 
 def test_what_is_learned_comes_out_in_order(small_corpus, model):
@@ -67,9 +76,11 @@ def test_parses_are_of_the_words_that_went_in(small_corpus, model):
     assert model.parse([""])[0].source.heads == []
 
 
-def test_an_unknown_word_stays_as_it_is(model):
+def test_words_stay_as_they_are(model):
     [pair] = model.parse(["a ẞß word"])
-    assert pair.source.sentence.words == ["a", "ẞß", "word"]
+    assert pair.source.sentence.words == ["a", "ẞß", "word"], "one is unknown"
+    [alignment] = model.align(["the a▁b"], ["der ▁"])  # but for the mark of pieces
+    assert alignment.source.words == ["the", "a_b"] and alignment.target.words == ["der", "_"]
 
 
 def test_a_layer_can_be_chosen(small_corpus, model):
@@ -83,10 +94,9 @@ def test_a_layer_can_be_chosen(small_corpus, model):
 
 
 def test_distances_make_trees(small_corpus, tmp_path, model):
-    lpsi = make_checkpoint(
-        small_corpus, tmp_path / "lpsi.pt", "transformer_lpsi", gate_temperature=2.0
-    )
-    gated = syncattn_fairseq.load(lpsi, small_corpus.data, subwords=small_corpus.subwords)
+    options = {"gate_temperature": 2.0}
+    path = make_checkpoint(small_corpus, tmp_path / "lpsi.pt", "transformer_lpsi", **options)
+    gated = load(small_corpus, path)
     [pair] = gated.distances(["the dog sees a cat ."], ["der Hund sieht ."])
     assert [*pair.source.layers] == [1, 2]
     assert len(pair.source.layers[1]) == len(pair.source.sentence.pieces)
@@ -115,7 +125,7 @@ def test_distances_make_trees(small_corpus, tmp_path, model):
 )
 def test_an_empty_sentence_has_what_others_have(small_corpus, tmp_path, arch, call, sides):
     path = make_checkpoint(small_corpus, tmp_path / "model.pt", arch)
-    model = syncattn_fairseq.load(path, small_corpus.data, subwords=small_corpus.subwords)
+    model = load(small_corpus, path)
     for sentences in ([""], ["the dog", ""]):
         if sides is None:
             with pytest.raises(DataError, match="the model (has no dependency|measures no)"):
@@ -161,22 +171,22 @@ def own_plugin(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def test_a_plugin_is_imported_if_the_caller_names_it(small_corpus, own_plugin):
-    options: dict[str, Any] = {"subwords": small_corpus.subwords, "device": "cpu"}
     with pytest.raises(DataError, match=r"model.pt: .* plugin 'own_plugin_of_a_test', which"):
-        syncattn_fairseq.load("model.pt", small_corpus.data, **options)
+        load(small_corpus, "model.pt")
     assert "own_plugin_of_a_test" not in sys.modules
-    for missing in ("nowhere", Path("model.pt")):
-        with pytest.raises(DataError, match=f"^--user-dir {missing}: "):
-            syncattn_fairseq.load("model.pt", small_corpus.data, user_dir=missing, **options)
-    with pytest.raises(DataError, match=r"--user-dir .*: has no __init__\.py"):
-        syncattn_fairseq.load("model.pt", small_corpus.data, user_dir=own_plugin, **options)
+    for missing, reason in (
+        ("nowhere", "^--user-dir nowhere: "),
+        (Path("model.pt"), "^--user-dir model.pt: "),
+        (own_plugin, r"--user-dir .*: has no __init__\.py"),
+    ):
+        with pytest.raises(DataError, match=reason):
+            load(small_corpus, "model.pt", user_dir=missing)
     (own_plugin / "own_plugin_of_a_test").rename(own_plugin / "moved_plugin_of_a_test")
-    named = own_plugin / "moved_plugin_of_a_test"
-    syncattn_fairseq.load("model.pt", small_corpus.data, user_dir=named, **options)
+    load(small_corpus, "model.pt", user_dir=own_plugin / "moved_plugin_of_a_test")
     assert "moved_plugin_of_a_test" in sys.modules
     sys.modules["own_plugin_of_a_test"] = sys.modules.pop("moved_plugin_of_a_test")
     try:  # as if a program had imported it itself
-        syncattn_fairseq.load("model.pt", small_corpus.data, **options)
+        load(small_corpus, "model.pt")
     finally:
         del sys.modules["own_plugin_of_a_test"]
 
@@ -189,37 +199,27 @@ def test_this_package_is_no_foreign_plugin(small_corpus, path, tmp_path, monkeyp
     other.mkdir(parents=True)
     (other / "__init__.py").write_text("raise SystemExit('imported')\n")
     monkeypatch.chdir(tmp_path)
-    syncattn_fairseq.load(
-        "model.pt", small_corpus.data, subwords=small_corpus.subwords, device="cpu"
-    )
+    load(small_corpus, "model.pt")
 
 
 def test_an_ensemble_agrees_with_itself(small_corpus, path, model):
-    both = syncattn_fairseq.load(
-        f"{path}:{path}", small_corpus.data, subwords=small_corpus.subwords, device="cpu"
-    )
-    sources = small_corpus.learned()
+    both, sources = load(small_corpus, f"{path}:{path}"), small_corpus.learned()
     assert both.translate(sources) == model.translate(sources)
 
 
 def test_a_model_that_reads_parses_needs_a_parser(small_corpus, tmp_path):
     pascal = make_checkpoint(small_corpus, tmp_path / "pascal.pt", "transformer_pascal")
-    reading = syncattn_fairseq.load(pascal, small_corpus.data, subwords=small_corpus.subwords)
     with pytest.raises(DataError, match="name a parser, as in source_parser='stanza:en'"):
-        reading.translate(["the dog"])
+        load(small_corpus, pascal).translate(["the dog"])
     with pytest.raises(DataError, match="'nobody' does not name a parser"):
-        syncattn_fairseq.load(
-            pascal, small_corpus.data, subwords=small_corpus.subwords, source_parser="nobody"
-        )
+        load(small_corpus, pascal, source_parser="nobody")
 
 
 def test_a_parser_parses_what_the_model_reads(small_corpus, tmp_path, stanza_models):
     options = {"source_label_dim": 8, "pascal_layers": "1"}
     path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh", **options)
     parser = f"stanza:en:{stanza_models}"
-    reading = syncattn_fairseq.load(
-        path, small_corpus.data, small_corpus.subwords, parser, device="cpu"
-    )
+    reading = load(small_corpus, path, source_parser=parser)
     sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
     with_parses = reading.align(sources, targets)
     reading.task.input_parses.parser = None
@@ -279,12 +279,8 @@ def test_what_is_wrong_is_one_line(small_corpus, path, tmp_path):
     fails("its training did not name its languages", tmp_path / "unnamed.pt", tmp_path)
     fails("no subword model is in its folder; name one", path, data)
     fails("not a sentencepiece model", path, data, subwords=_file(tmp_path, b"\nnothing"))
-    fails(
-        "marks subwords as subword_nmt",
-        path,
-        data,
-        subwords=_file(tmp_path, b"#version: 0.2\ne r\n"),
-    )
+    codes = _file(tmp_path, b"#version: 0.2\ne r\n")
+    fails("marks subwords as subword_nmt", path, data, subwords=codes)
     fails("3 subword models", path, data, subwords=[subwords] * 3)
     for device in ("gpu", "cuda:99", "meta"):
         fails(f"^device {device}: PyTorch cannot use it", "none.pt", data, device=device)
@@ -297,11 +293,6 @@ def test_what_is_wrong_is_one_line(small_corpus, path, tmp_path):
         model.translate(["word " * 1100])
 
 
-def test_the_mark_of_pieces_is_replaced_in_words(model):
-    [alignment] = model.align(["the a▁b"], ["der ▁"])
-    assert alignment.source.words == ["the", "a_b"] and alignment.target.words == ["der", "_"]
-
-
 def _file(folder: Path, content: bytes) -> Path:
     path = folder / "file"
     path.write_bytes(content)
@@ -309,46 +300,38 @@ def _file(folder: Path, content: bytes) -> Path:
 
 
 def test_the_command_prints_translations_and_nothing_else(
-    small_corpus, path, model, tmp_path, capfd
+    small_corpus, command, model, tmp_path, capfd
 ):
     text = tmp_path / "text"
     sources = [*small_corpus.learned(), ""]
     text.write_text("\n".join(sources) + "\n", encoding="utf-8")
-    options = [f"--path={path}", f"--data-bin={small_corpus.data}", f"--input={text}"]
-    options += [f"--subwords={small_corpus.subwords}", "--device=cpu"]
+    command.append(f"--input={text}")
     translations = model.translate(sources)
     parses, links = model.parse(sources, translations), model.align(sources, translations)
+    of_a_head = model.align(sources, translations, head=2)
+    of_a_layer = model.align(sources, translations, layer=1)
+    for other in (of_a_head, of_a_layer):
+        assert [str(found) for found in other] != [str(found) for found in links]
     capfd.readouterr()
 
-    assert translate.main(options) == 0
+    assert translate.main(command) == 0
     assert capfd.readouterr() == ("".join(f"{line}\n" for line in translations), "")
+    for options, alignments in (
+        ("--alignments --batch-size=2", links),
+        ("--alignments --alignment-head=2", of_a_head),
+        ("--alignments --alignment-layer=1", of_a_layer),
+    ):
+        assert translate.main([*command, *options.split()]) == 0
+        rows = zip(translations, alignments, strict=True)
+        assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
 
-    assert translate.main([*options, "--alignments", "--batch-size=2"]) == 0
-    rows = zip(translations, links, strict=True)
-    assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
-
-    assert translate.main([*options, "--alignments", "--alignment-head=2"]) == 0
-    of_a_head = model.align(sources, translations, head=2)
-    assert [str(found) for found in of_a_head] != [str(found) for found in links]
-    rows = zip(translations, of_a_head, strict=True)
-    assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
-
-    assert translate.main([*options, "--alignments", "--alignment-layer=1"]) == 0
-    of_a_layer = model.align(sources, translations, layer=1)
-    assert [str(found) for found in of_a_layer] != [str(found) for found in links]
-    rows = zip(translations, of_a_layer, strict=True)
-    assert capfd.readouterr().out == "".join(f"{line}\t{found}\n" for line, found in rows)
-
-    assert translate.main([*options, "--parses"]) == 0
+    assert translate.main([*command, "--parses"]) == 0
     printed = capfd.readouterr().out
-    assert (
-        printed.count("# side = source\n")
-        == printed.count("# side = translation\n")
-        == len(sources)
-    )
+    for side in ("source", "translation"):
+        assert printed.count(f"# side = {side}\n") == len(sources)
     assert printed.startswith("# side = source\n" + parses[0].source.conllu())
 
-    assert translate.main([*options[:3]]) == 1
+    assert translate.main([*command[:2], f"--input={text}"]) == 1
     assert capfd.readouterr().err.startswith("error: the model reads and writes subwords")
 
 
@@ -356,17 +339,15 @@ def test_the_command_prints_translations_and_nothing_else(
     ("option", "attribute", "value"), [("beam", "beam", 1), ("lenpen", "length_penalty", -3.0)]
 )
 def test_the_command_hands_on_how_to_search(
-    small_corpus, path, model, monkeypatch, capfd, option, attribute, value
+    small_corpus, command, model, monkeypatch, capfd, option, attribute, value
 ):
-    text = small_corpus.folder / "words" / "test.en"
-    options = [f"--path={path}", f"--data-bin={small_corpus.data}", f"--input={text}"]
-    options += [f"--subwords={small_corpus.subwords}", "--device=cpu"]
+    command.append(f"--input={small_corpus.folder / 'words' / 'test.en'}")
     usual = model.translate(small_corpus.lines("test.en"))
     monkeypatch.setattr(model, attribute, value)
     expected = model.translate(small_corpus.lines("test.en"))
     assert expected != usual
     capfd.readouterr()
-    assert translate.main([*options, f"--{option}={value}"]) == 0
+    assert translate.main([*command, f"--{option}={value}"]) == 0
     assert capfd.readouterr().out.splitlines() == expected
 
 

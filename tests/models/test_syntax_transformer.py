@@ -1,6 +1,8 @@
 import copy
+import functools
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,40 +105,54 @@ def variant(request: pytest.FixtureRequest) -> dict[str, Any]:
     return dict(request.param)
 
 
-def test_without_syntactic_heads_it_is_fairseqs_transformer():
+@pytest.fixture
+def one() -> dict[str, Any]:
+    return build.net_input(build.sentences([5]), build.sentences([4]))
+
+
+@pytest.fixture
+def batch() -> dict[str, Any]:
+    return build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
+
+
+@pytest.fixture
+def uneven() -> dict[str, Any]:
+    return build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
+
+
+def test_without_syntactic_heads_it_is_fairseqs_transformer(batch):
     ours = build.model("syntax_transformer_tiny")
     theirs = build.model("transformer_tiny", seed=1)
     theirs.load_state_dict(ours.state_dict())
-    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     own = {field: batch[field] for field in ("src_tokens", "src_lengths", "prev_output_tokens")}
     torch.testing.assert_close(ours(**batch)[0], theirs(**own)[0])
 
 
-def test_a_model_can_be_copied():
+def test_a_model_can_be_copied(batch):
     """Python 3.14 copies no iterators."""
     model = build.model("transformer_lpsi_tiny")
     values = [value for module in model.modules() for value in vars(module).values()]
     assert not any(isinstance(value, Iterator) for value in values)
-    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     torch.testing.assert_close(copy.deepcopy(model)(**batch)[0], model(**batch)[0])
 
 
-def test_no_system_adds_parameters_but_u():
-    plain = sum(p.numel() for p in build.model("syntax_transformer_tiny").parameters())
-    for arch, expected in (
-        (
-            "transformer_dbsa_tiny",
-            2 * 32 * 32,
-        ),  # one d × d matrix in the encoder, one in the decoder
-        ("transformer_syncattn_tiny", 2 * 32 * 32),
-        ("transformer_lisa_tiny", 32 * 32),
-        ("transformer_pascal_tiny", 0),
-        ("transformer_local_attn_tiny", 0),
-        ("transformer_lpsi_tiny", 2 * 2 * 2 * (6 * 32 + 1)),  # sides, layers, heads: W and b
-        ("transformer_sh_tiny", 10 * (build.LABELS + 4)),
-    ):
-        added = sum(p.numel() for p in build.model(arch).parameters()) - plain
-        assert added == expected, arch
+@pytest.mark.parametrize(
+    ("arch", "expected"),
+    [
+        ("dbsa", 2 * 32 * 32),  # one d × d matrix in the encoder, one in the decoder
+        ("syncattn", 2 * 32 * 32),
+        ("lisa", 32 * 32),
+        ("pascal", 0),
+        ("local_attn", 0),
+        ("lpsi", 2 * 2 * 2 * (6 * 32 + 1)),  # sides, layers, heads: W and b
+        ("sh", 10 * (build.LABELS + 4)),
+    ],
+)
+def test_no_system_adds_parameters_but_u(arch, expected):
+    plain, ours = build.model("syntax_transformer_tiny"), build.model(f"transformer_{arch}_tiny")
+    assert sum(p.numel() for p in ours.parameters()) == expected + sum(
+        p.numel() for p in plain.parameters()
+    )
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
@@ -144,28 +160,24 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(variant, left_pad):
     model = build.model(**variant).double()
     source, target = build.sentences([5, 2, 7]), build.sentences([3, 6, 4], seed=1)
     scores, extra = model(**build.net_input(source, target, left_pad))
+    same = functools.partial(torch.testing.assert_close, atol=1e-5, rtol=1e-5)
     for b in range(3):
         S, T = len(source[b]), len(target[b])
         alone, alone_extra = model(**build.net_input(source[b : b + 1], target[b : b + 1]))
         first = max(map(len, source)) - S if left_pad else 0
         columns = slice(first, first + S)
-        torch.testing.assert_close(scores[b, :T], alone[0], atol=1e-5, rtol=1e-5)
-
-        def same(batched: torch.Tensor, single: torch.Tensor) -> None:
-            torch.testing.assert_close(batched, single, atol=1e-5, rtol=1e-5)
-
+        same(scores[b, :T], alone[0])
         same(extra["attn"][0][b, :T, columns], alone_extra["attn"][0][0])
-        for layer, heads in enumerate(extra.get("src_dependency", [])):
-            same(heads[b, :, columns, columns], alone_extra["src_dependency"][layer][0])
-        for layer, heads in enumerate(extra.get("tgt_dependency", [])):
-            last = T - 1 if variant.get("tgt_dependency_rows") == "input" else T
-            same(
-                heads[b, :, :last, :last],
-                alone_extra["tgt_dependency"][layer][0, :, :last, :last],
-            )
-        for kind, inside in (("src_distances", columns), ("tgt_distances", slice(0, T))):
-            for layer, distances in enumerate(extra.get(kind, [])):
-                same(distances[b, :, inside], alone_extra[kind][layer][0])
+        last = T - 1 if variant.get("tgt_dependency_rows") == "input" else T
+        for kind, inside in (
+            ("src_dependency", (columns, columns)),
+            ("tgt_dependency", (slice(last), slice(last))),
+            ("src_distances", (columns,)),
+            ("tgt_distances", (slice(T),)),
+        ):
+            own = [slice(part.stop - (part.start or 0)) for part in inside]
+            for heads, single in zip(extra.get(kind, []), alone_extra.get(kind, []), strict=True):
+                same(heads[(b, slice(None), *inside)], single[(0, slice(None), *own)])
         for layer, attention in enumerate(extra.get("distance_attn", [])):
             same(attention[b, :T, columns], alone_extra["distance_attn"][layer][0])
         if "backward_attn" in extra:
@@ -201,10 +213,9 @@ def test_step_by_step_is_the_same_as_all_at_once(variant):
 
 
 @pytest.mark.parametrize("pre_norm", [False, True])
-def test_dependencies_are_those_of_the_layers_own_attention(pre_norm):
+def test_dependencies_are_those_of_the_layers_own_attention(pre_norm, one):
     norms = {f"{side}_normalize_before": pre_norm for side in ("encoder", "decoder")}
     model = build.model("transformer_dbsa_tiny", **norms)
-    batch = build.net_input(build.sentences([5]), build.sentences([4]))
     seen = {}
     for side in ("encoder", "decoder"):
         attention = getattr(model, side).layers[0].self_attn
@@ -212,7 +223,7 @@ def test_dependencies_are_those_of_the_layers_own_attention(pre_norm):
             lambda module, args, kwargs, side=side: seen.update({side: kwargs["query"]}),
             with_kwargs=True,
         )
-    _, extra = model(**batch)
+    _, extra = model(**one)
     for side, key in (("encoder", "src_dependency"), ("decoder", "tgt_dependency")):
         attention = getattr(model, side).layers[0].self_attn
         x = seen[side][:, 0]
@@ -224,28 +235,25 @@ def test_dependencies_are_those_of_the_layers_own_attention(pre_norm):
         torch.testing.assert_close(extra[key][0][0, 0], scores.softmax(-1))
 
 
-def test_distances_are_exposed_in_training_only_if_a_loss_reads_them():
-    batch = build.net_input(build.sentences([5]), build.sentences([4]))
+def test_distances_are_exposed_in_training_only_if_a_loss_reads_them(one):
     names = {"src_distances", "tgt_distances"}
     for layers, in_training in (("", set()), ("1,2", names)):
         model = build.model("transformer_lpsi_tiny", distance_sync_layers=layers)
-        assert names & model.eval()(**batch)[1].keys() == names
-        assert names & model.train()(**batch)[1].keys() == in_training
+        assert names & model.eval()(**one)[1].keys() == names
+        assert names & model.train()(**one)[1].keys() == in_training
 
 
-def test_rows_by_input_are_moved_up_by_one():
-    batch = build.net_input(build.sentences([5]), build.sentences([4]))
-    [predicted] = build.model("transformer_dbsa_tiny")(**batch)[1]["tgt_dependency"]
+def test_rows_by_input_are_moved_up_by_one(one):
+    [predicted] = build.model("transformer_dbsa_tiny")(**one)[1]["tgt_dependency"]
     model = build.model("transformer_dbsa_tiny", tgt_dependency_rows="input")
-    [by_input] = model(**batch)[1]["tgt_dependency"]
+    [by_input] = model(**one)[1]["tgt_dependency"]
     torch.testing.assert_close(by_input[..., :-1, :-1], predicted[..., 1:, 1:])
     assert by_input[..., -1, :].abs().max() == 0, "no state reads the end of the sentence"
 
 
-def test_another_layers_alignment_is_whole_beside_a_backward_attention():
+def test_another_layers_alignment_is_whole_beside_a_backward_attention(one):
     model = build.model(**VARIANTS["backward"])
-    batch = build.net_input(build.sentences([5]), build.sentences([4]))
-    _, extra = model(**batch, alignment_layer=2)
+    _, extra = model(**one, alignment_layer=2)
     assert extra["attn"][0].shape == (1, 5, 6)
     assert "backward_attn" not in extra
 
@@ -261,22 +269,20 @@ def test_another_layers_alignment_is_whole_beside_a_backward_attention():
     ],
     ids=str,
 )
-def test_the_sync_layer_or_the_chosen_one_aligns(options, layer):
+def test_the_sync_layer_or_the_chosen_one_aligns(options, layer, one):
     model = build.model("transformer_dbsa_tiny", **SYNC, **options)
-    batch = build.net_input(build.sentences([5]), build.sentences([4]))
-    [aligning] = model(**batch)[1]["attn"]
+    [aligning] = model(**one)[1]["attn"]
     for number in (1, 2, 3):
-        [attention] = model(**batch, alignment_layer=number - 1)[1]["attn"]
+        [attention] = model(**one, alignment_layer=number - 1)[1]["attn"]
         assert aligning.equal(attention) == (number == layer)
 
 
-def test_a_layer_with_a_backward_attention_can_tie_distances_too():
+def test_a_layer_with_a_backward_attention_can_tie_distances_too(uneven):
     model = build.model(
         **VARIANTS["backward"], distance_layers="1", distance_sync_layers="2", gate_temperature=1
     )
     assert model.decoder.alignment_layer == 2
-    batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
-    _, extra = model.train()(**batch)
+    _, extra = model.train()(**uneven)
     torch.testing.assert_close(extra["distance_attn"][0], extra["attn"][0])
 
 
@@ -310,15 +316,14 @@ def test_checkpointed_activations_give_the_same_gradients(name):
         ("lpsi", {"distance_layers": "1,2", "distance_sync_layers": "2,3"}),
     ],
 )
-def test_checkpointed_activations_work_with_distributed_training(name, tied, tmp_path):
+def test_checkpointed_activations_work_with_distributed_training(name, tied, tmp_path, uneven):
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
         model = build.model(**VARIANTS[name], **tied, checkpoint_activations=True).train()
         parallel = torch.nn.parallel.DistributedDataParallel(model)
-        batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
         for _ in range(2):
-            scores, extra = parallel(**batch)
+            scores, extra = parallel(**uneven)
             loss = scores.square().mean() + sum(
                 tensor.square().sum() for key in EXPOSED for tensor in extra.get(key, [])
             )
@@ -327,19 +332,18 @@ def test_checkpointed_activations_work_with_distributed_training(name, tied, tmp
         torch.distributed.destroy_process_group()
 
 
-def test_layer_drop_keeps_supervised_layers_and_their_numbers():
+def test_layer_drop_keeps_supervised_layers_and_their_numbers(uneven):
     options = {"encoder_layerdrop": 0.9, "decoder_layerdrop": 0.9, "dropout": 0.0}
     dropping = build.model(**VARIANTS["syncattn"], **options).train()
-    batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
     torch.manual_seed(0)
     for _ in range(5):
-        _, extra = dropping(**batch)
+        _, extra = dropping(**uneven)
         assert extra["attn"][0] is not None
         assert len(extra["inner_states"]) == 4
-    whole = dropping.eval()(**batch)[0]
+    whole = dropping.eval()(**uneven)[0]
     plain = build.model(**VARIANTS["syncattn"], dropout=0.0)
     plain.load_state_dict(dropping.state_dict())
-    torch.testing.assert_close(whole, plain(**batch)[0])
+    torch.testing.assert_close(whole, plain(**uneven)[0])
 
 
 @pytest.mark.parametrize("name", ["syncattn", "lpsi", "lisa", "tree window"])
@@ -358,9 +362,8 @@ def test_layer_drop_drops_no_layer_that_the_criterion_reads(name):
 
 
 @torch.no_grad()
-def test_one_head_can_stand_for_the_mean():
+def test_one_head_can_stand_for_the_mean(batch):
     model = build.model("transformer_lpsi_tiny", **SYNC)
-    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     for layer in (0, 2):
         [mean] = model(**batch, alignment_layer=layer)[1]["attn"]
         heads = []
@@ -376,8 +379,6 @@ def test_one_head_can_stand_for_the_mean():
 
 
 class PlainTask:
-    """A task that builds criterions as fairseq's do."""
-
     source_dictionary = target_dictionary = build.dictionary()
 
     def build_criterion(self, cfg: str) -> Any:
@@ -391,32 +392,29 @@ class PlainTask:
         ("transformer_dbsa", {"encoder_dependency_layer": 0}),
         ("transformer_syncattn", {}),
         ("transformer_lisa", {}),
+        ("transformer_pascal", None),
+        ("transformer_lpsi", None),
+        ("syntax_transformer", None),
     ],
 )
 def test_heads_that_need_a_loss_are_not_trained_without(arch, options):
-    task, chosen = PlainTask(), build.options_of(f"{arch}_tiny", **options)
+    """None: other heads, which learn from translation."""
+    task, chosen = PlainTask(), build.options_of(f"{arch}_tiny", **(options or {}))
     ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(chosen, task)
     assert task.build_criterion("with syntax").terms == []
     advice = "--criterion label_smoothed_cross_entropy_with_syntax and --task translation_with_syn"
-    with pytest.raises(ValueError, match=f"dependency heads.*{advice}"):
+    refused = pytest.raises(ValueError, match=f"dependency heads.*{advice}")
+    with nullcontext() if options is None else refused:
         task.build_criterion("label_smoothed_cross_entropy")
 
 
-@pytest.mark.parametrize("arch", ["transformer_pascal", "transformer_lpsi", "syntax_transformer"])
-def test_other_heads_learn_from_translation(arch):
-    task = PlainTask()
-    ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(build.options_of(f"{arch}_tiny"), task)
-    task.build_criterion("label_smoothed_cross_entropy")
-
-
 @pytest.mark.parametrize("name", ["dbsa", "lisa", "all at once"])
-def test_gold_heads_change_what_the_model_says(name):
+def test_gold_heads_change_what_the_model_says(name, uneven):
     model = build.model(**VARIANTS[name])
-    batch = build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
-    plain, _ = model(**batch)
-    gold, _ = model(**batch, forced_parents=torch.zeros_like(batch["src_tokens"]))
+    plain, _ = model(**uneven)
+    gold, _ = model(**uneven, forced_parents=torch.zeros_like(uneven["src_tokens"]))
     assert not torch.allclose(plain, gold)
-    torch.testing.assert_close(model(**batch)[0], plain, msg="not kept for the next batch")
+    torch.testing.assert_close(model(**uneven)[0], plain, msg="not kept for the next batch")
 
 
 def test_hydras_configuration_builds_the_same_model():
@@ -438,11 +436,7 @@ def test_hydras_configuration_builds_the_same_model():
         ({"cross_attention_tree_layer": 3}, "--cross-attention-tree-layer 3: the decoder has la"),
         ({"cross_attention_tree_heads": 3}, "--cross-attention-tree-heads 3: the decoder has 2"),
         (
-            {
-                "cross_attention_tree_window": 4,
-                "sync_layer": 2,
-                "sync_backward": "softmax",
-            },
+            {"cross_attention_tree_window": 4, "sync_layer": 2, "sync_backward": "softmax"},
             "--cross-attention-tree-layer 2: not in the sync layer if --sync-backward is softm",
         ),
         ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
@@ -515,7 +509,6 @@ def test_the_smallest_and_largest_values_are_possible():
 
 
 def count(layer: Any, kind: str) -> int:
-    """Return how many heads of a layer's self-attention are of a kind."""
     groups = getattr(layer.self_attn, "heads", {})
     return groups[kind].count if kind in groups else 0
 
@@ -525,50 +518,50 @@ def list_exposing(model: Any, name: str) -> tuple[list[int], list[int]]:
 
 
 def test_architectures_have_the_layers_of_the_papers():
-    base = build.model("transformer_syncattn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    build_small = functools.partial(build.model, encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    base = build_small("transformer_syncattn")
     assert list_exposing(base, "dependency") == ([1], [1])
     assert base.decoder.alignment_layer == 5
     assert [aligning_layer(layers) for layers in (1, 2, 3, 6)] == [1, 2, 2, 5]
     iwslt = build.model("transformer_dbsa_iwslt_de_en", encoder_layers=1, decoder_layers=2)
     attention = iwslt.encoder.layers[0].self_attn
-    assert {name: heads.count for name, heads in attention.heads.items()} == {
-        "dependency": 1,
-        "ordinary": 3,
-    }
+    counts = {name: heads.count for name, heads in attention.heads.items()}
+    assert counts == {"dependency": 1, "ordinary": 3}
     assert attention.heads["dependency"].parser == "biaffine"
     assert (attention.embed_dim, attention.num_heads) == (512, 4)
     assert iwslt.encoder.layers[0].fc1.out_features == 1024
-    pascal = build.model("transformer_pascal", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    pascal = build_small("transformer_pascal")
     assert [count(layer, "parent_scaled") for layer in pascal.encoder.layers] == [7, 0, 0, 0, 0, 0]
-    lpsi = build.model("transformer_lpsi", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    lpsi = build_small("transformer_lpsi")
     assert list_exposing(lpsi, "distances") == ([1, 2], [1, 2])
     assert lpsi.decoder.distance_sync_layers == [5, 6]
     assert lpsi.encoder.layers[0].self_attn.heads["gated"].weight.shape == (8, 6, 2)
-    local = build.model("transformer_local_attn", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    lpsi = build_small("transformer_lpsi", distance_layers="1,2,3")
+    assert lpsi.decoder.distance_sync_layers == [4, 5, 6], "as many as gated ones, at the top"
+    local = build_small("transformer_local_attn")
     assert [count(layer, "window") for layer in local.encoder.layers] == [8, 8, 0, 0, 0, 0]
     assert local.encoder.layers[1].self_attn.heads["window"].window == 2
-    lisa = build.model("transformer_lisa", encoder_embed_dim=16, encoder_ffn_embed_dim=16)
+    lisa = build_small("transformer_lisa")
     assert lisa.encoder.layers[0].self_attn.heads["dependency"].parser == "lisa"
     assert list_exposing(lisa, "dependency") == ([1], [])
     sh = build.model("transformer_sh", encoder_layers=1, decoder_layers=1)
     assert sh.encoder.label_embedding.embedding_dim == 10
+    tree = build_small("syntax_transformer", cross_attention_tree_window=4)
+    heads = [getattr(layer.encoder_attn, "tree_heads", 0) for layer in tree.decoder.layers]
+    assert heads == [0, 0, 0, 0, 0, 4], "half of the top layer's"
 
 
 def test_heads_have_the_settings_of_the_papers():
-    layers = {
-        "distance_layers": "1",
-        "pascal_layers": "2",
-        "supervised_gate_layers": "3",
-        "relative_depth_layers": "4",
+    kinds = {
+        "gated": "distance",
+        "parent_scaled": "pascal",
+        "supervised_gate": "supervised_gate",
+        "relative_depth": "relative_depth",
     }
+    layers = {f"{option}_layers": str(n) for n, option in enumerate(kinds.values(), 1)}
     model = build.model("syntax_transformer_tiny", encoder_layers=4, **layers)
     gated, scaled, supervised, relative = (
-        layer.self_attn.heads[kind]
-        for layer, kind in zip(
-            model.encoder.layers,
-            ("gated", "parent_scaled", "supervised_gate", "relative_depth"),
-            strict=True,
-        )
+        layer.self_attn.heads[kind] for layer, kind in zip(model.encoder.layers, kinds, strict=True)
     )
     assert (gated.temperature, supervised.temperature) == (1, 10)
     assert (scaled.parents, scaled.std, scaled.ignoring) == ("parse", 1, 0)
@@ -576,56 +569,40 @@ def test_heads_have_the_settings_of_the_papers():
 
 
 @pytest.mark.parametrize(
-    ("side", "kind", "options", "attribute", "value"),
+    ("part", "options", "value"),
     [
-        ("decoder", "gated", {"distance_layers": "1", "gate_temperature": 3.0}, "temperature", 3),
-        (
-            "encoder",
-            "gated",
-            {"distance_layers": "1", "distance_look_back": 2},
-            "weight",
-            (2, 3, 32),
-        ),
-        ("encoder", "window", {"local_layers": "1", "local_window": 3}, "window", 3),
+        ("decoder gated temperature", {"distance_layers": "1", "gate_temperature": 3.0}, 3),
+        ("encoder gated weight", {"distance_layers": "1", "distance_look_back": 2}, (2, 3, 32)),
+        ("encoder window window", {"local_layers": "1", "local_window": 3}, 3),
         *(
-            ("encoder", kind, {f"{kind}_layers": "1", f"{kind}_{option}": 3}, attribute, value)
+            (f"encoder {kind} {attribute}", {f"{kind}_layers": "1", f"{kind}_{option}": 3}, value)
             for kind, option, attribute, value in (
                 ("relative_depth", "limit", "embedding", (3 + 1 + 3, 32)),
                 ("supervised_gate", "temperature", "temperature", 3),
                 ("distance_bias", "limit", "weight", (3 + 1, 2)),
             )
         ),
+        ("encoder parent_scaled std", {"pascal_layers": "1", "pascal_std": 3.0}, 3),
+        ("encoder parent_scaled parents", {"pascal_layers": "1", "pascal_parents": "self"}, "self"),
         *(
-            (
-                "encoder",
-                "parent_scaled",
-                {"pascal_layers": "1", f"pascal_{name}": value},
-                name,
-                value,
-            )
-            for name, value in (("std", 3.0), ("parents", "self"))
-        ),
-        *(
-            (side, "shuffled_gate", {"shuffled_gate_layers": "1", option: number}, attribute, value)
-            for side, option, number, attribute, value in (
+            (f"{side} shuffled_gate {name}", {"shuffled_gate_layers": "1", option: number}, value)
+            for side, option, number, name, value in (
                 ("decoder", "gate_temperature", 3.0, "temperature", 3),
                 ("encoder", "distance_look_back", 2, "weight", (2, 2 + 1, 32)),
             )
         ),
-        ("decoder", "forget_gate", {"forget_gate_layers": "1"}, "weight", (2, 64)),
+        ("decoder forget_gate weight", {"forget_gate_layers": "1"}, (2, 64)),
         (
-            "encoder",
-            "distance_bias",
+            "encoder distance_bias distance",
             {"distance_bias_layers": "1", "distance_bias_distance": "random"},
-            "distance",
             "random",
         ),
     ],
 )
-def test_options_reach_the_part_that_they_are_for(side, kind, options, attribute, value):
-    model = build.model("syntax_transformer_tiny", **options)
-    heads = getattr(model, side).layers[0].self_attn.heads[kind]
-    setting = getattr(heads, attribute)
+def test_options_reach_the_part_that_they_are_for(part, options, value):
+    side, kind, attribute = part.split()
+    stack = getattr(build.model("syntax_transformer_tiny", **options), side)
+    setting = getattr(stack.layers[0].self_attn.heads[kind], attribute)
     assert getattr(setting, "shape", setting) == value
 
 
@@ -698,13 +675,14 @@ def test_attention_of_every_kind_has_its_dropout(arch, cross_attention):
     assert [attention.dropout_module.p for attention in attentions] == [0.25] * 6
 
 
-def test_parents_scale_the_last_heads_of_the_layers_that_have_such():
+def test_parents_scale_the_last_heads_of_the_layers_that_have_such(batch):
     """With all parents ignored the model is fairseq's; with parents it is not."""
+    beside = build.model("transformer_dbsa_tiny", pascal_layers="1").encoder.layers[0]
+    assert count(beside, "parent_scaled") == 1, "a dependency head is the other"
     options = {"pascal_layers": "1,2", "pascal_heads": 2, "dropout": 0.0}
     model = build.model("syntax_transformer_tiny", parent_ignoring=1.0, **options).double()
     plain = build.model("syntax_transformer_tiny").double()
     plain.load_state_dict(model.state_dict())
-    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     torch.testing.assert_close(model.train()(**batch)[0], plain(**batch)[0])
     scaled = model.eval()(**batch)[0]
     assert not torch.allclose(scaled, plain(**batch)[0], atol=1e-3)
@@ -715,33 +693,27 @@ def test_parents_scale_the_last_heads_of_the_layers_that_have_such():
     torch.testing.assert_close(model(**unparsed)[0], plain(**batch)[0])
 
 
-def test_beside_a_dependency_head_the_other_is_scaled():
-    model = build.model("transformer_dbsa_tiny", pascal_layers="1")
-    assert count(model.encoder.layers[0], "parent_scaled") == 1
-
-
-def test_labels_take_the_last_dimensions_of_the_source_embedding():
+def test_labels_take_the_last_dimensions_of_the_source_embedding(one):
     model = build.model("transformer_sh_tiny", share_all_embeddings=True)
-    batch = build.net_input(build.sentences([5]), build.sentences([4]))
     encoder = model.encoder
-    embedded = encoder(batch["src_tokens"], src_labels=batch["src_labels"])["encoder_embedding"][0]
-    words = encoder.embed_tokens(batch["src_tokens"])[..., :54]
-    labels = encoder.label_embedding(batch["src_labels"])
+    embedded = encoder(one["src_tokens"], src_labels=one["src_labels"])["encoder_embedding"][0]
+    words = encoder.embed_tokens(one["src_tokens"])[..., :54]
+    labels = encoder.label_embedding(one["src_labels"])
     torch.testing.assert_close(embedded, encoder.embed_scale * torch.cat([words, labels], -1))
     fresh = build.model("transformer_sh_tiny", noise=0).encoder.label_embedding.weight
     assert fresh[build.PAD].abs().max() == 0
     assert 0.08 < fresh[4:].std() < 0.18, "64 ** -0.5 as for words"
 
 
-def test_what_a_model_reads_must_be_there():
-    batch = build.net_input(build.sentences([5]), build.sentences([4]))
-    for arch, field in (("pascal", "src_parent_positions"), ("sh", "src_labels")):
-        without = {name: value for name, value in batch.items() if name != field}
+def test_what_a_model_reads_must_be_there(one):
+    for arch, options, field in (
+        ("transformer_pascal_tiny", {}, "src_parent_positions"),
+        ("transformer_sh_tiny", {}, "src_labels"),
+        ("syntax_transformer_tiny", {"cross_attention_tree_window": 4}, "src_tree_distances"),
+    ):
+        without = {name: value for name, value in one.items() if name != field}
         with pytest.raises(ValueError, match=rf"net_input\.{field}"):
-            build.model(f"transformer_{arch}_tiny")(**without)
-    del batch["src_tree_distances"]
-    with pytest.raises(ValueError, match=r"net_input\.src_tree_distances"):
-        build.model("syntax_transformer_tiny", cross_attention_tree_window=4)(**batch)
+            build.model(arch, **options)(**without)
 
 
 @pytest.mark.parametrize(
@@ -762,11 +734,11 @@ def test_what_a_model_reads_must_be_there():
                 {"distance_bias_layers": "1", "distance_bias_distance": distance},
                 [ask_for_tree_distances(control)],
             )
-            for distance, control in {
-                "tree": "parse",
-                "random": "random",
-                "shuffled": "permuted",
-            }.items()
+            for distance, control in (
+                ("tree", "parse"),
+                ("random", "random"),
+                ("shuffled", "permuted"),
+            )
         ),
         ("syntax_transformer", {"distance_bias_layers": "1"}, []),
         ("syntax_transformer", {"distance_bias_distance": "tree"}, []),
@@ -784,13 +756,12 @@ def test_a_model_says_which_subword_stands_for_a_parent(arch, rule):
 
 
 @torch.no_grad()
-def test_trees_gate_the_attention_of_the_layers_that_want_it():
+def test_trees_gate_the_attention_of_the_layers_that_want_it(batch):
     """With every gap known to be equal, gates only tell near from far; with none, all are open."""
     options = {"supervised_gate_layers": "1,2"}
     model = build.model("syntax_transformer_tiny", **options)
     plain = build.model("syntax_transformer_tiny")
     plain.load_state_dict(model.state_dict())
-    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     heights = batch["src_gap_heights"]
     unknown = {**batch, "src_gap_heights": torch.full_like(heights, float("nan"))}
     torch.testing.assert_close(model(**unknown)[0], plain(**batch)[0])
@@ -803,27 +774,13 @@ def test_trees_gate_the_attention_of_the_layers_that_want_it():
 
 
 @torch.no_grad()
-def test_equal_depths_are_no_information():
+def test_equal_depths_are_no_information(batch):
     model = build.model("syntax_transformer_tiny", relative_depth_layers="1,2")
     plain = build.model("syntax_transformer_tiny")
     plain.load_state_dict(model.state_dict(), strict=False)
-    batch = build.net_input(build.sentences([5, 3]), build.sentences([4, 6]))
     flat = {**batch, "src_depths": torch.zeros_like(batch["src_depths"])}
     torch.testing.assert_close(model(**flat)[0], plain(**batch)[0])
     assert not torch.allclose(model(**batch)[0], plain(**batch)[0])
-
-
-def test_half_of_the_top_layers_heads_see_the_tree():
-    sizes = {"encoder_embed_dim": 16, "encoder_ffn_embed_dim": 16, "cross_attention_tree_window": 4}
-    model = build.model("syntax_transformer", **sizes)
-    kinds = [getattr(layer.encoder_attn, "tree_heads", 0) for layer in model.decoder.layers]
-    assert kinds == [0, 0, 0, 0, 0, 4]
-
-
-def test_as_many_sync_layers_as_gated_ones_at_the_top():
-    sizes = {"encoder_embed_dim": 16, "encoder_ffn_embed_dim": 16}
-    model = build.model("transformer_lpsi", distance_layers="1,2,3", **sizes)
-    assert model.decoder.distance_sync_layers == [4, 5, 6]
 
 
 def test_labels_need_a_dictionary():

@@ -52,7 +52,6 @@ def make(
 def observe(
     attention: HeadGroups, name: str, x: Tensor, padding: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """Return what heads show by a name."""
     group, _ = next(attention.groups)
     group.view.observed = [name]
     attention.attend(x, padding, causal_mask(len(x)).to(x) if causal else None)
@@ -61,7 +60,6 @@ def observe(
 
 
 def show_batch(attention: FairseqSyntaxAttention, tokens: Tensor, **fields: Tensor) -> None:
-    """Fill the view that all groups share."""
     group, _ = next(attention.groups)
     group.view.fill(tokens, torch.zeros_like(tokens, dtype=torch.bool), fields)
 
@@ -191,47 +189,35 @@ PARENTS = [1.5, 1.5, 2.0, 0.5, 4.0]
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=str)
+@pytest.mark.parametrize("pads", [None, "left", "right"])
 @pytest.mark.parametrize("causal", [False, True])
 @torch.no_grad()
-def test_every_kind_of_heads_equals_the_loop(kinds, causal):
-    attention = make(**kinds)
-    x = torch.randn(5, 1, D).double()
-    show_parents(attention, torch.tensor([PARENTS]).double())
-    output, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(5) if causal else None)
-    expected, first = slow(attention, x[:, 0], causal, PARENTS)
-    torch.testing.assert_close(output[:, 0], expected)
-    if "dependency" in attention.heads:
-        probabilities = observe(attention, "dependency", x, causal=causal)
-        torch.testing.assert_close(probabilities[0, 0], first)
-        assert probabilities.shape == (1, kinds["heads"], 5, 5)
-
-
-@pytest.mark.parametrize("kinds", KINDS, ids=str)
-@pytest.mark.parametrize("left", [False, True])
-@pytest.mark.parametrize("causal", [False, True])
-@torch.no_grad()
-def test_every_sentence_is_as_it_is_alone(kinds, left, causal):
-    """Two sentences of 5 and 3 tokens, padded to 6."""
+def test_every_kind_of_heads_equals_the_loop_over_each_sentence(kinds, pads, causal):
+    """A sentence of 5 tokens, or two of 5 and 3, padded to 6."""
     attention = make(**kinds)
     nan = float("nan")
     sentences = [(torch.randn(5, D).double(), PARENTS), (torch.randn(3, D).double(), [2, nan, 0.5])]
-    x = torch.randn(6, 2, D).double()
-    parents, padding = torch.full((2, 6), nan), torch.ones(2, 6, dtype=torch.bool)
-    inside = [slice(6 - len(s), 6) if left else slice(0, len(s)) for s, _ in sentences]
+    sentences, size = (sentences, 6) if pads else (sentences[:1], 5)
+    x = torch.randn(size, len(sentences), D).double()
+    parents = torch.full((len(sentences), size), nan)
+    padding = torch.ones(parents.shape, dtype=torch.bool)
+    inside = [slice(size - len(s), size) if pads == "left" else slice(len(s)) for s, _ in sentences]
     for b, (states, own) in enumerate(sentences):
         x[inside[b], b] = states
-        parents[b, inside[b]] = torch.tensor(own) + inside[b].start
+        parents[b, inside[b]] = torch.tensor(own) + (inside[b].start or 0)
         padding[b, inside[b]] = False
     show_parents(attention, parents.double())
-    mask = causal_mask(6) if causal else None
-    output, _ = attention(x, x, x, padding, need_weights=False, attn_mask=mask)
+    mask = causal_mask(size) if causal else None
+    seen = padding if pads else None
+    output, _ = attention(x, x, x, seen, need_weights=False, attn_mask=mask)
     for b, (states, own) in enumerate(sentences):
         expected, first = slow(attention, states, causal, own)
         torch.testing.assert_close(output[inside[b], b], expected)
         if "dependency" in attention.heads:
-            heads = observe(attention, "dependency", x, padding, causal)
+            heads = observe(attention, "dependency", x, seen, causal)
+            assert heads.shape == (len(sentences), kinds["heads"], size, size)
             torch.testing.assert_close(heads[b, 0, inside[b], inside[b]], first)
-            assert heads[b, :, inside[b]].masked_select(padding[b]).abs().max() == 0
+            assert not heads[b, :, inside[b]].masked_select(padding[b]).any()
             assert heads.isfinite().all()
 
 
