@@ -1,7 +1,5 @@
 """Models and batches for the benchmarks: random text with random trees, of realistic lengths."""
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import time

@@ -10,8 +10,6 @@ depend less on what else the machine does. Only ``fairseq-generate``, which tran
 of the data in its own process, measures the elapsed seconds of its search, and prints them.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -13,8 +13,6 @@ run continues where the first one stopped.
 Usage: ``nice -n 19 python benchmarks/full_size.py FOLDER --pairs 4520620``; it needs 12 GB of disk.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

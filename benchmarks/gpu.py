@@ -4,8 +4,6 @@
 by row; ``--cpu`` makes a smaller run on a CPU. The table also names the checks that could not run.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import gc

@@ -8,8 +8,6 @@ gradient, on the same batches without dropout, and the cosines of the angles bet
 losses above it.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

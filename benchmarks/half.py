@@ -5,8 +5,6 @@ copies. Losses must be finite and end where those of float32 do.
 Usage: ``python benchmarks/half.py [--precision fp16] [--updates 500] [--device cuda] ...``.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

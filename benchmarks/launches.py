@@ -11,8 +11,6 @@ time. RNNs launch the same kernels for every target word; those are counted.
 The exit status is 1 if a system launches more than its limit.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import sys

@@ -11,8 +11,6 @@ the complete contrasts of the corpus's plan in both texts: nats per subword, wit
 interval over seeds and p (not corrected).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from operator import itemgetter

@@ -7,8 +7,6 @@ in the tree; printed is how both correlate, and how long the arcs are. ``shuffle
 since it makes no trees. A tree that is less local than the parse is no control of its syntax.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -8,8 +8,6 @@ how BLEU correlates with them: over systems (their means), and over the seeds of
 run's difference from its system's mean).
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -7,8 +7,6 @@ are those of ``--heads``. Usage: ``python benchmarks/parse.py --lang de --input 
 DIR``.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from itertools import islice

@@ -9,8 +9,6 @@ random. With rate 1, only the root stays. Each rate has a folder of its own in `
 results; run it again and it continues. UAS in its tables is measured against the wrong heads.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess

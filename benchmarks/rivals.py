@@ -10,8 +10,6 @@ Hugging Face's Marian needs ``transformers``, Joey NMT ``joeynmt``, Eole ``eole`
 names an interpreter that has them beside this package. A row says so if one is missing.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import statistics

@@ -7,8 +7,6 @@ and the peak memory of the largest process.
 Usage: ``python benchmarks/scaling.py --pairs 10000 100000 1000000``.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -4,8 +4,6 @@ Prints medians of several starts. Python alone is measured twice: the two rows s
 Usage: ``python benchmarks/start.py``.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

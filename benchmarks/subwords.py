@@ -6,8 +6,6 @@ seconds, which depend less on other work on the machine. Peak memory is measured
 for each size. Usage: ``python benchmarks/subwords.py [--lines 1000000 4000000]``.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import statistics

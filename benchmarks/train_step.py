@@ -6,8 +6,6 @@ noise. On a CPU, CPU time is printed too, which other programs disturb less.
 Usage: ``python benchmarks/train_step.py [--family rnn] ...``.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

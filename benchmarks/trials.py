@@ -6,8 +6,6 @@ Each file has the trials of one corpus, whose subwords differ from those of the 
 NLL per word can be compared. A row is one setting, a column one system.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable
 from pathlib import Path

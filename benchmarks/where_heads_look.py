@@ -14,8 +14,6 @@ token's attention:
   token as far away on the other side gets. A head that ignores the parse gives both about the same.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import math

@@ -6,8 +6,6 @@
 the options of the ``generation`` section for fairseq-generate.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ Trains, exports, parses, binarises and learns subwords on a small drawn corpus, 
 then with kills. Ends with status 1 where a loss or a byte differs, or a file is left over.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ An editable install leaves only a hook there, and fairseq wants a folder. pip's 
 the package gets the link, so that pip removes it with the package.
 """
 
-from __future__ import annotations
-
 import sys
 import sysconfig
 from pathlib import Path

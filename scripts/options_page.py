@@ -3,8 +3,6 @@
 Usage: ``python scripts/options_page.py > docs/options.md``; a test compares them.
 """
 
-from __future__ import annotations
-
 from syncattn_fairseq.base.option_fields import flag
 from syncattn_fairseq.cli.plugin_options import MODELS, OptionGroup, list_groups
 from syncattn_fairseq.registered_names import CRITERION, TASK

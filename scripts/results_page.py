@@ -9,8 +9,6 @@ results in docs/results/ and an end mark::
 Notes on a table that the page already has above its first table are left out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -3,8 +3,6 @@
 Usage: ``python scripts/settings_table.py > docs/all_settings.md``
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from typing import Any

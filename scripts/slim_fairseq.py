@@ -8,8 +8,6 @@ SciPy, a third of fairseq's start-up, only when they use them. Faults on Python 
 Usage: slim_fairseq.py WHEEL FOLDER    (prints the new wheel)
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

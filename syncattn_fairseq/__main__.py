@@ -1,7 +1,5 @@
 """``python -m syncattn_fairseq``: list the commands, or write what a shell completes them by."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator

@@ -15,8 +15,6 @@ All kinds of this library pass. The options are those of the command line, with 
 whatever the model reads of the source's parse is made from random trees.
 """
 
-from __future__ import annotations
-
 import copy
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterable

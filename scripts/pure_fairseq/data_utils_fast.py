@@ -3,8 +3,6 @@
 # This source code is licensed under the MIT license of fairseq.
 """fairseq's ``data/data_utils_fast.pyx`` in plain Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 # This source code is licensed under the MIT license of fairseq.
 """fairseq's ``clib/libbleu`` in plain Python, called as ctypes calls the library."""
 
-from __future__ import annotations
-
 import ctypes
 from collections import Counter
 from typing import Any

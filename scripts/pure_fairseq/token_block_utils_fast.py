@@ -3,8 +3,6 @@
 # This source code is licensed under the MIT license of fairseq.
 """fairseq's ``data/token_block_utils_fast.pyx`` in plain Python, for language models."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

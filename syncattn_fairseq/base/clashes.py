@@ -1,7 +1,5 @@
 """Check that the files which a command reads and writes do not get in each other's way."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable

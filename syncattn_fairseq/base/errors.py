@@ -1,7 +1,5 @@
 """Errors in the input, each one line that says where it is and how to fix it."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

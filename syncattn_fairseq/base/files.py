@@ -1,7 +1,5 @@
 """Files written whole or not at all, and files from others, read within limits."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """Make and fill folders completely or not at all."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Open files and pipes; a command can read a pipe more than once."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat

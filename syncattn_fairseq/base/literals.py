@@ -1,7 +1,5 @@
 """Evaluate literals as Python would, and nothing else."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Locks between processes; they are released however a process ends."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

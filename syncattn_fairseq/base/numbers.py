@@ -1,7 +1,5 @@
 """Read the numbers in files of parses and alignments."""
 
-from __future__ import annotations
-
 import math
 import re
 

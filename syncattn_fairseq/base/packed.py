@@ -1,7 +1,5 @@
 """Hold long sequences in little memory."""
 
-from __future__ import annotations
-
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence

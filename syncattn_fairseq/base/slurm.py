@@ -1,7 +1,5 @@
 """Submit jobs to Slurm through submitit, and ask which of them wait or run."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

@@ -5,8 +5,6 @@ characters in it, such as a carriage return, are white space, and a line of char
 sees is empty.
 """
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import gzip

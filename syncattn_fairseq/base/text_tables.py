@@ -1,7 +1,5 @@
 """Format rows of cells as plain text or Markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

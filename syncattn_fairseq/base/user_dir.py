@@ -1,7 +1,5 @@
 """Import a user's own plugin, as fairseq does for ``--user-dir``."""
 
-from __future__ import annotations
-
 import hashlib
 from argparse import Namespace
 from pathlib import Path

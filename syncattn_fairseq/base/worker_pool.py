@@ -1,7 +1,5 @@
 """Process many lines in several processes, in order, holding few of them in memory."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

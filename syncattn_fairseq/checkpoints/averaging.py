@@ -1,7 +1,5 @@
 """Average checkpoints."""
 
-from __future__ import annotations
-
 import re
 from collections import OrderedDict
 from collections.abc import Sequence

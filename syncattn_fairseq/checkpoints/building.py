@@ -1,7 +1,5 @@
 """Build the model of a checkpoint: whatever is wrong with the file is one line that names it."""
 
-from __future__ import annotations
-
 import re
 from argparse import Namespace
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Read and write checkpoints: what is read has been checked, what is written is whole."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The classes that a fairseq checkpoint may hold."""
 
-from __future__ import annotations
-
 import argparse
 from collections import OrderedDict, defaultdict
 from typing import Any

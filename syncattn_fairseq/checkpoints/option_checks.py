@@ -1,7 +1,5 @@
 """Check the options that a checkpoint brings along, before a model is built from them."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping

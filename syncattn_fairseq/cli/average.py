@@ -1,7 +1,5 @@
 """``syncattn-average``: average several checkpoints into one to decode with."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

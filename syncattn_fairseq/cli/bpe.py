@@ -1,7 +1,5 @@
 """``syncattn-bpe``: learn subwords, and split words into them so that parses still fit."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

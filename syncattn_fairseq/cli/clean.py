@@ -1,7 +1,5 @@
 """``syncattn-clean``: drop pairs that are empty, long or uneven; hold out some of the others."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """``syncattn-multitask``: mix translation and parsing into one corpus, told apart by a tag."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``syncattn-options``: show the options that the plugin adds to fairseq's."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys

@@ -1,7 +1,5 @@
 """List the plugin's options in groups, with the defaults of an architecture."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``syncattn-preprocess``: ``fairseq-preprocess`` that also binarises heads and labels."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ update, and each pass over them costs. fairseq makes two gradients of that size 
 softmax makes a third. Values and gradients here are fairseq's, bit for bit.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

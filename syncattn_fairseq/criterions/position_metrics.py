@@ -1,7 +1,5 @@
 """Log whether the source positions that a model predicts (SDAtt Eq. 5) follow the target."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Check the heads and labels of a text against it, and write them as fairseq datasets."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ two sides of 4.5 million sentences are 1.3 GB, which takes a second on a process
 instructions for SHA-256.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Their seed is computed from the sentence alone, so that a sentence has the same 
 epoch, in every batch and at decoding time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

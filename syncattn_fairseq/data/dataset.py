@@ -1,7 +1,5 @@
 """Sentence pairs with their parses: the extra fields of fairseq's batches."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, repeat

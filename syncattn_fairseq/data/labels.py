@@ -1,7 +1,5 @@
 """The dictionary of dependency labels: a fairseq dictionary next to the binarised text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import StringIO

@@ -7,8 +7,6 @@ An index file holds a header, the number of sentences (int64), how many entries 
 and at which byte of the data file each begins (int64).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO

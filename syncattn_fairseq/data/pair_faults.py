@@ -1,7 +1,5 @@
 """Which training pairs are kept, by the rules of Moses's ``clean-corpus-n``."""
 
-from __future__ import annotations
-
 #: Why pairs are left out, in the order of the checks.
 FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
     "a side has no words",

@@ -1,7 +1,5 @@
 """Parallel text on disk: ``PREFIX.en`` and ``PREFIX.de``, line by line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

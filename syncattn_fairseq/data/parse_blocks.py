@@ -1,7 +1,5 @@
 """Read many lines of heads or labels at once, as :mod:`.parses` does for one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Read word-level dependency heads and labels, and check that heads form a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

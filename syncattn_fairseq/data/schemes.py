@@ -1,7 +1,5 @@
 """Store how the subwords of a binarised corpus are marked, since its text is not kept."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -12,8 +12,6 @@ rule       parent of a subword of w                        if w is the root     
 ========== =============================================== ===================== ================
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import torch

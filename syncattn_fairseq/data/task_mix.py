@@ -5,8 +5,6 @@ target is its translation; in the other the source begins with ``<PA>`` and the 
 linearised parse.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack

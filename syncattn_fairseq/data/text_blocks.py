@@ -3,8 +3,6 @@
 This computes, for a block of sentences without a loop, what `.words` defines for one sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

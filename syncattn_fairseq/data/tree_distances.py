@@ -1,7 +1,5 @@
 """Measure how far apart subwords are in the dependency tree of their words."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

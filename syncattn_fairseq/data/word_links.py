@@ -1,7 +1,5 @@
 """Links between the words of two sentences, from links between their subwords."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from ..base.errors import DataError

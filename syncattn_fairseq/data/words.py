@@ -1,7 +1,5 @@
 """Find which subwords make a word, from the way subwords are marked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, count, groupby, pairwise

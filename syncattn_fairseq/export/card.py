@@ -1,7 +1,5 @@
 """The README.md of an exported model: a model card, as model hubs read it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

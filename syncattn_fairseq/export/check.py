@@ -1,7 +1,5 @@
 """The check that an exported model gives sentences the same scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CTranslate2, which decodes without fairseq, several times as fast."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

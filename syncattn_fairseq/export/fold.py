@@ -4,8 +4,6 @@ Everything that depends on the kinds of heads and on their parameters' names is 
 labels and positions can be exported depends on the format.
 """
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from typing import Any
 

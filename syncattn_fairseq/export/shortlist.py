@@ -1,7 +1,5 @@
 """The target subwords that translations of each source subword may contain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

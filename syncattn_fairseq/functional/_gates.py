@@ -1,7 +1,5 @@
 """Gates as sums of logarithms, for the equations of LPSI and of Hou et al."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Floating-point helpers for the equations."""
 
-from __future__ import annotations
-
 import math
 
 import torch

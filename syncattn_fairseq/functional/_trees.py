@@ -1,7 +1,5 @@
 """Dependency-tree helpers for the equations."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

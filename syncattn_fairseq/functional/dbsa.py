@@ -5,8 +5,6 @@ notation of the same authors' *Synchronous Syntactic Attention for Transformer N
 SRW 2021, in which `A[t, j]` is the probability that the head of token t is token j.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

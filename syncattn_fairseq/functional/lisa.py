@@ -4,8 +4,6 @@ Strubell et al., *Linguistically-Informed Self-Attention for Semantic Role Label
 as adapted for translation by Bugliarello and Okazaki (ACL 2020).
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional as F
 

@@ -5,8 +5,6 @@ ACL-IJCNLP SRW 2021. `d_i` is the syntactic distance between the words i − 1 a
 between constituents; `e` is the same on the source side.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -4,8 +4,6 @@ Bugliarello and Okazaki, *Enhancing Machine Translation with Dependency-Aware Se
 ACL 2020. `p_t` is the position of token t's parent, the middle of the parent's subwords.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

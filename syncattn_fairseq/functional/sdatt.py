@@ -5,8 +5,6 @@ AAAI 2018, and the attentions that it is compared with. `s'_i` is the decoder's 
 annotation of source word j, and `p_i` the source position that the state is about to translate.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@ Translation*, ACL-IJCNLP SRW 2021. E and D are the bi-affine attentions of encod
 (:mod:`.dbsa`), C the decoder's attention to the source.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

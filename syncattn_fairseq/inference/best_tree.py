@@ -1,7 +1,5 @@
 """The most probable dependency tree (Chu and Liu, 1965; Edmonds, 1967)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Load fairseq checkpoints, with the task and the dictionaries that they were trained with."""
 
-from __future__ import annotations
-
 import logging
 from argparse import Namespace
 from collections.abc import Callable

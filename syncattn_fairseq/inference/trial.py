@@ -1,7 +1,5 @@
 """The first sentence that a loaded model reads, to see that its options make sense together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

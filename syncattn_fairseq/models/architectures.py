@@ -1,7 +1,5 @@
 """Named architectures: one per system, each in three sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

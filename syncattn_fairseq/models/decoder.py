@@ -1,7 +1,5 @@
 """The Transformer decoder with syntactic heads."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a model reads and exposes, by its options, without building it."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The Transformer encoder with syntactic heads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fairseq.models.transformer import TransformerEncoderBase

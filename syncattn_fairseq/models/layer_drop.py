@@ -1,7 +1,5 @@
 """LayerDrop that keeps the layers' numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

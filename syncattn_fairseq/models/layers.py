@@ -1,7 +1,5 @@
 """Transformer layers whose attention has syntactic heads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Start a syntax Transformer from the checkpoint of a plain one."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The recurrent decoder, with a choice of attention to the source."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

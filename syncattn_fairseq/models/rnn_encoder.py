@@ -1,7 +1,5 @@
 """The recurrent encoder."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """fairseq's self-attention, composed of heads of several kinds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fairseq.modules import MultiheadAttention

@@ -1,7 +1,5 @@
 """What encoder and decoder share."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from typing import Any

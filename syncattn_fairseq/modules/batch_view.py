@@ -1,7 +1,5 @@
 """What attention may know about the current batch, besides the states it is given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 
 import torch

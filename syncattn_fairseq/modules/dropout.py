@@ -1,7 +1,5 @@
 """Dropout with fewer passes and cheaper random numbers on a CPU."""
 
-from __future__ import annotations
-
 import functools
 import math
 

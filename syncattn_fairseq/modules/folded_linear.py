@@ -1,7 +1,5 @@
 """A linear layer that rewrites its parameters before it uses them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

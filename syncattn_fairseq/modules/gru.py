@@ -1,7 +1,5 @@
 """A gated recurrent unit whose weight products are computed elsewhere, many at a time."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Options that name layers, and checks of their values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..base.errors import DataError

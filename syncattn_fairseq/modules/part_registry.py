@@ -1,7 +1,5 @@
 """The registry of a Transformer's syntactic parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A recurrent decoder's attention to the source; its kinds differ in how far they see."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

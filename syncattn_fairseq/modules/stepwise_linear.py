@@ -1,7 +1,5 @@
 """A linear layer that is applied step by step, and learns from all steps at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

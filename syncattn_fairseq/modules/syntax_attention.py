@@ -1,7 +1,5 @@
 """Self-attention composed of heads of several kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a parser's scores to trees, a step that takes half of Stanza's time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any

@@ -1,7 +1,5 @@
 """Where shards are parsed: in processes on this machine, or as Slurm jobs."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import signal

@@ -1,7 +1,5 @@
 """Parsing a text of any size, in shards, without doing anything twice."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Matching the sentences of a parsed file to the lines of the text."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The parsers by name. A new one is a file with its `ParserSource`, and a line here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ..base.errors import DataError

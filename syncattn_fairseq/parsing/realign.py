@@ -18,8 +18,6 @@ The result of a tree is always a tree: the head of a block's top is nearer to th
 and the top of that head's block is at least as near.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Parses as text: heads, labels and CoNLL-U."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

@@ -5,8 +5,6 @@ that the gradients are unscaled already. Adam hides this until they come near it
 Test: ``test_amp_scale.py``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -5,8 +5,6 @@ where PyTorch cannot use TPUs. fairseq-hydra-train reads ``common.bf16=true`` as
 Test: ``test_bf16_device.py``.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 from typing import Any

@@ -6,8 +6,6 @@ it as an OmegaConf object. The check itself stays on.
 Test: ``test_checkpoint_classes.py``.
 """
 
-from __future__ import annotations
-
 
 def allow_checkpoint_classes() -> None:
     """Name the classes that fairseq's checkpoints hold."""

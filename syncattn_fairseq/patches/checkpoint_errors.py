@@ -5,8 +5,6 @@ options, the weights or the training of a checkpoint do not go together with wha
 Test: ``test_checkpoint_errors.py``.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator

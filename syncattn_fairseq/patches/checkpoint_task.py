@@ -6,8 +6,6 @@ trained with, they ignore its options, and call the weights damaged, or translat
 Test: ``test_checkpoint_task.py``.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -5,8 +5,6 @@ attention gets a mask of padding, though nothing is compiled.
 Test: ``test_compiler_imports.py``.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Callable

@@ -6,8 +6,6 @@ with ``--distributed-world-size 2``; with ``--distributed-init-method``, too, th
 Test: ``test_cpu_training.py``.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from typing import Any

@@ -7,8 +7,6 @@ Test: ``test_cudnn_attention.py`` sees that it is off; ``benchmarks/gpu.sh`` wit
 patch shows whether it still costs time.
 """
 
-from __future__ import annotations
-
 
 def avoid_cudnn_attention() -> None:
     """Let PyTorch choose among its other kernels."""

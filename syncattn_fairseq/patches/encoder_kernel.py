@@ -5,8 +5,6 @@ models cannot decode a padded batch. fairseq-fixed does not use the kernel.
 Test: all that decode, with fairseq 0.12.2 installed (``scripts/test_matrix.sh``).
 """
 
-from __future__ import annotations
-
 
 def avoid_encoder_kernel() -> None:
     """Make encoder layers never ask for the kernel."""

@@ -4,8 +4,6 @@ Fault: all versions read some options with ``eval``, and options may come from a
 Test: ``test_evaluated_options.py``.
 """
 
-from __future__ import annotations
-
 import sys
 
 from ..base.literals import evaluate

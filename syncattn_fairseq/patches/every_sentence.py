@@ -6,8 +6,6 @@ translation; and they end with a traceback if a sentence has too many subwords.
 Test: ``test_every_sentence.py``.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -6,8 +6,6 @@ Needed as long as pip can install such a version.
 Test: ``test_fairseq_version.py``.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import sys

@@ -6,8 +6,6 @@ save the checkpoints of a training that has diverged.
 Test: ``test_finite_losses.py``.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import sys

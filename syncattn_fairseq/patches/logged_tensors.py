@@ -5,8 +5,6 @@ to TensorBoard.
 Test: ``test_logged_tensors.py``.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any

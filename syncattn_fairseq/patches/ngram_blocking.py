@@ -5,8 +5,6 @@ which is still empty: without the extension, the option does nothing.
 Test: ``test_ngram_blocking.py``.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -4,8 +4,6 @@ Fault: all versions end with a traceback, whatever the error.
 Test: ``test_one_line.py``.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import TracebackType

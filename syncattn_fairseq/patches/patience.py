@@ -5,8 +5,6 @@ counted. And when a training that has ended is started again, they make more upd
 Test: ``test_patience.py``.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import sys

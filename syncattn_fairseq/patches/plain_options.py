@@ -5,8 +5,6 @@ if a plugin allows it. With the patch, fairseq alone can load the checkpoints of
 Test: ``test_plain_options.py``.
 """
 
-from __future__ import annotations
-
 import functools
 from argparse import Namespace
 from typing import Any

@@ -7,8 +7,6 @@ by which a log shows how a model was trained.
 Test: ``test_quiet.py``.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import warnings

@@ -7,8 +7,6 @@ although Linux gives pages of 2 MiB to a process that asks (``madvise``), which 
 Test: ``test_returned_memory.py``; ``python benchmarks/rivals.py`` measures what it is worth.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

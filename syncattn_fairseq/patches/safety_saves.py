@@ -5,8 +5,6 @@ Fault: all versions validate whenever they save within an epoch. That validation
 Test: ``test_safety_saves.py``; ``test_fairseqs_own_does_both`` there fails once fairseq can do it.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -6,8 +6,6 @@ and never name the file.
 Test: ``test_whole_checkpoints.py``, and ``scripts/kill_test.py``.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import os

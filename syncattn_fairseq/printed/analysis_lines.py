@@ -13,8 +13,6 @@
 Columns are separated by tabs; 12 is the number of the sentence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Read the output of ``fairseq-generate`` and ``fairseq-interactive``, in the corpus's order."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

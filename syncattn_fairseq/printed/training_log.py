@@ -1,7 +1,5 @@
 """The numbers that fairseq logs while it trains, in its formats ``simple`` and ``json``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

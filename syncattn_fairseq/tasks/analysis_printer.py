@@ -1,7 +1,5 @@
 """Print what a model's heads predict in sources and hypotheses, as lines of text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO, TypeAlias

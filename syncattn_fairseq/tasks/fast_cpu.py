@@ -3,8 +3,6 @@
 With that option, trainings are no longer equal in their last digits.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from typing import Any

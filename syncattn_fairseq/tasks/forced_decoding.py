@@ -3,8 +3,6 @@
 That is read on the CPU: one wait for a device per matrix, not several per sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Get parses of the input of ``fairseq-interactive``, from files or from a parser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 

@@ -3,8 +3,6 @@
 Every bracket has the label ``LABEL``, even around a single word: ``(X (X the) (X man))``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from random import Random
 

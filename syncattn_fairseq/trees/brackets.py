@@ -1,7 +1,5 @@
 """Phrase structure in the brackets of the Penn Treebank, one tree per line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write dependency trees in CoNLL-U."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 

@@ -4,8 +4,6 @@ Press, Smith and Lewis, *Train Short, Test Long: Attention with Linear Biases En
 Extrapolation*, ICLR 2022.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

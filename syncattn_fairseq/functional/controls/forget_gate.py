@@ -4,8 +4,6 @@ Lin et al., *Forgetting Transformer: Softmax Attention with a Forget Gate*, ICLR
 gates (:mod:`.lpsi`), these have no pivot, and neighbours are not free.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from .._numerics import widen

@@ -4,8 +4,6 @@ Omote, Tamura and Ninomiya, *Dependency-Based Relative Positional Encoding for T
 RANLP 2019: Shaw et al.'s (2018) relative positions, with depths in place of positions.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from .._numerics import dot_products

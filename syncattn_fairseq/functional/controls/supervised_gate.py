@@ -5,8 +5,6 @@ EMNLP 2022. The distance `d_i` between the words i − 1 and i comes from a tree
 the smallest subtree that holds both.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F

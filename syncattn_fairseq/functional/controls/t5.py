@@ -4,8 +4,6 @@ Raffel et al., *Exploring the Limits of Transfer Learning with a Unified Text-to
 JMLR 2020, which adds `b_h[bucket(j − i)]` to the score of query i and key j.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -5,8 +5,6 @@ with Implicit Syntactic Supervision*, Findings of ACL 2024. Where DBSA's loss (:
 all of a word's attention on its parent, this one spreads it over all words.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """``syncattn-align``: score, symmetrise and write word alignments that are there already."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """``syncattn-collect``: extract parallel text from archives, one sentence per line."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

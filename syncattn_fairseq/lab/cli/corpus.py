@@ -1,7 +1,5 @@
 """``syncattn-corpus``: write the built-in English-German corpus with its gold structure."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -4,8 +4,6 @@
 ``fast_align.forward`` and ``fast_align.backward`` there, the links of the test set.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

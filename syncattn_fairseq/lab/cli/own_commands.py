@@ -1,7 +1,5 @@
 """Check calls of our own commands before any of them runs."""
 
-from __future__ import annotations
-
 import argparse
 import io
 from collections.abc import Iterable

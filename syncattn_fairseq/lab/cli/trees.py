@@ -1,7 +1,5 @@
 """``syncattn-trees``: make trees from printed syntactic distances; score the brackets of trees."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Word alignments: read and write them, turn links of subwords into links of words, compute AER."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Score the attachment of dependency heads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -16,8 +16,6 @@ words are skipped. If no gold span is left, recall is 1, and so is precision if 
 tags, so any tag set will do; see `is_punctuation`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

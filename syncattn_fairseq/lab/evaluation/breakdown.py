@@ -1,7 +1,5 @@
 """Show where parsers err: attachment by the label of a word, and by the distance to its head."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ...base.errors import DataError

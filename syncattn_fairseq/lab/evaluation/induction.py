@@ -1,7 +1,5 @@
 """Build trees over words from the syntactic distances of subwords that a decoder printed (LPSI)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import compress
 

@@ -1,7 +1,5 @@
 """Compute BLEU of short and of long sentences, by the number of words in the source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Tables, figures, reports, LaTeX and JSON loop over `MEASURES`: a new score is a new entry.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

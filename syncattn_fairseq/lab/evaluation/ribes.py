@@ -5,8 +5,6 @@ the authors' script, which is newer than the paper. By default the script lowerc
 of words matters.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, insort
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Compare systems by a number for each sentence that another program gave, such as COMET."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ is no difference. As Moses and sacreBLEU compute it, it also counts only one dir
 p is about half as large. Here it only gives intervals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

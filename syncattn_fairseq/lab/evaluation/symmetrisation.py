@@ -27,8 +27,6 @@ Links are (source, target), 0-based. `forward` comes from a source-to-target mod
 source word for each target word, `backward` from a target-to-source model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Both of its models learn from the training and the test text together, since fas
 its training text.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path

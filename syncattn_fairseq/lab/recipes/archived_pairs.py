@@ -1,7 +1,5 @@
 """Parallel text from archives, whatever its format."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path

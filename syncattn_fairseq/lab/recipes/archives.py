@@ -1,7 +1,5 @@
 """Members of archives, read without unpacking them."""
 
-from __future__ import annotations
-
 import bz2
 import errno
 import gzip

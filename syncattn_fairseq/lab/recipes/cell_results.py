@@ -1,7 +1,5 @@
 """Collect the results of a cell from what its commands have written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf, isfinite

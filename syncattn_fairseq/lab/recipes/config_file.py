@@ -1,7 +1,5 @@
 """Read YAML settings from untrusted files; the file's size bounds time and memory."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from io import StringIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of planned contrasts: differences with intervals, tests and verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ On a terminal, progress is a bar; elsewhere, as in a log, a training reports its
 every half minute.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Steps as Slurm jobs."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

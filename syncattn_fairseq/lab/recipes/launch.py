@@ -1,7 +1,5 @@
 """One training on any number of processes, with the batch size of its config."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

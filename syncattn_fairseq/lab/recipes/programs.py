@@ -5,8 +5,6 @@ program that can do more than turn text into text has to be named on the command
 options of our commands that say where to write are refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a call of ``syncattn-recipe`` is about: rows of a corpus's table, and their seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """A row of a table as it is written on the command line: a system, perhaps changed and named."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Run the stages of a recipe: log, skip what is done, stop at what fails."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The stages of a recipe: each is a few commands that a person could type."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

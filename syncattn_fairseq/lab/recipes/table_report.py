@@ -1,7 +1,5 @@
 """The report of what a recipe has trained: a call of ``syncattn-report``, and what seeds tell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

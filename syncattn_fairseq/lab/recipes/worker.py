@@ -4,8 +4,6 @@ torchrun can start fairseq on GPUs, but not on CPUs, where fairseq expects a GPU
 unless it is told its rank.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -6,8 +6,6 @@ fills the chart with the data of any sentence. Positions are pixels: a picture i
 sentence. Sentences in right-to-left scripts run from right to left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Curves of losses and accuracies over training, the mean of several seeds with their range."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean
 from typing import Any

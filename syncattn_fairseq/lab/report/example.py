@@ -1,7 +1,5 @@
 """One sentence to draw, with what is known about it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """Figures of one sentence, from a model's heads or from its parse."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate

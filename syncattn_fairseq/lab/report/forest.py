@@ -1,7 +1,5 @@
 """A forest plot: how far systems are from their baseline, and a dot for each seed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any

@@ -1,7 +1,5 @@
 """Heat maps of the distances that gated heads printed, and of the gates that they make."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any

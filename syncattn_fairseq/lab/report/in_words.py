@@ -1,7 +1,5 @@
 """The first sentences of a report: what the numbers say, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..evaluation.differences import Comparison

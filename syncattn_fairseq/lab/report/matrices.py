@@ -1,7 +1,5 @@
 """Attention matrices for the sentences of a report, which decoders do not print."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any

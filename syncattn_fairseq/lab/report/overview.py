@@ -1,7 +1,5 @@
 """Charts of the scores on the whole test set, each a complete Vega-Lite specification."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ never as HTML. Jinja2 escapes the tables. In addition, the page's content securi
 browser run no script but the page's own and fetch nothing at all.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

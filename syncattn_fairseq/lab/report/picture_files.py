@@ -1,7 +1,5 @@
 """The files of pictures: SVG, PNG and PDF."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

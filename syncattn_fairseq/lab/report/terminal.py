@@ -4,8 +4,6 @@ Each word has its own line, so that sentences of any length and script fit. Arcs
 with a tip at the dependent, and its head's name is on its right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 

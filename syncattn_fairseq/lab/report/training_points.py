@@ -1,7 +1,5 @@
 """The losses and accuracies that ``fairseq-train`` logged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

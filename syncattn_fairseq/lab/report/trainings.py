@@ -1,7 +1,5 @@
 """What a report shows of several trainings of each system."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

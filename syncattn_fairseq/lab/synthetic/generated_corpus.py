@@ -1,7 +1,5 @@
 """Drawing sentence pairs and writing them as a corpus."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack

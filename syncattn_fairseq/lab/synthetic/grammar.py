@@ -18,8 +18,6 @@ In main clauses the finite verb is outside the VP, a daughter of S, so that a se
 the last daughter of a VP that does not hold its verb, and no branches cross.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

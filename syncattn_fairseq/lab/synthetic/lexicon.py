@@ -13,8 +13,6 @@ head of a word can be told from the words and their order alone.
 - All else: ``english=German``, or one word that is the same in both.
 """
 
-from __future__ import annotations
-
 from .morphology import Adjective, Noun, Verb
 
 

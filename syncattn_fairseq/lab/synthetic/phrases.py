@@ -1,7 +1,5 @@
 """Phrases without clauses in them: noun phrases, prepositional phrases, names and pronouns."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import TypeVar

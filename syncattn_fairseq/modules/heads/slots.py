@@ -1,7 +1,5 @@
 """Which heads of which layer are of which kind."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ...base.errors import DataError

@@ -1,7 +1,5 @@
 """Formats that parsers write: one reader for each, from lines to analyses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from .conllu import CONLLU

@@ -1,7 +1,5 @@
 """Formats with one word per line, in columns, and a blank line after each sentence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 https://universaldependencies.org/format.html
 """
 
-from __future__ import annotations
-
 from .columns import Table
 
 CONLLU = Table("in CoNLL-U", "\t", form=1, head=6, label=7, columns=10, multiword=True)

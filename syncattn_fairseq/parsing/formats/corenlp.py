@@ -8,8 +8,6 @@ sentences, which have no single tree. Add ``-tokenize.whitespace true`` to keep 
 leaves out blank lines.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

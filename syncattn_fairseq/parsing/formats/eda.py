@@ -6,8 +6,6 @@ space. A root has the head -1 or 0. Without ``--labeling``, labels are meaningle
 The text must be the one that KyTea analysed: EDA reads ``kytea``'s output.
 """
 
-from __future__ import annotations
-
 from .columns import Table
 
 EDA = Table("in EDA's format", " ", form=2, head=1, label=4, columns=4, header="ID=")

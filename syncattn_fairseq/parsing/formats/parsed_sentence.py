@@ -1,7 +1,5 @@
 """A parser's analysis of one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 A reader gets the stream and its name, which its `DataError` names with the line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 

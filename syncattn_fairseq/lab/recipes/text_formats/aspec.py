@@ -1,7 +1,5 @@
 """ASPEC's Japanese-English texts: ``score ||| document ||| number ||| Japanese ||| English``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import BinaryIO

@@ -1,7 +1,5 @@
 """Text with one sentence per line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import BinaryIO

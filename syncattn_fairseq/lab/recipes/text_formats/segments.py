@@ -3,8 +3,6 @@
 Usually neither is well-formed XML: the text has ``&`` and ``<`` without escapes.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

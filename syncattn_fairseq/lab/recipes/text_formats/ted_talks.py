@@ -3,8 +3,6 @@
 It is read as in fairseq's recipes for IWSLT14 and IWSLT17, which give the usual 160,239 pairs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import BinaryIO

@@ -1,7 +1,5 @@
 """Treebanks in CoNLL-U: the words of each sentence, and in lines of their own heads and labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import BinaryIO
 
