@@ -143,9 +143,7 @@ def make_task(vocabulary: int) -> Any:
     for i in range(40):
         labels.add_symbol(str(i))
     return SimpleNamespace(
-        source_dictionary=dictionary,
-        target_dictionary=dictionary,
-        source_label_dictionary=labels,
+        source_dictionary=dictionary, target_dictionary=dictionary, source_label_dictionary=labels
     )
 
 

@@ -71,12 +71,7 @@ def make_fairseq(size: str, ours: bool = False, fast: bool = False) -> Update:
         set_allocator()
     arch = "syntax_transformer" if ours else "transformer"
     return train_step.make_update(
-        arch,
-        options,
-        arguments,
-        task,
-        make_batches(size, task),
-        fast=fast,
+        arch, options, arguments, task, make_batches(size, task), fast=fast
     )
 
 

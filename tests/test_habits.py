@@ -1,7 +1,5 @@
 """Files that a code host and pre-commit read name the versions of pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
@@ -24,7 +22,7 @@ def read(name: str) -> Any:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_yaml_is_names_and_values(path: Path) -> None:
+def test_yaml_is_names_and_values(path):
     assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
 
 
@@ -40,7 +38,7 @@ def steps() -> list[dict[str, Any]]:
     return [s for w in WORKFLOWS for job in jobs(w).values() for s in job.get("steps", ())]
 
 
-def test_the_workflows_use_every_declared_python() -> None:
+def test_the_workflows_use_every_declared_python():
     tested = jobs("test")["test"]["strategy"]["matrix"]["python"]
     assert jobs("wheels")["install"]["strategy"]["matrix"]["python"] == tested
     prefix = "Programming Language :: Python :: "
@@ -51,7 +49,7 @@ def test_the_workflows_use_every_declared_python() -> None:
     assert f"Python {tested[0]} to {tested[-1]} is needed" in install
 
 
-def test_the_workflows_run_scripts_that_exist() -> None:
+def test_the_workflows_run_scripts_that_exist():
     commands = [step["run"] for step in steps() if "run" in step]
     scripts = [word for command in commands for word in command.split() if "scripts/" in word]
     assert {"scripts/test.sh", "scripts/docs.sh", "scripts/release.sh"} <= {*scripts}
@@ -61,7 +59,7 @@ def test_the_workflows_run_scripts_that_exist() -> None:
         assert all((ROOT / path).is_file() for path in called)
 
 
-def test_actions_run_where_github_runs_them() -> None:
+def test_actions_run_where_github_runs_them():
     """Node 20 was removed in September 2026; these are the first majors that need Node 24."""
     first = {"checkout": 5, "setup-python": 6, "cache": 5, "upload-artifact": 6}
     first["download-artifact"] = 7
@@ -71,21 +69,21 @@ def test_actions_run_where_github_runs_them() -> None:
             assert int(major) >= first[name], action
 
 
-def test_the_image_has_no_compiler_and_no_root() -> None:
+def test_the_image_has_no_compiler_and_no_root():
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     last = lines[max(n for n, line in enumerate(lines) if line.startswith("FROM ")) :]
     assert not [line for line in last if re.search(r"apt|g\+\+|gcc", line)]
     assert [line for line in last if line.startswith("USER ")] == ["USER syncattn"]
 
 
-def test_pre_commit_runs_the_pinned_ruff() -> None:
+def test_pre_commit_runs_the_pinned_ruff():
     [repository] = read(".pre-commit-config.yaml")["repos"]
     assert (
         f"ruff=={repository['rev'].removeprefix('v')}\n" in (ROOT / "constraints.txt").read_text()
     )
 
 
-def test_the_citation_has_the_version_and_all_papers() -> None:
+def test_the_citation_has_the_version_and_all_papers():
     source = (ROOT / "syncattn_fairseq" / "__init__.py").read_text()
     citation = read("CITATION.cff")
     assert f'__version__ = "{citation["version"]}"' in source
@@ -99,7 +97,7 @@ def test_the_citation_has_the_version_and_all_papers() -> None:
     assert all(reference["authors"] for reference in citation["references"])
 
 
-def test_issue_forms_ask_for_what_is_needed() -> None:
+def test_issue_forms_ask_for_what_is_needed():
     for name in ("bug", "idea"):
         form = read(f".github/ISSUE_TEMPLATE/{name}.yml")
         assert form["name"] and form["description"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os
@@ -53,7 +51,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+def test_wheel_holds_the_package_and_nothing_else(wheel):
     expected = {
         str(path.relative_to(ROOT))
         for path in PACKAGE.rglob("*")
@@ -65,7 +63,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> Non
     assert held == expected
 
 
-def test_an_installed_recipe_has_its_configs(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+def test_an_installed_recipe_has_its_configs(wheel, tmp_path):
     wheel.extractall(tmp_path / "installed")
     done = subprocess.run(
         [
@@ -88,7 +86,7 @@ def test_an_installed_recipe_has_its_configs(wheel: zipfile.ZipFile, tmp_path: P
     assert {path.name for path in tmp_path.iterdir()} == {"installed"}
 
 
-def test_wheel_has_the_version_and_commands(wheel: zipfile.ZipFile) -> None:
+def test_wheel_has_the_version_and_commands(wheel):
     info = {Path(name).name: name for name in wheel.namelist() if ".dist-info/" in name}
     source = (PACKAGE / "__init__.py").read_text()
     version = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
@@ -100,9 +98,7 @@ def test_wheel_has_the_version_and_commands(wheel: zipfile.ZipFile) -> None:
         assert f"{command} = {target}\n" in entry_points
 
 
-def test_links_and_pictures_on_the_page_of_the_package_lead_somewhere(
-    wheel: zipfile.ZipFile,
-) -> None:
+def test_links_and_pictures_on_the_page_of_the_package_lead_somewhere(wheel):
     [name] = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     metadata = message_from_bytes(wheel.read(name))
     assert metadata["Description-Content-Type"] == "text/markdown"
@@ -122,13 +118,13 @@ def test_links_and_pictures_on_the_page_of_the_package_lead_somewhere(
 
 
 @pytest.mark.parametrize("target", SCRIPTS.values())
-def test_every_command_has_its_main(target: str) -> None:
+def test_every_command_has_its_main(target):
     module, function = target.split(":")
     source = ROOT / (module.replace(".", "/") + ".py")
     assert f"\ndef {function}(" in source.read_text()
 
 
-def test_the_sdist_holds_the_repository() -> None:
+def test_the_sdist_holds_the_repository():
     """But for what only a code host or a container reads."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:
@@ -152,7 +148,7 @@ def test_the_sdist_holds_the_repository() -> None:
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
-def test_constraints_pin_everything_once() -> None:
+def test_constraints_pin_everything_once():
     pins = {pin.name: pin for pin in constraints()}
     assert len(pins) == len(constraints())
     named = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"]]
@@ -167,7 +163,7 @@ def test_constraints_pin_everything_once() -> None:
         assert requirement.specifier.contains(specifier.version), requirement
 
 
-def test_pins_work_on_the_first_release_of_each_python() -> None:
+def test_pins_work_on_the_first_release_of_each_python():
     """Debian 12 has 3.11.2: a pinned version that needs 3.11.5 cannot be installed there."""
     checked = 0
     for pin in constraints():
@@ -204,7 +200,7 @@ def make_wheel(path: Path, lost: str = "") -> Path:
     return path
 
 
-def test_our_wheel_of_fairseq_holds_nothing_that_is_compiled(tmp_path: Path) -> None:
+def test_our_wheel_of_fairseq_holds_nothing_that_is_compiled(tmp_path):
     old = make_wheel(tmp_path / "old.whl")
     made = SLIM.slim(old, tmp_path)
     assert made.name == "fairseq_fixed-0.12.3.1+pure-py3-none-any.whl"
@@ -230,14 +226,14 @@ def test_our_wheel_of_fairseq_holds_nothing_that_is_compiled(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("lost", [old for changes in SLIM.EDITS.values() for old, _ in changes])
-def test_a_fairseq_that_we_do_not_know_is_refused(tmp_path: Path, lost: str) -> None:
+def test_a_fairseq_that_we_do_not_know_is_refused(tmp_path, lost):
     wheel = make_wheel(tmp_path / "old.whl", lost)
     with pytest.raises(ValueError, match=re.escape(f"does not have {lost!r} once")):
         SLIM.slim(wheel, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"old.whl"}
 
 
-def test_fairseq_starts_without_scikit_learn() -> None:
+def test_fairseq_starts_without_scikit_learn():
     code = "import sys, fairseq_cli.train; print({'sklearn', 'scipy.stats'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
@@ -249,7 +245,7 @@ def load(name: str) -> Any:
 
 @pytest.mark.parametrize("multiple", [1, 2, 8])
 @pytest.mark.parametrize(("tokens", "sentences"), [(30, 0), (0, 5), (30, 5), (-1, -1)])
-def test_batches_are_as_large_as_they_may_be(tokens: int, sentences: int, multiple: int) -> None:
+def test_batches_are_as_large_as_they_may_be(tokens, sentences, multiple):
     random = np.random.default_rng(1)
     for count in (0, 1, 7, 60):
         lengths = random.integers(1, 15, size=count)
@@ -273,14 +269,14 @@ def test_batches_are_as_large_as_they_may_be(tokens: int, sentences: int, multip
             assert larger > count or not fits(begin, larger)
 
 
-def test_batches_of_fixed_shapes() -> None:
+def test_batches_of_fixed_shapes():
     split = load("data_utils_fast").batch_fixed_shapes_fast
     shapes = np.array([[4, 5], [2, 10], [1, 20]])
     lengths = [5, 5, 5, 5, 5, 9, 9, 9, 15]
     assert split(np.arange(9), lengths.__getitem__, shapes) == [[0, 1, 2, 3], [4, 5], [6, 7], [8]]
 
 
-def test_blocks_of_text() -> None:
+def test_blocks_of_text():
     blocks = load("token_block_utils_fast")
     sizes = np.array([3, 4, 1, 6, 2])
 
@@ -298,7 +294,7 @@ def test_blocks_of_text() -> None:
         split("words")
 
 
-def test_bleu_counts_ngrams() -> None:
+def test_bleu_counts_ngrams():
     bleu = load("libbleu")
     counts = Scorer(BleuConfig())
     counts.C = bleu
@@ -314,7 +310,7 @@ def test_bleu_counts_ngrams() -> None:
     assert (stat.reflen, stat.predlen) == (0, 1)
 
 
-def test_fairseq_knows_how_python_writes_the_types_of_options() -> None:
+def test_fairseq_knows_how_python_writes_the_types_of_options():
     """From 3.14 on, Optional[int] is written as int | None here."""
     for kind in (Optional[int], int | None):  # noqa: UP045
         assert interpret_dc_type(kind) is int
@@ -339,7 +335,7 @@ if not hasattr(argparse.ArgumentParser, "_check_help"):
 """
 
 
-def test_hydra_starts_on_python_3_14() -> None:
+def test_hydra_starts_on_python_3_14():
     code = "import fairseq_cli.hydra_train\nfrom hydra._internal.utils import get_args_parser\n"
     code += "assert 'Hydra' in get_args_parser().description\n"
     subprocess.run([sys.executable, "-c", CHECK + code], check=True)
@@ -413,7 +409,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_install_happens_once(checkout: Checkout) -> None:
+def test_install_happens_once(checkout):
     assert checkout.install()[0] == 0
     assert checkout.complete
     checkout.calls.unlink()
@@ -423,7 +419,7 @@ def test_install_happens_once(checkout: Checkout) -> None:
     assert not checkout.calls.exists()
 
 
-def test_failed_install_is_not_complete_and_is_rebuilt(checkout: Checkout) -> None:
+def test_failed_install_is_not_complete_and_is_rebuilt(checkout):
     code, _, err = checkout.install(PIP="fail")
     assert code != 0
     assert len(err.splitlines()) == 1
@@ -434,7 +430,7 @@ def test_failed_install_is_not_complete_and_is_rebuilt(checkout: Checkout) -> No
     assert checkout.complete
 
 
-def test_killed_install_is_not_complete_and_is_rebuilt(checkout: Checkout) -> None:
+def test_killed_install_is_not_complete_and_is_rebuilt(checkout):
     process = checkout.start(PIP="hang")
     deadline = time.monotonic() + 30
     while "torch==0" not in (checkout.calls.read_text() if checkout.calls.exists() else ""):
@@ -448,7 +444,7 @@ def test_killed_install_is_not_complete_and_is_rebuilt(checkout: Checkout) -> No
     assert checkout.complete
 
 
-def test_failed_update_is_not_complete(checkout: Checkout) -> None:
+def test_failed_update_is_not_complete(checkout):
     checkout.install()
     with (checkout.root / "constraints.txt").open("a") as file:
         file.write("another==1\n")
@@ -457,7 +453,7 @@ def test_failed_update_is_not_complete(checkout: Checkout) -> None:
     assert not checkout.complete
 
 
-def test_extras_are_added_and_kept(checkout: Checkout) -> None:
+def test_extras_are_added_and_kept(checkout):
     checkout.install()
     checkout.calls.unlink()
     code, out, _ = checkout.install("--extras", "parse")
@@ -467,7 +463,7 @@ def test_extras_are_added_and_kept(checkout: Checkout) -> None:
     assert checkout.install("--extras", "parse,moses")[1] == checkout.install()[1] == ""
 
 
-def test_update_keeps_and_adds_extras(checkout: Checkout) -> None:
+def test_update_keeps_and_adds_extras(checkout):
     checkout.install("--extras", "parse")
     with (checkout.root / "constraints.txt").open("a") as file:
         file.write("another==1\n")
@@ -477,12 +473,12 @@ def test_update_keeps_and_adds_extras(checkout: Checkout) -> None:
     assert "torch==0" in checkout.calls.read_text() and ".whl" in checkout.calls.read_text()
 
 
-def test_unknown_extra_is_refused(checkout: Checkout) -> None:
+def test_unknown_extra_is_refused(checkout):
     code, _, err = checkout.install("--extras", "parse,pars")
     assert code != 0 and err == "install.sh: pyproject.toml has no extra 'pars'\n"
 
 
-def test_moved_checkout_is_rebuilt(checkout: Checkout) -> None:
+def test_moved_checkout_is_rebuilt(checkout):
     checkout.install()
     checkout.root = checkout.root.rename(checkout.base / "moved")
     code, out, _ = checkout.install()
@@ -490,7 +486,7 @@ def test_moved_checkout_is_rebuilt(checkout: Checkout) -> None:
 
 
 @pytest.mark.skipif(shutil.which("flock") is None, reason="no flock on this machine")
-def test_two_installs_at_once_make_one_venv(checkout: Checkout) -> None:
+def test_two_installs_at_once_make_one_venv(checkout):
     processes = [checkout.start(), checkout.start()]
     for process in processes:
         process.communicate(timeout=300)
@@ -498,7 +494,7 @@ def test_two_installs_at_once_make_one_venv(checkout: Checkout) -> None:
     assert checkout.calls.read_text().count("-m venv") == 1
 
 
-def test_a_venv_of_another_maker_is_left_alone(checkout: Checkout) -> None:
+def test_a_venv_of_another_maker_is_left_alone(checkout):
     theirs = checkout.root / ".venv" / "theirs"
     theirs.parent.mkdir()
     theirs.touch()
@@ -507,14 +503,14 @@ def test_a_venv_of_another_maker_is_left_alone(checkout: Checkout) -> None:
     assert theirs.exists()
 
 
-def test_old_python_is_refused(checkout: Checkout) -> None:
+def test_old_python_is_refused(checkout):
     code, _, err = checkout.install(OLD="1")
     assert code != 0 and len(err.splitlines()) == 1
     assert "3.11 to 3.14" in err and "found 3.8" in err and "PYTHON=" in err
     assert not (checkout.root / ".venv").exists()
 
 
-def test_a_venv_of_another_python_is_left_alone(checkout: Checkout) -> None:
+def test_a_venv_of_another_python_is_left_alone(checkout):
     checkout.install()
     other = checkout.base / "other"
     other.write_text("#!/bin/bash\necho 3.12345\n")
@@ -525,14 +521,14 @@ def test_a_venv_of_another_python_is_left_alone(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
-def test_install_has_a_help(checkout: Checkout, option: str) -> None:
+def test_install_has_a_help(checkout, option):
     code, out, err = checkout.install(option)
     assert code == 0 and not err and not checkout.calls.exists()
     assert out.startswith("Create and fill .venv") and "  bash scripts/install.sh [--" in out
     assert out.splitlines()[-1].startswith("XDG_CACHE_HOME  where")
 
 
-def test_fairseq_finds_the_linked_plugin_from_any_folder(tmp_path: Path) -> None:
+def test_fairseq_finds_the_linked_plugin_from_any_folder(tmp_path):
     package, site = tmp_path / "checkout" / "plugin", tmp_path / "site"
     made = site / "plugin-1.dist-info"
     for folder in (package, made, site / "fairseq"):

@@ -1,7 +1,5 @@
 """The helper that users test their heads with notices what it should."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +11,7 @@ from syncattn_fairseq.modules.heads import Heads
 from syncattn_fairseq.testing import build_model, check_model
 
 
-def test_a_misspelt_option_is_refused() -> None:
+def test_a_misspelt_option_is_refused():
     with pytest.raises(DataError, match=r"^local_layer: .* no such option; did you mean local_l"):
         check_model(local_layer="1")
     with pytest.raises(DataError, match="^zzz: syntax_transformer_tiny has no such option$"):
@@ -35,7 +33,7 @@ def make_part(name: str) -> type[Heads]:
     return Mine
 
 
-def test_an_option_has_one_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_option_has_one_owner(monkeypatch):
     with pytest.raises(ValueError, match="^mine: constant_gate has an option constant_gate_layers"):
         register_part("mine")(make_part("constant_gate_layers"))
     assert "mine" not in PARTS
@@ -44,7 +42,7 @@ def test_an_option_has_one_owner(monkeypatch: pytest.MonkeyPatch) -> None:
         build_model()
 
 
-def test_a_faulty_plugin_is_told_what_to_mend() -> None:
+def test_a_faulty_plugin_is_told_what_to_mend():
     with pytest.raises(DataError, match="^there is already a syntactic part named labels: choose"):
         register_part("labels")(make_part("own_layers"))
 
@@ -59,7 +57,7 @@ def test_a_faulty_plugin_is_told_what_to_mend() -> None:
     assert "mine" not in PARTS
 
 
-def test_parts_may_share_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_may_share_their_options(monkeypatch):
     one: Any = make_part("mine_layers")
 
     class Other(one):

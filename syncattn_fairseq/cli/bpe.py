@@ -23,9 +23,7 @@ LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8
 
 def _parser() -> CommandLine:
     parser = new_parser(
-        "syncattn-bpe",
-        "Learn subwords from text, and split text into them.",
-        example=LEARN,
+        "syncattn-bpe", "Learn subwords from text, and split text into them.", example=LEARN
     )
     commands = parser.add_subparsers(dest="command", required=True)
     learn = add_command(

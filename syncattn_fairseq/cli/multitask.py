@@ -8,14 +8,7 @@ from pathlib import Path
 from ..base.errors import DataError
 from ..base.text import read_lines
 from ..data.parses import POLICIES
-from ..data.task_mix import (
-    TRANSLATE,
-    Dependencies,
-    ParsedSource,
-    PhraseStructures,
-    mix,
-    tag,
-)
+from ..data.task_mix import TRANSLATE, Dependencies, ParsedSource, PhraseStructures, mix, tag
 from ..data.words import detect_scheme
 from .command_line import CommandLine
 from .common import add_command, add_subword_marks, add_texts, command, new_parser, rewrite_texts

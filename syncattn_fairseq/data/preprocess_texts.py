@@ -141,11 +141,7 @@ def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
                 _check_plain(path)
                 compare = words.exists() and not words.samefile(path)
                 yield SplitText(
-                    f"{split}{number or ''}",
-                    language,
-                    path,
-                    head,
-                    words if compare else None,
+                    f"{split}{number or ''}", language, path, head, words if compare else None
                 )
 
 

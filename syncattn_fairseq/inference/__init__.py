@@ -4,13 +4,4 @@ from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .load import load
 from .model import Model
 
-__all__ = [
-    "Alignment",
-    "Distances",
-    "Model",
-    "Pair",
-    "Parse",
-    "Sentence",
-    "Translation",
-    "load",
-]
+__all__ = ["Alignment", "Distances", "Model", "Pair", "Parse", "Sentence", "Translation", "load"]

@@ -29,8 +29,7 @@ class SyntaxRNNConfig(FairseqDataclass):
         False, "share the embeddings of source, target and output layer"
     )
     source_attention: ChoiceEnum(list(ATTENTIONS)) = option(  # type: ignore[valid-type]
-        "global",
-        "how the decoder attends to the source",
+        "global", "how the decoder attends to the source"
     )
     double_context: bool = option(False, "add the context of this attention to a global one")
     half_window: int = option(10, "local and flexible attention: tokens on either side (D)")

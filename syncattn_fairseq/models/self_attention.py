@@ -25,11 +25,7 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
     _set_input_buffer: Any
 
     def __init__(
-        self,
-        *args: Any,
-        heads: dict[str, Heads],
-        positions: Positions | None = None,
-        **kwargs: Any,
+        self, *args: Any, heads: dict[str, Heads], positions: Positions | None = None, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self.compose(heads, positions)

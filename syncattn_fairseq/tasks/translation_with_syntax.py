@@ -53,16 +53,13 @@ class TranslationWithSyntaxConfig(TranslationConfig):
         "continue without them (no scaling, unknown labels)",
     )
     input_heads: Optional[str] = option(  # noqa: UP045 (fairseq reads it)
-        None,
-        "fairseq-interactive: file with the heads of each line of the input",
+        None, "fairseq-interactive: file with the heads of each line of the input"
     )
     input_labels: Optional[str] = option(  # noqa: UP045
-        None,
-        "fairseq-interactive: file with the dependency labels of each line",
+        None, "fairseq-interactive: file with the dependency labels of each line"
     )
     source_parser: Optional[str] = option(  # noqa: UP045
-        None,
-        "fairseq-interactive: parser of the input, such as stanza:en",
+        None, "fairseq-interactive: parser of the input, such as stanza:en"
     )
     print_parses: bool = option(
         False,

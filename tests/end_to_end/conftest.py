@@ -1,7 +1,5 @@
 """A small corpus with parses, and models trained on it for a few updates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

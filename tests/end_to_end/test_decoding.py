@@ -1,7 +1,5 @@
 """Decoding with fairseq's own commands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -26,11 +24,11 @@ def batched(data: Path, syncattn: Path) -> str:
     )
 
 
-def test_every_sentence_comes_out(batched: str) -> None:
+def test_every_sentence_comes_out(batched):
     assert sorted(lines(batched, "H")) == list(range(TEST))
 
 
-def test_batches_of_one_give_the_same(data: Path, syncattn: Path, batched: str) -> None:
+def test_batches_of_one_give_the_same(data, syncattn, batched):
     single = generate(
         data,
         syncattn / "checkpoint_best.pt",
@@ -44,9 +42,7 @@ def test_batches_of_one_give_the_same(data: Path, syncattn: Path, batched: str) 
         assert lines(single, kind) == lines(batched, kind), kind
 
 
-def test_interactive_numbers_sentences_and_gives_the_same(
-    data: Path, text: Path, syncattn: Path, batched: str
-) -> None:
+def test_interactive_numbers_sentences_and_gives_the_same(data, text, syncattn, batched):
     source = (text / "pieces" / "test.en").read_text()
     output = interactive(
         data, syncattn / "checkpoint_best.pt", source, "--nbest=2", "--print-parses"
@@ -55,7 +51,7 @@ def test_interactive_numbers_sentences_and_gives_the_same(
     assert lines(output, "X") == lines(batched, "X")
 
 
-def test_parses_have_one_head_per_subword_and_per_word(batched: str, text: Path) -> None:
+def test_parses_have_one_head_per_subword_and_per_word(batched, text):
     pieces = (text / "pieces" / "test.en").read_text().splitlines()
     words = (text / "words" / "test.en").read_text().splitlines()
     for number, found in lines(batched, "X").items():
@@ -75,9 +71,7 @@ def test_parses_have_one_head_per_subword_and_per_word(batched: str, text: Path)
         assert all(0 <= h <= len(heads[1]) for h in heads[1])
 
 
-def test_results_path_gets_the_parses_too(
-    data: Path, syncattn: Path, batched: str, tmp_path: Path
-) -> None:
+def test_results_path_gets_the_parses_too(data, syncattn, batched, tmp_path):
     generate(
         data,
         syncattn / "checkpoint_best.pt",
@@ -90,9 +84,7 @@ def test_results_path_gets_the_parses_too(
     assert lines((tmp_path / "parses-test.txt").read_text(), "X") == lines(batched, "X")
 
 
-def test_forced_reference_prints_its_parses_and_links(
-    data: Path, text: Path, syncattn: Path
-) -> None:
+def test_forced_reference_prints_its_parses_and_links(data, text, syncattn):
     output = generate(
         data,
         syncattn / "checkpoint_best.pt",
@@ -114,7 +106,7 @@ def test_forced_reference_prints_its_parses_and_links(
         assert targets == list(range(len(pieces[number].split())))
 
 
-def test_ensembles_and_averages_decode(data: Path, syncattn: Path, tmp_path: Path) -> None:
+def test_ensembles_and_averages_decode(data, syncattn, tmp_path):
     average = tmp_path / "average.pt"
     run("syncattn-average", f"--output={average}", "--last=3", f"--dir={syncattn}", "--by=update")
     both = f"{average}:{syncattn / 'checkpoint_last.pt'}"
@@ -123,7 +115,7 @@ def test_ensembles_and_averages_decode(data: Path, syncattn: Path, tmp_path: Pat
     assert len(lines(output, "X")) == TEST
 
 
-def test_links_of_one_head(data: Path, syncattn: Path, batched: str) -> None:
+def test_links_of_one_head(data, syncattn, batched):
     options = (syncattn / "checkpoint_best.pt", "--batch-size=64", "--print-alignment", "--nbest=2")
     mean, first, second = (
         lines(text, "A")
@@ -137,12 +129,12 @@ def test_links_of_one_head(data: Path, syncattn: Path, batched: str) -> None:
     assert mean != first != second != mean
 
 
-def test_half_precision_decodes(data: Path, syncattn: Path) -> None:
+def test_half_precision_decodes(data, syncattn):
     output = generate(data, syncattn / "checkpoint_best.pt", "--fp16", "--print-parses")
     assert len(lines(output, "H")) == len(lines(output, "X")) == TEST
 
 
-def test_gold_heads_change_the_translation(data: Path, syncattn: Path, batched: str) -> None:
+def test_gold_heads_change_the_translation(data, syncattn, batched):
     output = generate(
         data, syncattn / "checkpoint_best.pt", "--gold-source-heads", "--batch-size=64", "--nbest=2"
     )
@@ -152,7 +144,7 @@ def test_gold_heads_change_the_translation(data: Path, syncattn: Path, batched: 
     assert sum(scores[n] != plain[n] for n in scores) > TEST / 2
 
 
-def test_decoding_needs_no_parse(data: Path, syncattn: Path, batched: str, tmp_path: Path) -> None:
+def test_decoding_needs_no_parse(data, syncattn, batched, tmp_path):
     for file in data.iterdir():
         if ".heads." not in file.name:
             (tmp_path / file.name).symlink_to(file)
@@ -162,7 +154,7 @@ def test_decoding_needs_no_parse(data: Path, syncattn: Path, batched: str, tmp_p
     assert "test has no source heads for --gold-source-heads" in output
 
 
-def test_fairseqs_own_model_trains_and_decodes(data: Path, tmp_path: Path) -> None:
+def test_fairseqs_own_model_trains_and_decodes(data, tmp_path):
     commands.train(data, tmp_path, "transformer_tiny", "--max-update=1", "--disable-validation")
     checkpoint = tmp_path / "checkpoint_last.pt"
     assert len(lines(generate(data, checkpoint), "H")) == TEST

@@ -1,7 +1,5 @@
 """Every command of README and docs/, run as it is printed, at tiny sizes."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -149,9 +147,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.page}:{block.line}")
-def test_block(
-    block: Block, folder: Path, forked_programs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_block(block, folder, forked_programs, monkeypatch):
     if extra := EXTRAS.get(block.page):
         pytest.importorskip(extra)
     if block.language == "python":
@@ -195,14 +191,14 @@ def run(script: list[str], folder: Path, programs: Path) -> str:
     return done.stdout
 
 
-def test_no_page_is_forgotten() -> None:
+def test_no_page_is_forgotten():
     pages = [f"docs/{path.relative_to(ROOT / 'docs')}" for path in ROOT.glob("docs/**/*.md")]
     for page in {"README.md", "CONTRIBUTING.md", *pages} - set(PAGES):
         for block in blocks(page):
             assert block.language not in ("bash", "python"), f"{page}:{block.line} is not in PAGES"
 
 
-def test_what_is_declared_is_there() -> None:
+def test_what_is_declared_is_there():
     python = [line for b in BLOCKS if b.language == "python" for line in b.code.splitlines()]
     for start in (*NOT_RUN, *BEFORE):
         assert any(line.startswith(start) for line in [*COMMANDS, *python]), start
@@ -216,5 +212,5 @@ def test_what_is_declared_is_there() -> None:
     "command",
     [line for line in COMMANDS if line.startswith("syncattn-") and line.startswith(tuple(NOT_RUN))],
 )
-def test_what_is_not_run_is_understood(command: str) -> None:
+def test_what_is_not_run_is_understood(command):
     assert not refusal(command)

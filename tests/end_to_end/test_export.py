@@ -1,11 +1,8 @@
 """Models out of fairseq and into it, by the real commands."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -23,9 +20,7 @@ sys.exit(main())
 """
 
 
-def test_an_export_translates_as_its_checkpoint(
-    text: Path, data: Path, syncattn: Path, tmp_path: Path
-) -> None:
+def test_an_export_translates_as_its_checkpoint(text, data, syncattn, tmp_path):
     pytest.importorskip("ctranslate2")
     checkpoint, subwords = syncattn / "checkpoint_last.pt", text / "bpe.model"
     source = "".join((text / "words" / "test.en").read_text().splitlines(keepends=True)[:3])
@@ -50,7 +45,7 @@ def test_an_export_translates_as_its_checkpoint(
     assert said.splitlines()[-1].startswith(f"error: {folder}: already exists")
 
 
-def test_a_baseline_is_as_good_before_the_first_update_of_dbsa(data: Path, tmp_path: Path) -> None:
+def test_a_baseline_is_as_good_before_the_first_update_of_dbsa(data, tmp_path):
     baseline = tmp_path / "baseline"
     output = train(data, baseline, "transformer", "--max-update=8")
     [before] = logged(output, "valid")

@@ -1,7 +1,5 @@
 """Checkpoints from strangers: no command runs what they hold, and none imports what they name."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -95,7 +93,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_code_in_an_option_is_refused(small_corpus: Corpus, code: Path, name: str) -> None:
+def test_code_in_an_option_is_refused(small_corpus, code, name):
     output = call(name, small_corpus, code)
     assert "Traceback" not in output
     last = output.splitlines()[-1]
@@ -107,9 +105,7 @@ def test_code_in_an_option_is_refused(small_corpus: Corpus, code: Path, name: st
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_plugin_that_only_the_checkpoint_names_is_not_imported(
-    small_corpus: Corpus, plugin: Path, name: str
-) -> None:
+def test_a_plugin_that_only_the_checkpoint_names_is_not_imported(small_corpus, plugin, name):
     works = name in ("syncattn-average", "fairseq-generate", "fairseq-interactive")
     output = call(name, small_corpus, plugin, fails=not works)
     assert "Traceback" not in output
@@ -122,9 +118,7 @@ def test_a_plugin_that_only_the_checkpoint_names_is_not_imported(
         assert "--user-dir FOLDER" in said
 
 
-def test_python_refuses_both(
-    small_corpus: Corpus, code: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_refuses_both(small_corpus, code, plugin, monkeypatch):
     for path in (code, plugin):
         monkeypatch.chdir(path.parent)
         with pytest.raises(DataError, match=f"^{path}: ") as error:
@@ -133,9 +127,7 @@ def test_python_refuses_both(
         assert not Path("PWNED").exists()
 
 
-def test_another_dictionary_is_named(
-    small_corpus: Corpus, intact: Path, data: Path, tmp_path: Path
-) -> None:
+def test_another_dictionary_is_named(small_corpus, intact, data, tmp_path):
     said = "was trained with another dictionary, of 192 source subwords; the one "
     output = generate(data, intact, fails=True)
     assert output.splitlines()[-1].startswith(f"error: {intact}: {said}here has ")
@@ -150,7 +142,7 @@ def test_another_dictionary_is_named(
         syncattn_fairseq.load(intact, data, small_corpus.subwords, device="cpu")
 
 
-def test_a_plugin_that_the_caller_names_is_imported(small_corpus: Corpus, plugin: Path) -> None:
+def test_a_plugin_that_the_caller_names_is_imported(small_corpus, plugin):
     named = plugin.parent / "named_plugin"
     named.mkdir()
     (named / "__init__.py").write_text(PLUGIN)

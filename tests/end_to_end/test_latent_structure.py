@@ -1,7 +1,5 @@
 """Distances, trees and layers' alignments of a model with latent phrase structure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -40,13 +38,13 @@ def forced(data: Path, lpsi: Path) -> str:
     return generate(data, lpsi, *FORCED, "--batch-size=64")
 
 
-def test_beam_search_gives_the_same_in_any_batch(data: Path, lpsi: Path) -> None:
+def test_beam_search_gives_the_same_in_any_batch(data, lpsi):
     together = hypotheses(generate(data, lpsi, "--batch-size=64"))
     assert len(together) == TEST
     assert hypotheses(generate(data, lpsi, "--batch-size=1")) == together
 
 
-def test_distances_and_links_of_every_layer(forced: str, text: Path) -> None:
+def test_distances_and_links_of_every_layer(forced, text):
     source = (text / "pieces" / "test.en").read_text().splitlines()
     target = (text / "pieces" / "test.de").read_text().splitlines()
     for number, found in lines(forced, "X").items():
@@ -70,9 +68,7 @@ def test_distances_and_links_of_every_layer(forced: str, text: Path) -> None:
             assert all(s < len(source[number].split()) for s, _ in pairs)
 
 
-def test_trees_and_alignments_come_of_what_is_printed(
-    forced: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_trees_and_alignments_come_of_what_is_printed(forced, text, tmp_path, capsys):
     decoded = tmp_path / "forced.txt"
     decoded.write_text(forced)
     for side, language in (("source", "en"), ("hypothesis", "de")):

@@ -1,21 +1,15 @@
 """The notebook of examples/, cell by cell, with a model of two updates."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "look_inside.ipynb"
 CELLS = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
 
 
-def test_notebook_runs(
-    forked_programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notebook_runs(forked_programs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(forked_programs), prepend=os.pathsep)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)  # read TMPDIR anew
@@ -31,7 +25,7 @@ def test_notebook_runs(
     assert names["folder"].parent == tmp_path
 
 
-def test_notebook_is_small_and_shows_no_error() -> None:
+def test_notebook_is_small_and_shows_no_error():
     assert NOTEBOOK.stat().st_size < 100_000
     outputs = [output for cell in CELLS for output in cell.get("outputs", [])]
     kinds = {output["output_type"] for output in outputs}, {o.get("name") for o in outputs}

@@ -1,7 +1,5 @@
 """Sentences in a terminal and in figures, by the real commands."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -18,9 +16,7 @@ def named(model: Path, data: Path, text: Path) -> list[object]:
     return ["--path", model, "--data-bin", data, "--subwords", text / "bpe.model"]
 
 
-def test_show_and_draw_a_sentence_with_gold(
-    data: Path, text: Path, syncattn: Path, tmp_path: Path
-) -> None:
+def test_show_and_draw_a_sentence_with_gold(data, text, syncattn, tmp_path):
     pytest.importorskip("altair", reason="needs the extra viz")
     model = syncattn / "checkpoint_best.pt"
     common = [*named(model, data, text), "--gold", text / "words" / "test", "--number"]
@@ -51,7 +47,7 @@ def test_show_and_draw_a_sentence_with_gold(
     assert svg.count('aria-roledescription="square"') >= len(words) // 2
 
 
-def test_conllu_of_plain_text(data: Path, text: Path, syncattn: Path) -> None:
+def test_conllu_of_plain_text(data, text, syncattn):
     words = "the dog sees a cat ."
     model = named(syncattn / "checkpoint_best.pt", data, text)
     output = run("syncattn-show", "--conllu", *model, stdin=words + "\n")
@@ -62,7 +58,7 @@ def test_conllu_of_plain_text(data: Path, text: Path, syncattn: Path) -> None:
     assert [row[6] for row in rows].count("0") == 1
 
 
-def test_distances_of_a_model_without_parses(data: Path, text: Path, tmp_path: Path) -> None:
+def test_distances_of_a_model_without_parses(data, text, tmp_path):
     pytest.importorskip("altair", reason="needs the extra viz")
     train(data, tmp_path, "transformer_lpsi", "--max-update=2", "--disable-validation")
     model = named(tmp_path / "checkpoint_last.pt", data, text)
@@ -77,7 +73,7 @@ def test_distances_of_a_model_without_parses(data: Path, text: Path, tmp_path: P
     assert "the model has no dependency heads" in failed
 
 
-def test_matrices_in_the_report(data: Path, text: Path, syncattn: Path, tmp_path: Path) -> None:
+def test_matrices_in_the_report(data, text, syncattn, tmp_path):
     pytest.importorskip("altair", reason="needs the extra viz")
     model, words = syncattn / "checkpoint_best.pt", text / "words"
     decoded = tmp_path / "decoded"
@@ -88,15 +84,7 @@ def test_matrices_in_the_report(data: Path, text: Path, syncattn: Path, tmp_path
         *("--system", "SyncAttn", decoded, decoded, "--references", words / "test.de"),
         *("--tokenize=none", "--source-heads", words / "test.heads.en"),
         *("--target-heads", words / "test.heads.de", "--alignments", words / "test.align"),
-        *(
-            "--attention",
-            "SyncAttn",
-            model,
-            "--data-bin",
-            data,
-            "--subwords",
-            text / "bpe.model",
-        ),
+        *("--attention", "SyncAttn", model, "--data-bin", data, "--subwords", text / "bpe.model"),
         *("--matrices=2", "--output", page),
     )
     head, details = content(page.read_text("utf-8"))

@@ -1,7 +1,5 @@
 """Every recipe from its archives to its score, in miniature."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -18,10 +16,7 @@ import yaml
 from sacrebleu.metrics.bleu import BLEU
 
 from syncattn_fairseq.lab.cli import recipe as recipes
-from syncattn_fairseq.lab.evaluation.results_file import (
-    load_results,
-    unpack_counts,
-)
+from syncattn_fairseq.lab.evaluation.results_file import load_results, unpack_counts
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus, read_facts
 from syncattn_fairseq.lab.recipes.needs import describe_model, list_needs
 from tests import japanese
@@ -145,9 +140,7 @@ WITH_PARSES = ("dbsa", "syncattn", "lisa")
 
 
 @pytest.mark.parametrize(("corpus", "systems"), RECIPES[::2])
-def test_recipe(
-    corpus: str, systems: list[str], tmp_path: Path, forked_programs: Path, parsers: Path
-) -> None:
+def test_recipe(corpus, systems, tmp_path, forked_programs, parsers):
     check_recipe(corpus, systems, tmp_path, forked_programs, parsers)
 
 
@@ -215,12 +208,7 @@ def check_report(page: str) -> None:
     assert len(sentences) == 10 and sentences[0]["sure"] and sentences[0]["source"]["labels"]
 
 
-def test_seeds_of_the_built_in_corpus(
-    tmp_path: Path,
-    forked_programs: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, capsys):
     """In this process: Welch's test wants scipy, which the forked commands do without."""
     configs = tmp_path / "configs"
     shutil.copytree(CONFIGS / "builtin_en_de", configs / "small")
@@ -298,9 +286,7 @@ def test_seeds_of_the_built_in_corpus(
     )
 
 
-def test_a_download_that_breaks_goes_on_where_it_stopped(
-    tmp_path: Path, forked_programs: Path, parsers: Path
-) -> None:
+def test_a_download_that_breaks_goes_on_where_it_stopped(tmp_path, forked_programs, parsers):
     recipe = Recipe("iwslt14_de_en", tmp_path, forked_programs, parsers)
     with serve(recipe.published) as server:
         server.cuts = [1000]
@@ -309,9 +295,7 @@ def test_a_download_that_breaks_goes_on_where_it_stopped(
     assert [(seen.begin, seen.status) for seen in server.requests] == [(0, 200), (1000, 206)]
 
 
-def test_another_file_than_expected_stops_the_recipe(
-    tmp_path: Path, forked_programs: Path, parsers: Path
-) -> None:
+def test_another_file_than_expected_stops_the_recipe(tmp_path, forked_programs, parsers):
     recipe = Recipe("iwslt14_de_en", tmp_path, forked_programs, parsers)
     (archive,) = recipe.published.rglob("de-en.tgz")
     good = archive.read_bytes()
@@ -326,9 +310,7 @@ def test_another_file_than_expected_stops_the_recipe(
         assert recipe.run(server, "--to=collect").returncode == 0
 
 
-def test_nothing_is_written_outside_whatever_an_archive_holds(
-    tmp_path: Path, forked_programs: Path, parsers: Path
-) -> None:
+def test_nothing_is_written_outside_whatever_an_archive_holds(tmp_path, forked_programs, parsers):
     recipe = Recipe("europarl_de_en_align", tmp_path, forked_programs, parsers)
     archive = recipe.work / "corpora" / recipe.corpus / "download" / "DeEnGoldAlignment.tar.gz"
     with tarfile.open(archive, "w:gz") as file:
@@ -340,9 +322,7 @@ def test_nothing_is_written_outside_whatever_an_archive_holds(
     assert not list(tmp_path.rglob("outside*"))
 
 
-def test_what_needs_a_licence_says_where_it_is_from(
-    tmp_path: Path, forked_programs: Path, parsers: Path
-) -> None:
+def test_what_needs_a_licence_says_where_it_is_from(tmp_path, forked_programs, parsers):
     recipe = Recipe("aspec_ja_en", tmp_path, forked_programs, parsers)
     archive = recipe.work / "corpora" / recipe.corpus / "download" / "ASPEC.tar.gz"
     archive.unlink()

@@ -1,7 +1,5 @@
 """The other half of the recipes, see test_recipes.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

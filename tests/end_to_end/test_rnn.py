@@ -1,7 +1,5 @@
 """The recurrent model with fairseq's own commands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,14 +18,14 @@ def rnn(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "checkpoint_best.pt"
 
 
-def test_it_learns(rnn: Path) -> None:
+def test_it_learns(rnn):
     valid = logged((rnn.parent / "log").read_text(), "valid")
     assert valid[-1]["valid_loss"] < valid[0]["valid_loss"]
     assert valid[-1]["valid_saturated_positions"] < 20
     assert -1 <= valid[-1]["valid_position_correlation"] <= 1
 
 
-def test_batches_and_single_sentences_give_the_same(data: Path, text: Path, rnn: Path) -> None:
+def test_batches_and_single_sentences_give_the_same(data, text, rnn):
     batched = generate(data, rnn, "--batch-size=64", "--print-alignment")
     assert sorted(hypotheses(batched)) == list(range(TEST))
     assert len(lines(batched, "A")) == TEST

@@ -1,7 +1,5 @@
 """Models whose encoder reads the parse of the source, with fairseq's own commands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -54,21 +52,19 @@ def unparsed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_parse_is_learnt_and_every_loss_is_logged(reading: Path) -> None:
+def test_the_parse_is_learnt_and_every_loss_is_logged(reading):
     valid = logged((reading.parent / "log").read_text(), "valid")
     assert valid[-1]["valid_src_dep_loss"] < valid[0]["valid_src_dep_loss"]
     assert valid[-1]["valid_loss"] < valid[0]["valid_loss"]
     assert "valid_tgt_dep_loss" not in valid[0]
 
 
-def test_batches_of_one_give_the_same(data: Path, reading: Path, batched: str) -> None:
+def test_batches_of_one_give_the_same(data, reading, batched):
     assert sorted(hypotheses(batched)) == list(range(TEST))
     assert hypotheses(generate(data, reading, "--batch-size=1")) == hypotheses(batched)
 
 
-def test_interactive_reads_parses_from_files(
-    data: Path, text: Path, reading: Path, source: str, batched: str
-) -> None:
+def test_interactive_reads_parses_from_files(data, text, reading, source, batched):
     output = interactive(
         data,
         reading,
@@ -79,9 +75,7 @@ def test_interactive_reads_parses_from_files(
     assert hypotheses(output) == hypotheses(batched)
 
 
-def test_interactive_parses_on_the_fly(
-    data: Path, text: Path, reading: Path, source: str, stanza_models: Path, tmp_path: Path
-) -> None:
+def test_interactive_parses_on_the_fly(data, text, reading, source, stanza_models, tmp_path):
     spec = f"stanza:en:{stanza_models}"
     some = "".join(source.splitlines(keepends=True)[:10])
     on_the_fly = interactive(data, reading, some, f"--source-parser={spec}")
@@ -96,9 +90,7 @@ def test_interactive_parses_on_the_fly(
     assert len(hypotheses(on_the_fly)) == 10
 
 
-def test_without_parses_translation_stops_unless_told_not_to(
-    unparsed: Path, reading: Path, source: str, batched: str
-) -> None:
+def test_without_parses_translation_stops_unless_told_not_to(unparsed, reading, source, batched):
     output = generate(unparsed, reading, fails=True)
     assert "test has no source heads, which the model reads; binarise it together" in output
     ignoring = hypotheses(generate(unparsed, reading, "--missing-parses=ignore"))
@@ -107,9 +99,7 @@ def test_without_parses_translation_stops_unless_told_not_to(
     assert hypotheses(output) == ignoring
 
 
-def test_one_sentence_without_a_parse_is_named(
-    data: Path, text: Path, reading: Path, source: str, tmp_path: Path
-) -> None:
+def test_one_sentence_without_a_parse_is_named(data, text, reading, source, tmp_path):
     heads = (text / "words" / "test.heads.en").read_text().splitlines()
     heads[3] = ""
     path = tmp_path / "heads"
@@ -123,17 +113,17 @@ def test_one_sentence_without_a_parse_is_named(
     assert "--source-parser stanza:LANG" in output
 
 
-def test_training_without_parses_stops_at_once(unparsed: Path, tmp_path: Path) -> None:
+def test_training_without_parses_stops_at_once(unparsed, tmp_path):
     output = train(unparsed, tmp_path, "transformer_pascal", "--max-update=1", fails=True)
     assert "has no source heads, which the model reads" in output
 
 
-def test_controls_that_read_no_parse_need_none(unparsed: Path, tmp_path: Path) -> None:
+def test_controls_that_read_no_parse_need_none(unparsed, tmp_path):
     options = ("--pascal-parents=self", "--max-update=1", "--disable-validation")
     train(unparsed, tmp_path, "transformer_pascal", *options)
     assert len(hypotheses(generate(unparsed, tmp_path / "checkpoint_last.pt"))) == TEST
 
 
-def test_gold_heads_change_what_lisa_translates(data: Path, reading: Path, batched: str) -> None:
+def test_gold_heads_change_what_lisa_translates(data, reading, batched):
     gold = generate(data, reading, "--gold-source-heads", "--batch-size=64")
     assert hypotheses(gold) != hypotheses(batched)

@@ -1,7 +1,5 @@
 """What training must survive: interruption, several processes, and fairseq's usual options."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
@@ -40,9 +38,7 @@ def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
     return {name: weight for name, weight in model.items() if "_float_tensor" not in name}
 
 
-def test_log_has_every_part_and_the_best_checkpoint_is_the_best_translation(
-    syncattn: Path,
-) -> None:
+def test_log_has_every_part_and_the_best_checkpoint_is_the_best_translation(syncattn):
     output = (syncattn / "log").read_text()
     steps = logged(output)
     parts = {"loss", "total_loss", "nll_loss", "ppl", "sync_loss"}
@@ -59,7 +55,7 @@ def test_log_has_every_part_and_the_best_checkpoint_is_the_best_translation(
 
 
 @pytest.mark.usefixtures("from_scratch")
-def test_killed_and_resumed_is_the_same_as_straight(data: Path, tmp_path: Path) -> None:
+def test_killed_and_resumed_is_the_same_as_straight(data, tmp_path):
     arguments = ("transformer_syncattn", *STRAIGHT)
     straight = losses(train(data, tmp_path / "straight", *arguments))
     assert len(straight) == 4
@@ -88,9 +84,7 @@ def test_killed_and_resumed_is_the_same_as_straight(data: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("fast", [(), ("--fast-cpu",)])
-def test_resumed_in_a_later_epoch_is_the_same_as_straight(
-    data: Path, tmp_path: Path, fast: tuple[str, ...]
-) -> None:
+def test_resumed_in_a_later_epoch_is_the_same_as_straight(data, tmp_path, fast):
     options = ("transformer_syncattn", "--update-freq=7", "--max-epoch=2", *fast)
     options += ("--no-epoch-checkpoints",)
     output = train(data, tmp_path / "straight", *options, "--save-interval-updates=1")
@@ -104,7 +98,7 @@ def test_resumed_in_a_later_epoch_is_the_same_as_straight(
         assert losses(output) == straight[done:]
 
 
-def test_a_safety_save_is_all_that_a_killed_training_needs(data: Path, tmp_path: Path) -> None:
+def test_a_safety_save_is_all_that_a_killed_training_needs(data, tmp_path):
     never = ("--save-interval=9", "--validate-interval=9", "--max-epoch=1")
     arguments = (data, tmp_path, "transformer_tiny", *never, "--safety-save-updates=3")
     straight = train(*arguments)  # without a save at its end, as if it had been killed there
@@ -115,7 +109,7 @@ def test_a_safety_save_is_all_that_a_killed_training_needs(data: Path, tmp_path:
     assert losses(train(*arguments)) == losses(straight)[saved:]
 
 
-def test_two_processes_are_one_with_twice_the_update_frequency(data: Path, tmp_path: Path) -> None:
+def test_two_processes_are_one_with_twice_the_update_frequency(data, tmp_path):
     # Without dropout, whose random numbers the two setups draw in another order.
     arguments = ("transformer_syncattn", *STRAIGHT, "--dropout=0", "--save-interval-updates=2")
     one = train(data, tmp_path / "one", *arguments, "--update-freq=2")
@@ -162,14 +156,14 @@ def test_two_processes_are_one_with_twice_the_update_frequency(data: Path, tmp_p
         ("transformer_dbsa", ["--num-workers=2", "--left-pad-source", "--truncate-source"]),
     ],
 )
-def test_fairseqs_options_work(data: Path, tmp_path: Path, arch: str, options: list[str]) -> None:
+def test_fairseqs_options_work(data, tmp_path, arch, options):
     output = train(data, tmp_path, arch, "--max-update=2", "--validate-interval=9", *options)
     steps = logged(output)
     assert len(steps) == 2
     assert all(step["loss"] > 0 for step in steps)
 
 
-def test_sync_without_dependency_supervision(data: Path, tmp_path: Path) -> None:
+def test_sync_without_dependency_supervision(data, tmp_path):
     output = train(
         data,
         tmp_path,
@@ -188,7 +182,7 @@ def test_sync_without_dependency_supervision(data: Path, tmp_path: Path) -> None
     ), tokens
 
 
-def test_every_validation_sentence_counts(data: Path, tmp_path: Path) -> None:
+def test_every_validation_sentence_counts(data, tmp_path):
     train(data, tmp_path, "transformer_dbsa", "--max-update=1", "--disable-validation")
     validation = commands.run(
         "fairseq-validate",
@@ -205,7 +199,7 @@ def test_every_validation_sentence_counts(data: Path, tmp_path: Path) -> None:
     assert numbers["valid_bsz"] == VALID, "batches of 8, 8 and 5"
 
 
-def test_shards_and_parts_of_the_training_data(data: Path, tmp_path: Path) -> None:
+def test_shards_and_parts_of_the_training_data(data, tmp_path):
     """Two data directories in turn, the first in two parts, of which one has no parses."""
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
@@ -228,7 +222,7 @@ def test_shards_and_parts_of_the_training_data(data: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="works with this numpy")
-def test_numbers_of_buckets_are_refused_before_they_crash(data: Path, tmp_path: Path) -> None:
+def test_numbers_of_buckets_are_refused_before_they_crash(data, tmp_path):
     output = train(
         data, tmp_path, "transformer_dbsa", "--max-update=1", "--num-batch-buckets=4", fails=True
     )
@@ -276,9 +270,7 @@ def hydra_steps(output: str) -> list[dict[str, str]]:
 
 @pytest.mark.usefixtures("from_scratch")
 @pytest.mark.parametrize("precision", ["common.bf16=false", "common.bf16=true"])
-def test_hydra_trains_the_same_model(
-    data: Path, tmp_path: Path, on_the_command_line: list[Any], precision: str
-) -> None:
+def test_hydra_trains_the_same_model(data, tmp_path, on_the_command_line, precision):
     output = commands.run(
         "fairseq-hydra-train",
         *load_corpus(SHARED / SYSTEM[0]).system(SYSTEM[1]).hydra_words(),
@@ -293,9 +285,7 @@ def test_hydra_trains_the_same_model(
 
 
 @pytest.mark.usefixtures("from_scratch")
-def test_torchrun_trains_with_two_processes(
-    data: Path, tmp_path: Path, on_the_command_line: list[Any]
-) -> None:
+def test_torchrun_trains_with_two_processes(data, tmp_path, on_the_command_line):
     changed = overrides(data, tmp_path, "common.bf16=false")
     machines = launch.Machines(2, cpu=True)
     system = load_corpus(SHARED / SYSTEM[0]).system(SYSTEM[1])
@@ -313,13 +303,8 @@ def test_torchrun_trains_with_two_processes(
 EXAMPLE = Path(__file__).parents[2] / "examples" / "user_dir"
 
 
-def test_a_users_own_plugin_adds_a_kind_of_head_and_a_loss(data: Path, tmp_path: Path) -> None:
-    options = (
-        f"--user-dir={EXAMPLE}",
-        "--outward-layers=2",
-        "--src-entropy-weight=0.5",
-        *STRAIGHT,
-    )
+def test_a_users_own_plugin_adds_a_kind_of_head_and_a_loss(data, tmp_path):
+    options = (f"--user-dir={EXAMPLE}", "--outward-layers=2", "--src-entropy-weight=0.5", *STRAIGHT)
     output = train(data, tmp_path, "transformer_dbsa", *options)
     steps = logged(output)
     assert all(step["src_entropy"] > 0 for step in steps)
@@ -334,14 +319,14 @@ def test_a_users_own_plugin_adds_a_kind_of_head_and_a_loss(data: Path, tmp_path:
 
 
 @pytest.mark.parametrize("task", ["translation", "translation_with_syntax"])
-def test_heads_without_their_loss_stop_the_training(data: Path, tmp_path: Path, task: str) -> None:
+def test_heads_without_their_loss_stop_the_training(data, tmp_path, task):
     options = (f"--task={task}", "--criterion=label_smoothed_cross_entropy", *STRAIGHT)
     output = train(data, tmp_path, "transformer_syncattn", *options, fails=True)
     assert "add --criterion label_smoothed_cross_entropy_with_syntax" in output.splitlines()[-1]
     assert not list(tmp_path.glob("*.pt"))
 
 
-def test_heads_that_are_all_empty_stop_the_training(data: Path, tmp_path: Path) -> None:
+def test_heads_that_are_all_empty_stop_the_training(data, tmp_path):
     copy = tmp_path / "bin"
     shutil.copytree(data, copy)
     for marks in copy.glob("train.heads.*.bin"):
@@ -356,13 +341,13 @@ def test_heads_that_are_all_empty_stop_the_training(data: Path, tmp_path: Path) 
         assert not list(tmp_path.glob("*/*.pt"))
 
 
-def test_a_forgotten_task_is_named(data: Path, tmp_path: Path) -> None:
+def test_a_forgotten_task_is_named(data, tmp_path):
     options = ("--task=translation", *STRAIGHT)
     output = train(data, tmp_path, "transformer_syncattn", *options, fails=True)
     assert "train with --task translation_with_syntax" in output.splitlines()[-1]
 
 
-def test_sharded_parameters_are_refused_before_training(data: Path, tmp_path: Path) -> None:
+def test_sharded_parameters_are_refused_before_training(data, tmp_path):
     options = ("--ddp-backend=fully_sharded", *STRAIGHT)
     output = train(data, tmp_path, "transformer_syncattn", *options, fails=True)
     assert "--ddp-backend fully_sharded" in output.splitlines()[-1]

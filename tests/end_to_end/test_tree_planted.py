@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.end_to_end import commands
@@ -10,9 +6,7 @@ from tests.end_to_end.commands import logged, train
 pytestmark = pytest.mark.usefixtures("forked")
 
 
-def test_attention_is_planted_with_and_without_parses(
-    text: Path, data: Path, tmp_path: Path
-) -> None:
+def test_attention_is_planted_with_and_without_parses(text, data, tmp_path):
     encoder = ("--encoder-dependency-layer=1", "--encoder-parser=dot", "--src-dep-weight=0")
     ten = ("--max-update=10", "--validate-interval-updates=2", "--no-save")
     planted = (*encoder, "--src-planted-weight=5", *ten)

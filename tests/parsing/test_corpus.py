@@ -1,4 +1,5 @@
 import codecs
+import functools
 import gzip
 import os
 import shutil
@@ -6,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +32,9 @@ class Run:
         self.shards = folder / "heads.shards"
         self.source = ChainSource({"version": "1"})
         self.said: list[str] = []
+
+    def heads(self) -> list[str]:
+        return self.outputs["heads"].read_text().splitlines()
 
     def __call__(self, stop_after: int = 99, count: int = 6, max_words: int = 9) -> list[int]:
         """Parse; return the numbers of the shards that were parsed."""
@@ -63,7 +68,7 @@ def run(tmp_path: Path) -> Run:
 def test_output_is_in_the_order_of_the_text(run):
     run.outputs["labels"] = run.text.with_name("labels")
     assert run() == [0, 1, 2, 3, 4, 5]
-    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert run.heads() == HEADS
     assert run.outputs["labels"].read_text() == run.text.read_text().replace("line", "dep").replace(
         "word", "dep"
     )
@@ -79,7 +84,7 @@ def test_finished_shards_are_not_parsed_again(run):
     assert run(stop_after=3) == [2, 3, 4]
     assert "2 of 6 shards are already finished" in run.said[-1]
     assert run() == [5]
-    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert run.heads() == HEADS
     assert run.report.sentences == 60
 
 
@@ -105,7 +110,7 @@ def test_damaged_shards_are_parsed_again(run, name, content):
         (run.shards / "00001" / name).write_text(content)
     assert run() == [1, 2, 3, 4, 5]
     assert any("1 finished shards are parsed again: damaged" in said for said in run.said)
-    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert run.heads() == HEADS
 
 
 def written(path: Path) -> tuple[int, int]:
@@ -123,23 +128,19 @@ def test_finished_output_is_left_alone(run):
     assert written(run.outputs["heads"]) == before
 
 
-def test_shards_of_changed_lines_are_parsed_again(run):
+def test_shards_of_changed_or_otherwise_cut_lines_are_parsed_again(run):
     run(stop_after=4)
     data = run.text.read_text()
     run.text.write_text(data.replace("line", "LINE", 1))  # as long as before
-    assert run() == [0, 4, 5]
+    assert run(stop_after=2) == [0, 4]
     assert "1 finished shards are parsed again: the text has changed" in run.said[0]
+    assert run(count=2) == [0, 1]
+    assert "5 finished shards are parsed again: split differently" in run.said[0]
+    assert run.heads() == HEADS
     run.text.write_text(data + "one\n")
     assert run() == [0, 1, 2, 3, 4, 5]
     assert "made again: the text has changed" in run.said[0]
-    assert run.outputs["heads"].read_text().splitlines() == [*HEADS, "0"]
-
-
-def test_shards_cut_otherwise_are_parsed_again(run):
-    run(stop_after=4)
-    assert run(count=2) == [0, 1]
-    assert "4 finished shards are parsed again: split differently" in run.said[0]
-    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert run.heads() == [*HEADS, "0"]
 
 
 @pytest.mark.parametrize("stop_after", [3, 99])
@@ -232,6 +233,10 @@ def test_output_of_ours_is_made_again_after_a_stop(run):
     run.source = ChainSource({"version": "2"})
     run(stop_after=2)
     assert run() == [2, 3, 4, 5]
+    run.text.write_text("another text\n")
+    assert run(stop_after=0) == []  # and is at it from here on
+    assert run() == [0]
+    assert run.outputs["heads"].read_text() == "0 1\n"
 
 
 def test_what_a_merge_that_was_stopped_has_written_is_ours(run, monkeypatch):
@@ -256,14 +261,6 @@ def test_what_a_merge_that_was_stopped_has_written_is_ours(run, monkeypatch):
     assert run(stop_after=2) == [0, 1]
     assert run() == [2, 3, 4, 5]
     assert heads.read_text().splitlines() == HEADS
-
-
-def test_what_was_made_for_another_text_is_made_again(run):
-    run()
-    run.text.write_text("another text\n")
-    assert run(stop_after=0) == []  # and is at it from here on
-    assert run() == [0]
-    assert run.outputs["heads"].read_text() == "0 1\n"
 
 
 def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run):
@@ -291,7 +288,7 @@ def test_a_text_of_another_kind_is_copied_first(run, kind):
     assert again(stop_after=2) == [0, 1]
     assert (run.shards / "text").read_bytes() == content
     assert again() == [2, 3, 4, 5]
-    assert run.outputs["heads"].read_text().splitlines() == HEADS
+    assert run.heads() == HEADS
     assert again() == []  # up to date
     run.text = plain
     assert run() == []  # the same text
@@ -346,36 +343,35 @@ def test_a_file_of_another_text_leaves_nothing_behind(run):
     assert {path.name for path in run.text.parent.iterdir()} == {"text", "parsed"}
 
 
-def test_two_at_once_do_not_touch_each_other(tmp_path):
-    run = Run(tmp_path)
-    run.outputs["labels"] = tmp_path / "labels"
+def parse_all(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+    for shard in shards:
+        task.parse(shard, Chain(), progress)
+
+
+def test_two_at_once_do_not_touch_each_other(run):
+    folder = run.text.parent
+    run.outputs["labels"] = folder / "labels"
     refused = []
 
-    def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+    def execute(*args: Any) -> None:
         for outputs, busy in (
             ({"heads": run.outputs["heads"]}, "heads"),
-            ({**run.outputs, "heads": tmp_path / "others"}, "labels"),
+            ({**run.outputs, "heads": folder / "others"}, "labels"),
         ):
             with pytest.raises(DataError, match=f"/{busy}: another process is writing it"):
                 parse_corpus(run.text, outputs, run.source, 9, execute)
         refused.append(True)
-        for shard in shards:
-            task.parse(shard, Chain(), progress)
+        parse_all(*args)
 
     parse_corpus(run.text, run.outputs, run.source, 9, execute, 6)
     assert refused == [True]
-    assert run.outputs["heads"].read_text().splitlines() == HEADS
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "heads",
-        "heads.manifest.json",
-        "labels",
-        "text",
-    ]
+    assert run.heads() == HEADS
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"heads", "heads.manifest.json", "labels", "text"}
 
 
-def test_parses_of_another_text_are_refused(tmp_path):
-    run = Run(tmp_path)
-    parsed = tmp_path / "parsed"
+def test_parses_of_another_text_are_refused(run):
+    parsed = run.text.with_name("parsed")
     parsed.write_text("".join(f"1\tother{n}\t_\t_\t_\t_\t0\troot\t_\t_\n\n" for n in range(60)))
     with pytest.raises(DataError, match=r"parsed: only 0 of 60 .*--min-parsed \(the rest: words"):
         convert_parsed(run.text, parsed, "conllu", run.outputs, min_parsed=0.1)
@@ -384,23 +380,16 @@ def test_parses_of_another_text_are_refused(tmp_path):
     assert run.outputs["heads"].read_text() == "\n" * 60
 
 
-def test_too_few_parses_are_not_written(tmp_path):
-    run = Run(tmp_path)
-
-    def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
-        for shard in shards:
-            task.parse(shard, Chain(), progress)
-
+def test_too_few_parses_are_not_written(run):
+    parse = functools.partial(parse_corpus, run.text, run.outputs, run.source, 2, parse_all, 6)
     with pytest.raises(DataError, match="heads: only 24 of 60 sentences have a parse"):
-        parse_corpus(run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.5)
+        parse(min_parsed=0.5)
     assert not run.outputs["heads"].exists()
     said: list[str] = []
-    report, _ = parse_corpus(
-        run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.4, say=said.append
-    )
+    report, _ = parse(min_parsed=0.4, say=said.append)
     assert report.empty.total() == 36 and "6 of 6 shards are already finished" in said[0]
     with pytest.raises(DataError, match="heads: only 24 of 60 sentences have a parse"):
-        parse_corpus(run.text, run.outputs, run.source, 2, execute, 6, min_parsed=0.5)
+        parse(min_parsed=0.5)
     assert run.outputs["heads"].exists() and not run.shards.exists()
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -15,9 +13,7 @@ def tree_of(words: Sequence[str]) -> Parse:
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=30), st.integers(1, 9))
-def test_every_sentence_but_the_bad_ones_is_parsed_once(
-    shapes: list[tuple[int, bool]], size: int
-) -> None:
+def test_every_sentence_but_the_bad_ones_is_parsed_once(shapes, size):
     sentences = [[str(i), *["bad"][:bad], *["w"] * n] for i, (n, bad) in enumerate(shapes)]
     parsed: list[str] = []
 
@@ -41,7 +37,7 @@ def test_every_sentence_but_the_bad_ones_is_parsed_once(
             assert result == tree_of(sentences[index])
 
 
-def test_a_parser_that_always_fails_is_not_asked_for_ever() -> None:
+def test_a_parser_that_always_fails_is_not_asked_for_ever():
     calls = 0
 
     def parse(block: Sentences) -> list[Parse]:
@@ -54,7 +50,7 @@ def test_a_parser_that_always_fails_is_not_asked_for_ever() -> None:
     assert calls < 300
 
 
-def test_what_is_wrong_with_the_parser_itself_is_not_the_sentence_s_fault() -> None:
+def test_what_is_wrong_with_the_parser_itself_is_not_the_sentence_s_fault():
     def parse(block: Sentences) -> list[Parse]:
         raise DataError("no such program")
 
@@ -62,7 +58,7 @@ def test_what_is_wrong_with_the_parser_itself_is_not_the_sentence_s_fault() -> N
         list(parse_in_halves(parse, [["word"]], [[0]]))
 
 
-def test_a_parse_of_other_words_is_none() -> None:
+def test_a_parse_of_other_words_is_none():
     class Doubling(Parser):
         def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
             for index, words in enumerate(sentences):
@@ -71,7 +67,7 @@ def test_a_parse_of_other_words_is_none() -> None:
     assert Doubling()([["a"], [], ["twice"], ["b"]]) == [tree_of("a"), None, None, tree_of("b")]
 
 
-def test_a_parser_that_finds_nothing_is_not_asked_for_ever() -> None:
+def test_a_parser_that_finds_nothing_is_not_asked_for_ever():
     class Failing(Parser):
         def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
             for index, words in enumerate(sentences):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ def pascal(small_corpus: Corpus) -> Path:
     return make_checkpoint(small_corpus, small_corpus.folder / "p.pt", "transformer_pascal")
 
 
-def test_the_task_is_the_checkpoints_unless_one_is_named(pascal: Path) -> None:
+def test_the_task_is_the_checkpoints_unless_one_is_named(pascal):
     ours, path = "translation_with_syntax", f"--path={pascal}:other.pt"
     assert task_of(options.get_generation_parser(), path) == ours
     assert task_of(options.get_interactive_generation_parser(), path) == ours
@@ -33,16 +31,14 @@ def test_the_task_is_the_checkpoints_unless_one_is_named(pascal: Path) -> None:
     assert task_of(options.get_generation_parser()) == "translation"
 
 
-def test_a_task_without_parses_is_refused_where_they_are_read(
-    small_corpus: Corpus, pascal: Path
-) -> None:
+def test_a_task_without_parses_is_refused_where_they_are_read(small_corpus, pascal):
     cfg = Namespace(task="translation", data=str(small_corpus.data), source_lang=None)
     task = tasks.setup_task(Namespace(**{**vars(cfg), "target_lang": None}))
     with pytest.raises(DataError, match=f"^{pascal}: the model reads parses, .* --task transl"):
         checkpoint_utils.load_model_ensemble([str(pascal)], task=task)
 
 
-def test_the_plugin_of_the_training_is_named(pascal: Path, tmp_path: Path) -> None:
+def test_the_plugin_of_the_training_is_named(pascal, tmp_path):
     path = tmp_path / "own.pt"
     state = torch.load(pascal, weights_only=True)
     state["cfg"]["common"]["user_dir"] = "/home/somebody/own_plugin"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -22,28 +20,26 @@ def configuration(**distributed: Any) -> Any:
 
 
 @pytest.mark.parametrize("given", [{}, {"distributed_init_method": "tcp://x:1"}])
-def test_processes_without_gpus_are_refused(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
-) -> None:
+def test_processes_without_gpus_are_refused(monkeypatch, given):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(DataError, match="^2 processes: .* --distributed-no-spawn"):
         utils.call_main(configuration(**given), print)
 
 
-def test_torchrun_without_gpus_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchrun_without_gpus_is_refused(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(DataError, match="^2 processes: "):
         utils.call_main(configuration(distributed_world_size=1), print)
 
 
-def test_a_process_with_its_rank_may_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_with_its_rank_may_start(monkeypatch):
     started: list[Any] = []
     monkeypatch.setattr(utils, "distributed_main", lambda *args: started.append(args))
     utils.call_main(configuration(**RANK, device_id=0), print)
     assert len(started) == 1
 
 
-def test_half_precision_needs_a_gpu() -> None:
+def test_half_precision_needs_a_gpu():
     with pytest.raises(DataError, match="^--fp16 trains on a GPU only"):
         Trainer(configuration(), None, None, None)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -41,19 +39,19 @@ def task() -> Any:
 @pytest.mark.parametrize(
     "limits", [{"max_sentences": 5}, {"max_tokens": 20}, {"max_tokens": 400}, {"max_sentences": 13}]
 )
-def test_no_task_loses_sentences(task: Any, limits: dict[str, int]) -> None:
+def test_no_task_loses_sentences(task, limits):
     batches = task.get_batch_iterator(
         Numbers(), required_batch_size_multiple=8, **limits
     ).frozen_batches
     assert sorted(number for batch in batches for number in batch) == list(range(13))
 
 
-def test_what_fits_into_no_batch_is_one_line(task: Any) -> None:
+def test_what_fits_into_no_batch_is_one_line(task):
     with pytest.raises(DataError, match="^--max-tokens 12: sentence 13 alone has 13 subwords"):
         task.get_batch_iterator(Numbers(), max_tokens=12)
 
 
-def test_what_the_model_cannot_read_is_one_line(task: Any) -> None:
+def test_what_the_model_cannot_read_is_one_line(task):
     task.datasets["valid"] = data = Numbers()
     with pytest.raises(DataError, match=r"^valid: 3 of 13 .* allows \(10\); .* 11, of 11; .*-skip"):
         task.get_batch_iterator(data, max_sentences=5, max_positions=10)

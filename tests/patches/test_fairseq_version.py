@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +24,7 @@ ROOT = Path(syncattn_fairseq.__file__).parents[1]
     ],
     ids=["broken", "incomplete", "missing"],
 )
-def test_a_fairseq_that_cannot_be_imported(tmp_path: Path, source: str, said: str) -> None:
+def test_a_fairseq_that_cannot_be_imported(tmp_path, source, said):
     (tmp_path / "fairseq").mkdir()
     (tmp_path / "fairseq" / "__init__.py").write_text(source)
     done = subprocess.run(
@@ -42,18 +40,14 @@ def test_a_fairseq_that_cannot_be_imported(tmp_path: Path, source: str, said: st
     assert (python in last) == ("is not installed" not in last)
 
 
-def test_a_fairseq_that_does_not_know_the_types_of_python_3_14(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fairseq_that_does_not_know_the_types_of_python_3_14(monkeypatch):
     monkeypatch.setattr("fairseq.dataclass.utils.interpret_dc_type", lambda kind: kind)
     with pytest.raises(ImportError, match="does not work .*; install our wheel of fairseq-fixed"):
         fairseq_version.require_fairseq()
 
 
 @pytest.mark.parametrize("name", ["fairseq", "fairseq_cli"])
-def test_a_command_without_fairseq_is_refused_in_one_line(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_without_fairseq_is_refused_in_one_line(name, capsys):
     @command
     def run(argv: object) -> None:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
@@ -62,7 +56,7 @@ def test_a_command_without_fairseq_is_refused_in_one_line(
     assert capsys.readouterr().err == f"error: {fairseq_version.MISSING}\n"
 
 
-def test_other_imports_that_fail_keep_their_traceback() -> None:
+def test_other_imports_that_fail_keep_their_traceback():
     @command
     def run(argv: object) -> None:
         raise ModuleNotFoundError("No module named 'other'", name="other")

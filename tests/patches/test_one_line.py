@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -42,9 +39,7 @@ SPAWNED = (
         ("mine.py", "DataError('no heads')", None),
     ],
 )
-def test_one_line_in_fairseqs_commands(
-    tmp_path: Path, name: str, error: str, line: str | None
-) -> None:
+def test_one_line_in_fairseqs_commands(tmp_path, name, error, line):
     program = tmp_path / name
     program.parent.mkdir(exist_ok=True)
     program.write_text(PROGRAM.format(error=error))

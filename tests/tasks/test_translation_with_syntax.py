@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import shutil
 from argparse import Namespace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,10 +15,10 @@ from syncattn_fairseq.data.dataset import Unparsed
 from syncattn_fairseq.printed.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.tasks.fast_cpu import FastDropout, SameDropout
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
-from tests.checkpoints import Corpus, make_checkpoint, make_task, model_options
+from tests.checkpoints import make_checkpoint, make_task, model_options
 
 
-def test_a_test_set_may_lack_the_target(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_a_test_set_may_lack_the_target(small_corpus, tmp_path):
     data = tmp_path / "bin"
     shutil.copytree(small_corpus.data, data)
     for path in [*data.glob("test.en-de.de.*"), *data.glob("test.heads.en-de.de.*")]:
@@ -36,7 +33,7 @@ def test_a_test_set_may_lack_the_target(small_corpus: Corpus, tmp_path: Path) ->
     assert "tgt_parents" not in batch
 
 
-def test_gold_heads_need_dependency_heads(small_corpus: Corpus) -> None:
+def test_gold_heads_need_dependency_heads(small_corpus):
     for arch, refused in (("syntax_transformer_tiny", True), ("transformer_dbsa_tiny", False)):
         task = make_task(small_corpus.data, gold_source_heads=True)
         model = task.build_model(model_options(arch))
@@ -47,14 +44,14 @@ def test_gold_heads_need_dependency_heads(small_corpus: Corpus) -> None:
             task.build_generator([model], Namespace())
 
 
-def test_gold_heads_of_input_have_to_be_given(small_corpus: Corpus) -> None:
+def test_gold_heads_of_input_have_to_be_given(small_corpus):
     task = make_task(small_corpus.data, gold_source_heads=True)
     tokens, lengths = task.get_interactive_tokens_and_lengths(["a b ."], lambda text: text)
     with pytest.raises(DataError, match="^--gold-source-heads: give --input-heads or --source-p"):
         task.build_dataset_for_inference(tokens, lengths)
 
 
-def test_fairseqs_own_models_decode_with_no_model_that_reads_parses(small_corpus: Corpus) -> None:
+def test_fairseqs_own_models_decode_with_no_model_that_reads_parses(small_corpus):
     task = make_task(small_corpus.data)
     models = [task.build_model(model_options(arch)) for arch in ("transformer", "rnn_global")]
     task.build_generator(models, Namespace())
@@ -64,9 +61,7 @@ def test_fairseqs_own_models_decode_with_no_model_that_reads_parses(small_corpus
 
 
 @pytest.mark.parametrize("gen_subset", ["train", "test"])
-def test_the_training_text_needs_parses_if_it_is_translated(
-    small_corpus: Corpus, gen_subset: str
-) -> None:
+def test_the_training_text_needs_parses_if_it_is_translated(small_corpus, gen_subset):
     task = make_task(small_corpus.data, gen_subset=gen_subset, missing_parses="stop")
     model = task.build_model(model_options("transformer_pascal"))
     task.load_dataset("train")
@@ -78,9 +73,7 @@ def test_the_training_text_needs_parses_if_it_is_translated(
         task.build_generator([model], Namespace())
 
 
-def test_parses_of_input_are_printed_beside_its_translations(
-    small_corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parses_of_input_are_printed_beside_its_translations(small_corpus, tmp_path, capsys):
     task = make_task(small_corpus.data, results_path=str(tmp_path / "none"))
     task.sentences_read = 1
     with task._analysis_output() as output:
@@ -89,7 +82,7 @@ def test_parses_of_input_are_printed_beside_its_translations(
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_fast_cpu_reaches_the_model(small_corpus: Corpus, fast: bool) -> None:
+def test_fast_cpu_reaches_the_model(small_corpus, fast):
     task = make_task(small_corpus.data, fast_cpu=fast)
     modules = [*task.build_model(model_options("syntax_transformer_tiny")).modules()]
     kinds = {type(module) for module in modules if isinstance(module, FairseqDropout)}
@@ -104,9 +97,7 @@ def test_fast_cpu_reaches_the_model(small_corpus: Corpus, fast: bool) -> None:
         (["rnn_global", "syntax_transformer_tiny"], False),
     ],
 )
-def test_lengths_are_for_encoders_that_take_them(
-    small_corpus: Corpus, models: list[str], expected: bool
-) -> None:
+def test_lengths_are_for_encoders_that_take_them(small_corpus, models, expected):
     task = make_task(small_corpus.data)
     for arch in models:
         task.build_model(model_options(arch))
@@ -115,7 +106,7 @@ def test_lengths_are_for_encoders_that_take_them(
     assert ("lengths_on_cpu" in batch["net_input"]) == expected
 
 
-def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus, tmp_path):
     other = tmp_path / "bin"
     other.mkdir()
     for path in small_corpus.data.iterdir():
@@ -137,9 +128,7 @@ def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus: Corpus, tmp_p
 
 
 @pytest.mark.parametrize("lengths", [[[3, 6], [5, 4]], [[3, 6]]], ids=["two", "forced"])
-def test_each_hypothesis_has_its_own_parse(
-    small_corpus: Corpus, capsys: pytest.CaptureFixture[str], lengths: list[list[int]]
-) -> None:
+def test_each_hypothesis_has_its_own_parse(small_corpus, capsys, lengths):
     task = make_task(small_corpus.data, print_parses=True)
     task.load_dataset("test")
     model = task.build_model(model_options("transformer_dbsa")).eval()
@@ -163,7 +152,7 @@ def test_each_hypothesis_has_its_own_parse(
     assert result == [pair for nth in lengths for pair in zip(numbers, nth, strict=True)]
 
 
-def test_all_epochs_have_the_batches_of_the_first_one(small_corpus: Corpus) -> None:
+def test_all_epochs_have_the_batches_of_the_first_one(small_corpus):
     def iterate(task: TranslationWithSyntaxTask, epoch: int, **options: bool) -> Any:
         return task.get_batch_iterator(
             task.dataset("train"), max_sentences=2, seed=1, epoch=epoch, **options
@@ -195,7 +184,7 @@ def test_all_epochs_have_the_batches_of_the_first_one(small_corpus: Corpus) -> N
         assert batches(anew) != batches(straight)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_input(small_corpus: Corpus) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_input(small_corpus):
     task = make_task(small_corpus.data)
     word = task.source_dictionary[10]
 
@@ -221,7 +210,7 @@ def test_folders_of_other_dictionaries_are_refused(small_corpus, tmp_path, name)
         make_task(both)
 
 
-def test_a_damaged_dictionary_is_named(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_a_damaged_dictionary_is_named(small_corpus, tmp_path):
     path = tmp_path / "dict.en.txt"
     content = (small_corpus.data / "dict.en.txt").read_bytes()
     path.write_bytes(content)
@@ -234,9 +223,7 @@ def test_a_damaged_dictionary_is_named(small_corpus: Corpus, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_words_beyond_a_dictionary_are_refused(
-    small_corpus: Corpus, tmp_path: Path, language: str
-) -> None:
+def test_words_beyond_a_dictionary_are_refused(small_corpus, tmp_path, language):
     shutil.copytree(small_corpus.data, tmp_path / "data")
     path = tmp_path / "data" / f"dict.{language}.txt"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -248,7 +235,7 @@ def test_words_beyond_a_dictionary_are_refused(
         task.load_dataset("train")
 
 
-def test_unparsed_text_needs_no_dictionary_of_labels(small_corpus: Corpus, tmp_path: Path) -> None:
+def test_unparsed_text_needs_no_dictionary_of_labels(small_corpus, tmp_path):
     path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh")
     unlabelled = tmp_path / "bin"
     unlabelled.mkdir()

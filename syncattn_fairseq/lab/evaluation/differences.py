@@ -48,8 +48,7 @@ class Difference:
 
 
 def compare(
-    measure: Measure,
-    pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
+    measure: Measure, pairs: Sequence[tuple[Sequence[float], Sequence[float]]]
 ) -> list[Difference | None]:
     """Compare the numbers of systems with those of their baselines; all are corrected together.
 

@@ -95,10 +95,7 @@ def list_compared() -> list[Measure]:
 
 
 def decide(
-    difference: float,
-    p: float | None,
-    higher_is_better: bool = True,
-    p_same: float | None = None,
+    difference: float, p: float | None, higher_is_better: bool = True, p_same: float | None = None
 ) -> Verdict:
     """Say whether a system is better than its baseline, worse or the same, or that nobody knows.
 

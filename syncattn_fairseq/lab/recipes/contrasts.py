@@ -136,10 +136,7 @@ class MeasuredPlan:
 
 
 def make_contrast_tables(
-    plan: Plan,
-    cells: Cells,
-    table: Callable[[Sequence[Sequence[str]]], str],
-    bullet: str = "",
+    plan: Plan, cells: Cells, table: Callable[[Sequence[Sequence[str]]], str], bullet: str = ""
 ) -> str:
     """Return a table of the contrasts in NLL with verdicts, one in chrF and BLEU, and notes.
 
@@ -259,7 +256,7 @@ def _notes(
     complete = sum(c.tested and likelihood.is_complete(c) for c in plan.contrasts)
     notes = [
         "NLL: validation, nats per subword; the difference of means over seeds, with Welch's 95 % "
-        "interval. Lower is better",
+        "interval. Lower is better"
     ]
     if family:
         notes.append(

@@ -173,11 +173,7 @@ def links(prefix: str = "") -> alt.LayerChart:
     frame: dict[str, Any] = {"fillOpacity": 0, "stroke": INK, "strokeWidth": 1.8}
     return _picture(
         *lines,
-        inner.encode(
-            x=pixels("middle_x"),
-            y=pixels("middle_y"),
-            color=_by_verdict(),
-        ),
+        inner.encode(x=pixels("middle_x"), y=pixels("middle_y"), color=_by_verdict()),
         gold.transform_filter("!datum.sure")
         .mark_rect(**frame, strokeDash=[3, 3])
         .encode(**_square()),
@@ -401,12 +397,7 @@ def _cells(name: str) -> alt.Chart:
 
 
 def _square() -> dict[str, Any]:
-    return {
-        "x": pixels("left"),
-        "x2": "right",
-        "y": pixels("top"),
-        "y2": "bottom",
-    }
+    return {"x": pixels("left"), "x2": "right", "y": pixels("top"), "y2": "bottom"}
 
 
 def _sides(prefix: str) -> tuple[alt.Chart, alt.Chart]:

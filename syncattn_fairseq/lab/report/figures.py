@@ -110,11 +110,7 @@ def draw_alignment(model: Model, example: Example, layer: int | None = None) -> 
     if example.target is not None:
         target = _fit(example.target, alignment.target).words
     figure = Figure()
-    figure.add(
-        charts.links,
-        "",
-        **link_data(alignment.links, source, target, example.links),
-    )
+    figure.add(charts.links, "", **link_data(alignment.links, source, target, example.links))
     return figure
 
 
@@ -292,10 +288,7 @@ def arc_rows(side: Side, predicted: Sequence[int] | None, causal: bool = False) 
 
 
 def link_data(
-    links: Iterable[Link],
-    source: Sequence[str],
-    target: Sequence[str],
-    gold: Links | None,
+    links: Iterable[Link], source: Sequence[str], target: Sequence[str], gold: Links | None
 ) -> dict[str, Rows]:
     """Return the data of `charts.links`."""
     return {

@@ -59,9 +59,7 @@ def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[st
 
 
 def _rows(
-    number: int,
-    lines: Iterable[tuple[int, Line]],
-    domain: tuple[float, float],
+    number: int, lines: Iterable[tuple[int, Line]], domain: tuple[float, float]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the data of a panel; what is outside of its domain is only pointed to."""
     means: list[dict[str, Any]] = []

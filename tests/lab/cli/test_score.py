@@ -229,9 +229,7 @@ def test_references_of_another_text_are_noticed(files, capsys):
     assert json.loads(out)["systems"]["Plain"]["bleu"]["score"] == 0 and err == ""
 
 
-def test_forced_output_in_the_place_of_translations_is_noticed(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_forced_output_in_the_place_of_translations_is_noticed(files, capsys):
     forced = "T-0\tder <<unk>>\nH-0\t-1\tder <unk>\nT-1\tja\nH-1\t-1\tja\n"
     command = ["--system", "Ours", "beam", "--references", "ref", "--tokenize=none", "--json=-"]
     for printed, warned in ((forced, True), (forced.replace("\tja\nH", "\tnein\nH"), False)):
@@ -241,9 +239,7 @@ def test_forced_output_in_the_place_of_translations_is_noticed(
         assert ("Ours: its translations are the references, as in forced" in err) == warned
 
 
-def test_gold_that_is_compared_with_nothing_is_named(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gold_that_is_compared_with_nothing_is_named(files, capsys):
     assert main([*SYSTEMS, *GOLD, "--json=-"]) == 0
     assert capsys.readouterr().err == UNUSED
     for option in ("--source-heads", "--target-heads"):
@@ -252,9 +248,7 @@ def test_gold_that_is_compared_with_nothing_is_named(
     assert not (files / "scores").exists()
 
 
-def test_gold_alignments_that_count_from_one_are_noticed(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gold_alignments_that_count_from_one_are_noticed(files, capsys):
     (files / "align").write_text("1-1\n\n", encoding="utf-8")
     command = [*SYSTEMS, "--alignments", "align", "--json=-"]
     for extra, warned in (([], True), (["--one-based"], False)):

@@ -4,8 +4,6 @@ Written by hand from what is known of the real files, so that a wrong name in a 
 found. ``make`` writes them as ``wget -x`` would, and says what their texts are.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import html

@@ -1,7 +1,5 @@
 """Archives are read as they are, whatever is in them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -80,7 +78,7 @@ def content(folder: Path, place: str) -> bytes:
 
 
 @pytest.mark.parametrize("outer", KINDS)
-def test_members_are_read(tmp_path: Path, outer: str) -> None:
+def test_members_are_read(tmp_path, outer):
     (tmp_path / outer).write_bytes(packed(outer, MEMBERS))
     for name, expected in MEMBERS.items():
         assert content(tmp_path, f"{outer}!{name}") == expected
@@ -96,17 +94,17 @@ def test_members_are_read(tmp_path: Path, outer: str) -> None:
     [("a.gz", gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:])), ("a.bz2", bz2.compress(TEXT))],
     ids=["gz", "bz2"],  # else the time, which gzip writes, is part of the name
 )
-def test_a_compressed_file_is_decompressed(tmp_path: Path, name: str, held: bytes) -> None:
+def test_a_compressed_file_is_decompressed(tmp_path, name, held):
     (tmp_path / name).write_bytes(held)
     assert content(tmp_path, name) == TEXT
 
 
-def test_a_plain_file_is_read(tmp_path: Path) -> None:
+def test_a_plain_file_is_read(tmp_path):
     (tmp_path / "a.txt").write_bytes(TEXT)
     assert content(tmp_path, "a.txt") == TEXT
 
 
-def test_a_tgz_of_several_gzip_streams_is_read_to_its_end(tmp_path: Path) -> None:
+def test_a_tgz_of_several_gzip_streams_is_read_to_its_end(tmp_path):
     whole = tar(MEMBERS)
     (tmp_path / "x.tgz").write_bytes(gzip.compress(whole[:5000]) + gzip.compress(whole[5000:]))
     assert content(tmp_path, "x.tgz!noise") == NOISE
@@ -114,7 +112,7 @@ def test_a_tgz_of_several_gzip_streams_is_read_to_its_end(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("held", "sought"), [("./a/b", "a/b"), ("a/b", "./a/b"), ("a/b", "a//b")])
 @pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
-def test_a_leading_dot_does_not_matter(tmp_path: Path, outer: str, held: str, sought: str) -> None:
+def test_a_leading_dot_does_not_matter(tmp_path, outer, held, sought):
     (tmp_path / outer).write_bytes(packed(outer, {held: TEXT}))
     assert content(tmp_path, f"{outer}!{sought}") == TEXT
 
@@ -153,7 +151,7 @@ INSIDE = [
 @pytest.mark.parametrize(
     "info", [*OUTSIDE, *INSIDE], ids=lambda info: f"{info.name}>{info.linkname}"
 )
-def test_other_members_of_a_tar_do_no_harm(tmp_path: Path, info: tarfile.TarInfo) -> None:
+def test_other_members_of_a_tar_do_no_harm(tmp_path, info):
     (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", info))
     assert content(tmp_path, "x.tgz!training/b.de") == TEXT
 
@@ -162,13 +160,13 @@ def test_other_members_of_a_tar_do_no_harm(tmp_path: Path, info: tarfile.TarInfo
     ("name", "link"),
     [("/x", None), ("a/../../x", None), ("a/link", b"../../x"), ("a/link", b"/etc/passwd")],
 )
-def test_other_members_of_a_zip_do_no_harm(tmp_path: Path, name: str, link: bytes | None) -> None:
+def test_other_members_of_a_zip_do_no_harm(tmp_path, name, link):
     held = zipped({**MEMBERS, name: link or b""}, *([name] if link else []))
     (tmp_path / "x.zip").write_bytes(held)
     assert content(tmp_path, "x.zip!training/b.de") == TEXT
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_file_is_refused(tmp_path):
     (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *INSIDE))
     (tmp_path / "x.zip").write_bytes(zipped({"dir/": b"", "dir/link": b"../a"}, "dir/link"))
     (tmp_path / "y.zip").write_bytes(zipped({"pipe": TEXT}, "pipe", kind=stat.S_IFIFO))
@@ -188,7 +186,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         assert what in refused(tmp_path, place)
 
 
-def test_names_with_line_ends_are_shown_on_one_line(tmp_path: Path) -> None:
+def test_names_with_line_ends_are_shown_on_one_line(tmp_path):
     links = [special("a/link", tarfile.SYMTYPE, "\nb\r"), special("b\u2028é", tarfile.DIRTYPE)]
     (tmp_path / "x.tgz").write_bytes(tar({}, "w:gz", *links))
     assert r"a/link is a link to \nb\r; name" in refused(tmp_path, "x.tgz!a/link")
@@ -196,7 +194,7 @@ def test_names_with_line_ends_are_shown_on_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
-def test_a_missing_member_names_those_near_to_it(tmp_path: Path, outer: str) -> None:
+def test_a_missing_member_names_those_near_to_it(tmp_path, outer):
     (tmp_path / outer).write_bytes(packed(outer, MEMBERS))
     message = refused(tmp_path, f"{outer}!b.de")
     assert f"{outer}: has no b.de; most similar: training/b.de, training/a.de" in message
@@ -220,7 +218,7 @@ def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("outer", [kind for kind in KINDS if kind != "x.tar"])
 @pytest.mark.parametrize("sought", ["bomb", "last"])
-def test_what_unpacks_to_far_more_is_refused(limited: Path, outer: str, sought: str) -> None:
+def test_what_unpacks_to_far_more_is_refused(limited, outer, sought):
     (limited / outer).write_bytes(packed(outer, {"bomb": NOTHING, "last": TEXT}))
     if outer == "x.zip" and sought == "last":  # nothing before it is unpacked
         assert content(limited, "x.zip!last") == TEXT
@@ -232,18 +230,18 @@ def test_what_unpacks_to_far_more_is_refused(limited: Path, outer: str, sought: 
 @pytest.mark.parametrize(
     ("name", "packed"), [("a.gz", gzip.compress(NOTHING)), ("a.bz2", bz2.compress(NOTHING))]
 )
-def test_a_compressed_file_that_is_a_bomb(limited: Path, name: str, packed: bytes) -> None:
+def test_a_compressed_file_that_is_a_bomb(limited, name, packed):
     (limited / name).write_bytes(packed)
     assert "unpacks to more than 65536 bytes" in refused(limited, name)
 
 
-def test_large_files_that_are_no_bombs(limited: Path) -> None:
+def test_large_files_that_are_no_bombs(limited):
     for outer in KINDS:
         (limited / outer).write_bytes(packed(outer, MEMBERS))
         assert content(limited, f"{outer}!noise") == NOISE
 
 
-def test_a_sparse_file_is_as_large_as_it_says(limited: Path) -> None:
+def test_a_sparse_file_is_as_large_as_it_says(limited):
     info = special("bomb", tarfile.GNUTYPE_SPARSE)
     raw = bytearray(info.tobuf(tarfile.GNU_FORMAT))
     raw[386:410] = b"%011o\0%011o\0" % (0, 0)  # a hole, with nothing in front
@@ -260,7 +258,7 @@ def test_a_sparse_file_is_as_large_as_it_says(limited: Path) -> None:
     assert "is truncated or damaged (a sparse file)" in refused(limited, "x.tar!bomb")
 
 
-def test_a_pax_header_is_short(limited: Path) -> None:
+def test_a_pax_header_is_short(limited):
     for length, fault in ((100, "has no other"), (30_000, "a pax header of 300")):
         info = tarfile.TarInfo("bomb")
         info.pax_headers = {"comment": "9" * length}
@@ -268,7 +266,7 @@ def test_a_pax_header_is_short(limited: Path) -> None:
         assert fault in refused(limited, "x.tar!other")
 
 
-def test_a_name_fills_no_memory(tmp_path: Path) -> None:
+def test_a_name_fills_no_memory(tmp_path):
     """Headers of tar are read whole, and so is what a link in a zip says."""
     long = special("x", tarfile.GNUTYPE_LONGNAME)
     long.size = len(NOTHING)
@@ -281,7 +279,7 @@ def test_a_name_fills_no_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
-def test_what_bzip2_and_lzma_pack_into_a_zip_is_not_unpacked(tmp_path: Path) -> None:
+def test_what_bzip2_and_lzma_pack_into_a_zip_is_not_unpacked(tmp_path):
     """Python would unpack each block whole, into any amount of memory."""
     for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
@@ -290,7 +288,7 @@ def test_what_bzip2_and_lzma_pack_into_a_zip_is_not_unpacked(tmp_path: Path) -> 
         assert "truncated or damaged (a is neither stored nor deflated)" in message
 
 
-def test_many_members_are_not_kept(tmp_path: Path) -> None:
+def test_many_members_are_not_kept(tmp_path):
     infos = [special(f"{'x' * 90}{n}", tarfile.DIRTYPE) for n in range(1000)]
     (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *infos))
     tracemalloc.start()
@@ -304,26 +302,26 @@ def test_many_members_are_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("outer", KINDS)
 @pytest.mark.parametrize("kept", [0, 300, 100_000, 250_000])
-def test_a_truncated_archive_is_named(tmp_path: Path, outer: str, kept: int) -> None:
+def test_a_truncated_archive_is_named(tmp_path, outer, kept):
     (tmp_path / outer).write_bytes(packed(outer, MEMBERS)[:kept])
     message = refused(tmp_path, f"{outer}!noise")
     assert f"{outer}: is truncated or damaged (" in message and "fetch it again" in message
 
 
 @pytest.mark.parametrize("outer", KINDS)
-def test_a_web_page_is_no_archive(tmp_path: Path, outer: str) -> None:
+def test_a_web_page_is_no_archive(tmp_path, outer):
     (tmp_path / outer).write_text("<!DOCTYPE html><title>Moved</title>" * 99)
     assert f"{outer}: is truncated or damaged (" in refused(tmp_path, f"{outer}!noise")
 
 
-def test_a_compressed_file_that_is_truncated_is_named(tmp_path: Path) -> None:
+def test_a_compressed_file_that_is_truncated_is_named(tmp_path):
     (tmp_path / "x.gz").write_bytes(gzip.compress(TEXT)[:-4])
     assert "/x.gz: is truncated" in refused(tmp_path, "x.gz")
 
 
 @given(st.sampled_from(KINDS), st.data())
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_damage_is_one_line(tmp_path: Path, outer: str, data: st.DataObject) -> None:
+def test_any_damage_is_one_line(tmp_path, outer, data):
     damaged = bytearray(packed(outer, {"a": TEXT, "b": TEXT * 9}))
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
@@ -334,9 +332,7 @@ def test_any_damage_is_one_line(tmp_path: Path, outer: str, data: st.DataObject)
         assert str(error).startswith(str(tmp_path / outer)) and "\n" not in str(error)
 
 
-def test_what_the_system_refuses_is_not_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_system_refuses_is_not_damage(tmp_path, monkeypatch):
     for name in (*KINDS, "x.gz"):
         (tmp_path / name).mkdir()
         with pytest.raises(IsADirectoryError, match=name):
@@ -351,7 +347,7 @@ def test_what_the_system_refuses_is_not_damage(
             content(tmp_path, "noise")
 
 
-def test_faults_of_the_reader_are_its_own(tmp_path: Path) -> None:
+def test_faults_of_the_reader_are_its_own(tmp_path):
     (tmp_path / "x.tgz").write_bytes(packed("x.tgz", MEMBERS))
     with pytest.raises(OSError, match="my disk is full"), open_member(tmp_path, "x.tgz!noise"):
         raise OSError("my disk is full")

@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,11 +5,7 @@ import pytest
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
-from syncattn_fairseq.lab.recipes.cells import (
-    MOST_THREADS,
-    _count_ngrams,
-    list_environments,
-)
+from syncattn_fairseq.lab.recipes.cells import MOST_THREADS, _count_ngrams, list_environments
 from syncattn_fairseq.lab.recipes.launch import Machines
 
 
@@ -24,12 +17,12 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("jobs, threads", [(1, 8), (2, 4), (3, 2), (8, 1), (20, 1)])
-def test_jobs_share_the_cores(jobs: int, threads: int) -> None:
+def test_jobs_share_the_cores(jobs, threads):
     shared = [{"OMP_NUM_THREADS": str(threads)}] * jobs
     assert list_environments(Machines(cpu=True), jobs) == shared
 
 
-def test_threads_are_as_many_as_help_or_as_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_are_as_many_as_help_or_as_the_user_says(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(64))
     assert list_environments(Machines(cpu=True), 1) == [{"OMP_NUM_THREADS": str(MOST_THREADS)}]
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
@@ -49,14 +42,7 @@ def test_threads_are_as_many_as_help_or_as_the_user_says(monkeypatch: pytest.Mon
         (8, "5,7", 1, 2, ["5", "7"]),
     ],
 )
-def test_jobs_share_the_gpus_that_there_are(
-    monkeypatch: pytest.MonkeyPatch,
-    gpus: int,
-    visible: str | None,
-    processes: int,
-    jobs: int,
-    expected: list[str],
-) -> None:
+def test_jobs_share_the_gpus_that_there_are(monkeypatch, gpus, visible, processes, jobs, expected):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     if visible:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -67,7 +53,7 @@ def test_jobs_share_the_gpus_that_there_are(
 @pytest.mark.parametrize(
     "score", [{}, {"tokenize": "char"}, {"tokenize": "none", "words_by": "sed s/./'& '/g"}]
 )
-def test_the_kept_counts_give_the_scores_bleu(tmp_path: Path, score: dict[str, str]) -> None:
+def test_the_kept_counts_give_the_scores_bleu(tmp_path, score):
     translations = ["the old man-eater saw it .", "a red house, here", "what ?"]
     references = ["the old man-hunter saw it .", "a red house here", "what is it ?"]
     (tmp_path / "translations.txt").write_text("\n".join([*translations, ""]))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from syncattn_fairseq.lab.recipes import display
@@ -12,9 +10,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("text", LINES.values(), ids=LINES)
-def test_a_training_says_in_a_log_how_far_it_is(
-    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_training_says_in_a_log_how_far_it_is(text, monkeypatch, capsys):
     now = 0.0
     monkeypatch.setattr(display.time, "monotonic", lambda: now)
     with Display().stage("dbsa: train", 850) as bar:
@@ -29,9 +25,7 @@ def test_a_training_says_in_a_log_how_far_it_is(
     ]
 
 
-def test_other_stages_say_nothing_in_a_log(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_stages_say_nothing_in_a_log(monkeypatch, capsys):
     monkeypatch.setattr(display, "REPORT_EVERY", 0)
     with Display().stage("binarise", None) as bar:
         bar.show("num_updates=3")
@@ -39,5 +33,5 @@ def test_other_stages_say_nothing_in_a_log(
 
 
 @pytest.mark.parametrize("seconds, text", [(59.4, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")])
-def test_duration(seconds: float, text: str) -> None:
+def test_duration(seconds, text):
     assert duration(seconds) == text

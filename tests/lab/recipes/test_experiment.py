@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,7 @@ PLUGIN = Path(__file__).parents[3] / "syncattn_fairseq"
     "schedule, continues",
     [({}, True), ({"_name": "fixed"}, True), ({"_name": "polynomial_decay"}, False)],
 )
-def test_only_a_schedule_without_an_end_can_continue(
-    schedule: dict[str, str], continues: bool
-) -> None:
+def test_only_a_schedule_without_an_end_can_continue(schedule, continues):
     corpus = load_corpus(PLUGIN / "configs" / "multi30k_tiny_en_de")
     changes = {f"lr_scheduler.{name}": value for name, value in schedule.items()}
     cell = Cell(Experiment(corpus, PLUGIN, Machines(cpu=True), changes), read_row("transformer"))
@@ -44,21 +40,21 @@ def make_cell(text: str) -> Cell:
         ("x+y=lisa:generation.beam=2:model.dropout=0.2", "x+y", "x+y/1", "x+y/1"),
     ],
 )
-def test_folders_of_a_row(text: str, label: str, model: str, output: str) -> None:
+def test_folders_of_a_row(text, label, model, output):
     cell = make_cell(text)
     assert cell.folder == Path("checkpoints/builtin_en_de", model)
     assert cell.output == Path("checkpoints/builtin_en_de", output)
     assert cell.name == f"{label or text}, seed 1"
 
 
-def test_what_a_named_row_is() -> None:
+def test_what_a_named_row_is():
     row = read_row("a=dbsa:model.x=[1,2]:criterion.y=b=c")
     assert row == Row("a=dbsa:model.x=[1,2]:criterion.y=b=c", "dbsa", row.changes, "a")
     assert row.changes == ("model.x=[1,2]", "criterion.y=b=c") and row.label == "a"
     assert read_row("dbsa:model.x=a=b") == Row("dbsa:model.x=a=b", "dbsa", ("model.x=a=b",))
 
 
-def test_a_changed_plugin_is_another_training(tmp_path: Path) -> None:
+def test_a_changed_plugin_is_another_training(tmp_path):
     plugin = tmp_path / "mine_of_rows"
     (plugin / "__pycache__").mkdir(parents=True)
     (plugin / "__init__.py").write_text("import syncattn_fairseq.plugin\n")
@@ -81,7 +77,7 @@ def test_a_changed_plugin_is_another_training(tmp_path: Path) -> None:
     assert "plugin" not in (make_cell("lisa").stages()[0].settings or {})
 
 
-def test_each_training_has_its_own_folder_for_tensorboard() -> None:
+def test_each_training_has_its_own_folder_for_tensorboard():
     changes = {"common.tensorboard_logdir": "tb"}
     corpus = load_corpus(PLUGIN / "configs" / "builtin_en_de")
     cell = Cell(Experiment(corpus, PLUGIN, Machines(cpu=True), changes), read_row("lisa"), 3)

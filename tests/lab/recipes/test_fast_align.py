@@ -1,7 +1,5 @@
 """A stand-in for fast_align that links the diagonal."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -47,21 +45,19 @@ def install(words: Path, program: str) -> None:
     path.chmod(0o755)
 
 
-def test_links_of_the_test_set(words: Path) -> None:
+def test_links_of_the_test_set(words):
     install(words, STAND_IN)
     assert run(words) == 0
     assert [path.read_text() for path in list_outputs(words)] == ["0-0 1-1\n0-0\n", "0-1\n0-1\n"]
 
 
-def test_without_the_program_there_is_no_row(
-    words: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_program_there_is_no_row(words, capsys):
     assert run(words) == 0
     assert "no such program; the table will not have its AER" in capsys.readouterr().out
     assert not any(path.exists() for path in list_outputs(words))
 
 
-def test_a_program_that_fails_is_named(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_that_fails_is_named(words, capsys):
     install(words, "#!/bin/sh\necho 0-0\necho out of memory >&2\nexit 3\n")
     assert run(words) == 1
     assert "fast_align exited with status 3 after 1 lines: out of memory" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """What each reader makes of well and badly written files."""
 
-from __future__ import annotations
-
 import html
 import io
 import unicodedata
@@ -90,17 +88,17 @@ spaces = st.sampled_from("a é\0\t\n\r\x0b\x1c\x7f\x85\x9f\xa0\u1680\u2003\u2028
 
 
 @given(st.text(spaces | st.characters()))
-def test_a_run_of_spaces_and_controls_is_one_space(text: str) -> None:
+def test_a_run_of_spaces_and_controls_is_one_space(text):
     assert join_line(text) == plain_spaces(text)
 
 
-def test_every_space_of_unicode_counts() -> None:
+def test_every_space_of_unicode_counts():
     text = "a".join(map(chr, range(0x110000)))
     assert join_line(text) == plain_spaces(text)
 
 
 @given(st.text(spaces | st.characters(exclude_categories=["Cs"]), min_size=1), st.booleans())
-def test_only_newlines_end_a_line_of_plain_text(text: str, bom: bool) -> None:
+def test_only_newlines_end_a_line_of_plain_text(text, bom):
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -109,22 +107,22 @@ def test_only_newlines_end_a_line_of_plain_text(text: str, bom: bool) -> None:
     assert texts("plain", "\ufeff" * bom + text) == [plain_spaces(line) for line in lines]
 
 
-def test_plain_text_with_carriage_returns() -> None:
+def test_plain_text_with_carriage_returns():
     assert texts("plain", "\ufeffa\r\n\r\nb\rc\u2028d") == ["a", "", "b c d"]
     assert texts("plain", "") == []
 
 
-def test_latin1() -> None:
+def test_latin1():
     assert texts("latin1", b"Gr\xfc\xdfe\xa0an\r\n\n\xef") == ["Grüße an", "", "ï"]
 
 
 @pytest.mark.parametrize("name", ["plain", "sgm", "iwslt_tags"])
-def test_what_is_not_utf_8_names_its_line(name: str) -> None:
+def test_what_is_not_utf_8_names_its_line(name):
     with pytest.raises(DataError, match=r"^f:2: not UTF-8; .*latin1$"):
         texts(name, b"<seg>a</seg>\nGr\xfc\xdfe\n")
 
 
-def test_segments_of_wmt() -> None:
+def test_segments_of_wmt():
     assert texts("sgm", NEWSTEST) == [
         "Überschrift",
         "A &amp; B </seg> \"’’' R&D AT&T; x < y > z",
@@ -134,12 +132,12 @@ def test_segments_of_wmt() -> None:
     ]
 
 
-def test_segments_of_iwslt_are_without_titles() -> None:
+def test_segments_of_iwslt_are_without_titles():
     assert texts("sgm", IWSLT_XML) == ["Danke, Chris.", "Tom & Jerry"]
 
 
 @given(st.lists(st.tuples(st.text(st.sampled_from("a &<>;'\"\u2028é")), st.booleans())))
-def test_segments_are_read_whether_escaped_or_not(sentences: list[tuple[str, bool]]) -> None:
+def test_segments_are_read_whether_escaped_or_not(sentences):
     segments = (html.escape(text) if escaped else text for text, escaped in sentences)
     document = "\n".join(f'<p><seg id="1">{segment}</seg></p>' for segment in segments)
     assert texts("sgm", document) == [plain_spaces(text) for text, _ in sentences]
@@ -155,20 +153,20 @@ def test_segments_are_read_whether_escaped_or_not(sentences: list[tuple[str, boo
         (f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no partner"),
     ],
 )
-def test_segments_without_end_or_beginning(document: str, message: str) -> None:
+def test_segments_without_end_or_beginning(document, message):
     with pytest.raises(DataError) as caught:
         texts("sgm", document)
     assert str(caught.value).startswith(message)
 
 
-def test_numbers_of_characters_that_are_none() -> None:
+def test_numbers_of_characters_that_are_none():
     numbers = ("&#65;", "&#x41;", "&#99999999;", f"&#{'9' * 5000};", "&#xD800;")
     found = [texts("sgm", f"<seg>{number}</seg>")[0] for number in numbers]
     assert found == ["A", "A", *numbers[2:4], "\ufffd"]
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_line_without_end_is_no_text(name: str) -> None:
+def test_a_line_without_end_is_no_text(name):
     long = b"<seg>" + b"a" * MAX_LINE
     with pytest.raises(DataError, match="^f:2: a line of more than 16,777,216 bytes; is it text"):
         texts(name, b"\n" + long)
@@ -188,7 +186,7 @@ TREEBANK = """\
 """
 
 
-def test_treebanks_have_a_head_and_a_label_for_each_word() -> None:
+def test_treebanks_have_a_head_and_a_label_for_each_word():
     assert texts("conllu", TREEBANK) == ["in 10_000 _", "a"]
     assert texts("conllu_heads", TREEBANK) == ["3 3 0", ""]
     assert texts("conllu_labels", TREEBANK) == ["case nummod root", ""]
@@ -198,7 +196,7 @@ def test_treebanks_have_a_head_and_a_label_for_each_word() -> None:
         texts("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8)
 
 
-def test_ted_talks_keep_titles_and_descriptions() -> None:
+def test_ted_talks_keep_titles_and_descriptions():
     assert texts("iwslt_tags", TRAIN_TAGS) == [
         "A Name: Life in the oceans",
         "A &amp; B go <b>down</b>.",
@@ -209,7 +207,7 @@ def test_ted_talks_keep_titles_and_descriptions() -> None:
     ]
 
 
-def test_aspec_has_japanese_and_english_last() -> None:
+def test_aspec_has_japanese_and_english_last():
     text = (
         "0.1 ||| A-1 ||| 1 ||| これは\u3000本 ||| This is a  book.\r\n"
         "A-2 ||| 2 ||| 本 ||| \n"
@@ -220,21 +218,21 @@ def test_aspec_has_japanese_and_english_last() -> None:
     assert pairs("aspec", text, "en", "ja") == [(english, ja) for ja, english in japanese]
 
 
-def test_aspec_refuses() -> None:
+def test_aspec_refuses():
     with pytest.raises(DataError, match=r"^f:2: no \|\|\| between Japanese and English$"):
         pairs("aspec", "a ||| b\nc\n", "ja", "en")
     with pytest.raises(DataError, match="^f: the languages of aspec are ja and en, not ja and de$"):
         pairs("aspec", "a ||| b\n", "ja", "de")
 
 
-def test_aspec_without_dates_at_the_end_of_japanese() -> None:
+def test_aspec_without_dates_at_the_end_of_japanese():
     text = "1 ||| これは本。 ［１］ ||| [1] a［１］\n2 ||| ［２．３］ ||| b\n3 ||| 本［注］ ||| c\n"
     japanese = [("これは本。", "[1] a［１］"), ("［２．３］", "b"), ("本［注］", "c")]
     assert pairs("aspec_undated", text, "ja", "en") == japanese
     assert pairs("aspec_undated", text, "en", "ja") == [(english, ja) for ja, english in japanese]
 
 
-def test_segments_of_iwslt_have_straight_apostrophes() -> None:
+def test_segments_of_iwslt_have_straight_apostrophes():
     document = "<seg id='1'> that\u2019s \u2018it\u2019 </seg>"
     assert texts("iwslt_xml", document) == ["that's \u2018it'"]
     assert texts("sgm", document) == ["that\u2019s \u2018it\u2019"]

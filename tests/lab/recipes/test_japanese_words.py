@@ -1,7 +1,5 @@
 """The Japanese words of the recipes, by a stand-in that escapes as KyTea does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
@@ -28,13 +26,13 @@ def words(command: str, text: str, programs: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_stand_in_escapes_as_kytea_does(tmp_path: Path) -> None:
+def test_the_stand_in_escapes_as_kytea_does(tmp_path):
     assert words("kytea -notags", "5/R&\\ \n", tmp_path) == ["5\\/ R\\& \\\\\\ "]
     assert words("kytea -notags -out tok", "5/R&\n", tmp_path) == ["5/ R&"]
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_no_character_of_japanese_is_changed(corpus: str, tmp_path: Path) -> None:
+def test_no_character_of_japanese_is_changed(corpus, tmp_path):
     command = load_corpus(CONFIGS / corpus).words["ja"]
     text = ["5 / 6 の R & D", "円\\100 です。", "", "a b"]
     found = words(command, "".join(f"{line}\n" for line in text), tmp_path)
@@ -42,5 +40,5 @@ def test_no_character_of_japanese_is_changed(corpus: str, tmp_path: Path) -> Non
     assert found[0] == "5/ 6の R& D"
 
 
-def test_there_is_a_corpus_in_japanese() -> None:
+def test_there_is_a_corpus_in_japanese():
     assert "aspec_ja_en" in CORPORA

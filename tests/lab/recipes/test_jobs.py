@@ -1,7 +1,5 @@
 """Steps as jobs, with programs that answer as Slurm's do; benchmarks/slurm has the real ones."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -71,7 +69,7 @@ def run(folder: Path, script: str, output: str | None = None, ended: bool = Fals
     return told
 
 
-def test_a_step_is_a_job(cluster: Path) -> None:
+def test_a_step_is_a_job(cluster):
     told = run(cluster, "echo $RANK/$WORLD_SIZE $MASTER_ADDR; echo said >&2")
     assert told[0] == "job 7" and "0/1 here" in told and "said" in told
     asked = (cluster / "submitted").read_text()
@@ -80,20 +78,18 @@ def test_a_step_is_a_job(cluster: Path) -> None:
     assert not (cluster / "log.job").exists()
 
 
-def test_what_a_job_prints_can_be_a_file(cluster: Path) -> None:
+def test_what_a_job_prints_can_be_a_file(cluster):
     run(cluster, "echo translated", output="out")
     assert (cluster / "out").read_text() == "translated\n"
 
 
-def test_a_job_that_fails(cluster: Path) -> None:
+def test_a_job_that_fails(cluster):
     with pytest.raises(Failed, match="^job 7: .*status 3"):
         run(cluster, "echo half; exit 3", output="out")
     assert not (cluster / "out").exists()
 
 
-def test_a_command_that_slurm_ends_has_not_failed_before_slurm_ends_the_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_slurm_ends_has_not_failed_before_slurm_ends_the_job(tmp_path, monkeypatch):
     waited: list[float] = []
     monkeypatch.setattr(jobs.time, "sleep", waited.append)
     work = jobs.Work(new_step("true"), tmp_path)
@@ -104,14 +100,14 @@ def test_a_command_that_slurm_ends_has_not_failed_before_slurm_ends_the_job(
         waited.clear()
 
 
-def test_a_job_that_vanishes(cluster: Path) -> None:
+def test_a_job_that_vanishes(cluster):
     (cluster / "slow").touch()
     (cluster / "gone").touch()
     with pytest.raises(Failed, match="job 7 vanished from the queue"):
         run(cluster, "true")
 
 
-def test_a_job_that_still_runs_is_not_started_again(cluster: Path) -> None:
+def test_a_job_that_still_runs_is_not_started_again(cluster):
     (cluster / "slow").touch()
     with pytest.raises(Failed, match="the recipe ended; job 7 continues"):
         run(cluster, "echo late", ended=True)
@@ -127,13 +123,13 @@ def test_a_job_that_still_runs_is_not_started_again(cluster: Path) -> None:
     assert (cluster / "submitted").read_text() == first
 
 
-def test_the_note_of_a_job_that_has_ended_stops_no_other_command(cluster: Path) -> None:
+def test_the_note_of_a_job_that_has_ended_stops_no_other_command(cluster):
     (cluster / "log.job").write_text("3\n1\nbash -c 'echo earlier'\n")
     assert "now" in run(cluster, "echo now")
     assert not (cluster / "log.job").exists()
 
 
-def test_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_slurm(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(DataError, match="need srun and sbatch"):
         run(tmp_path, "true")

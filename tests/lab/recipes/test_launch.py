@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -28,9 +26,7 @@ def settings(tokens: int, steps: int) -> dict[str, dict[str, object]]:
 
 @given(st.integers(512, 8192), st.integers(1, 16), st.integers(1, 128))
 @example(1295, 13, 66)  # 255.08 tokens each are 256
-def test_any_number_of_processes_takes_the_batch_of_one(
-    most: int, steps: int, processes: int
-) -> None:
+def test_any_number_of_processes_takes_the_batch_of_one(most, steps, processes):
     together = most * steps
     if math.ceil(together / processes) < SMALLEST_BATCH:
         with pytest.raises(DataError, match=f"take at most {together // SMALLEST_BATCH}"):
@@ -44,11 +40,11 @@ def test_any_number_of_processes_takes_the_batch_of_one(
     assert together <= each * updates * processes < together + updates * processes
 
 
-def test_one_process_takes_the_config_as_it_is() -> None:
+def test_one_process_takes_the_config_as_it_is():
     assert divide_batch(settings(4096, 6), 1) == {"optimization.update_freq": [6]}
 
 
-def test_pairs_are_as_long_as_a_batch_at_most() -> None:
+def test_pairs_are_as_long_as_a_batch_at_most():
     assert divide_batch(settings(4096, 6), 64) == {
         "optimization.update_freq": [1],
         "dataset.max_tokens": 384,
@@ -69,7 +65,7 @@ def train(machines: Machines, changes: dict[str, Any]) -> Step:
     return make_training(SYSTEM, SYSTEM.load(changes), machines, changes)
 
 
-def test_one_process_is_fairseqs_own_command() -> None:
+def test_one_process_is_fairseqs_own_command():
     found = words(Machines(), common__seed=3)
     assert found[0] == "fairseq-hydra-train"
     assert found[found.index("--config-name") + 1] == "fairseq"
@@ -78,17 +74,17 @@ def test_one_process_is_fairseqs_own_command() -> None:
     assert "++common.cpu=true" not in found
 
 
-def test_a_preempted_training_loses_minutes() -> None:
+def test_a_preempted_training_loses_minutes():
     assert "++task.safety_save_updates=1000" in words(Machines())
     own = words(Machines(), task__safety_save_updates=50)
     assert [word for word in own if "save_updates" in word] == ["++task.safety_save_updates=50"]
 
 
-def test_only_our_task_can_save_without_validating() -> None:
+def test_only_our_task_can_save_without_validating():
     assert not any("save" in word for word in words(Machines(), task___name="translation"))
 
 
-def test_several_are_torchruns() -> None:
+def test_several_are_torchruns():
     found = words(Machines(2, cpu=True))
     assert found[:4] == ("torchrun", "--standalone", "--nproc-per-node=2", "-m")
     assert {"++common.cpu=true", "++common.fp16=false", "++optimization.update_freq=[3]"} <= {
@@ -96,7 +92,7 @@ def test_several_are_torchruns() -> None:
     }
 
 
-def test_a_job_of_slurm_has_a_process_for_each_gpu_of_each_machine() -> None:
+def test_a_job_of_slurm_has_a_process_for_each_gpu_of_each_machine():
     machines = Machines(8, nodes=2, slurm=["partition=gpu", "exclusive"])
     step = train(machines, {})
     assert step.job == {
@@ -126,6 +122,6 @@ def test_a_job_of_slurm_has_a_process_for_each_gpu_of_each_machine() -> None:
     ]
     + ["a\\", "\\'", "", "3", "true", "a b,c=d", [1, "x y"], '{"beam": 1}'],
 )
-def test_hydra_reads_every_value_back(value: object) -> None:
+def test_hydra_reads_every_value_back(value):
     parsed = OverridesParser.create().parse_override(f"++a.b={hydra_value(value)}")
     assert parsed.value() == value and type(parsed.value()) is type(value)

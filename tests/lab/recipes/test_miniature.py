@@ -1,7 +1,5 @@
 """``_data.yaml`` finds each text in archives that are laid out as the published ones."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -39,7 +37,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("made", CORPORA, indirect=True)
-def test_the_texts_of_every_split_are_found_in_the_archives(made: Any) -> None:
+def test_the_texts_of_every_split_are_found_in_the_archives(made):
     facts, languages, download, miniature = made
     for split, wanted in miniature.texts.items():
         found = [
@@ -57,7 +55,7 @@ def test_the_texts_of_every_split_are_found_in_the_archives(made: Any) -> None:
 
 
 @pytest.mark.parametrize("made", ["europarl_de_en_align"], indirect=True)
-def test_gold_alignments_have_a_line_for_each_sentence_and_count_from_1(made: Any) -> None:
+def test_gold_alignments_have_a_line_for_each_sentence_and_count_from_1(made):
     facts, _, download, miniature = made
     text = download / "gold.talp"
     with open_member(download, facts["gold_alignments"]) as file:
@@ -72,7 +70,7 @@ def test_gold_alignments_have_a_line_for_each_sentence_and_count_from_1(made: An
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_facts_are_complete(corpus: str) -> None:
+def test_facts_are_complete(corpus):
     _, facts = read_facts((CONFIGS,), corpus)
     source, target = corpus.split("_")[1:3]
     assert set(facts.get("words", ())) <= {source, target}
@@ -82,7 +80,7 @@ def test_facts_are_complete(corpus: str) -> None:
         assert re.fullmatch("[0-9a-f]{64}", archive.get("sha256", "0" * 64))
 
 
-def test_checksums_and_sizes_of_one_address_are_the_same_everywhere() -> None:
+def test_checksums_and_sizes_of_one_address_are_the_same_everywhere():
     known: dict[str, Any] = {}
     for path in CONFIGS.glob("*/_data.yaml"):
         for archive in read_facts((CONFIGS,), path.parent.name)[1].get("archives", []):
@@ -91,7 +89,7 @@ def test_checksums_and_sizes_of_one_address_are_the_same_everywhere() -> None:
     assert len(known) > len(CORPORA)
 
 
-def test_test_sets_of_wmt_are_those_of_sacrebleu() -> None:
+def test_test_sets_of_wmt_are_those_of_sacrebleu():
     known: dict[str, list[Any]] = {}  # several test sets are in one file
     for dataset in DATASETS.values():
         known.setdefault(dataset.data[0], []).append(dataset)
@@ -118,7 +116,7 @@ def test_test_sets_of_wmt_are_those_of_sacrebleu() -> None:
     assert found > 2 * 8
 
 
-def test_training_text_is_small_and_has_dirt(tmp_path: Path) -> None:
+def test_training_text_is_small_and_has_dirt(tmp_path):
     texts = make("multi30k_en_de", tmp_path, tmp_path).texts
     assert len(texts["train"]) == TRAIN + len(DIRTY)
     assert len(texts["test"]) == HELD_OUT

@@ -1,7 +1,5 @@
 """What recipes learn from a model: which parses it reads, and what can be printed of it."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path
@@ -45,7 +43,7 @@ def make_cell(row: str) -> Cell:
 
 
 @pytest.mark.parametrize("name", BUILTIN.known_systems())
-def test_what_a_system_needs_and_shows(name: str) -> None:
+def test_what_a_system_needs_and_shows(name):
     cell = make_cell(name)
     assert sorted(cell.settings.needs) == NEEDS.get(name, [])
     printed = {option for option, wanted in cell.settings.scored_reference.items() if wanted}
@@ -75,17 +73,17 @@ def test_what_a_system_needs_and_shows(name: str) -> None:
         ("transformer:model._name=transformer", []),  # fairseq's own
     ],
 )
-def test_changes_change_what_is_needed(row: str, needs: list[str]) -> None:
+def test_changes_change_what_is_needed(row, needs):
     assert sorted(make_cell(row).settings.needs) == needs
 
 
-def test_layers_whose_trees_are_induced() -> None:
+def test_layers_whose_trees_are_induced():
     cell = make_cell("lpsi:model.distance_layers=2:model.distance_sync_layers=2")
     assert sum("induce" in str(step) for step in cell._score()) == 1
     assert cell.settings.model.exposed["tgt_distances"] == [2]
 
 
-def test_options_that_do_not_fit_the_model_are_refused_before_training() -> None:
+def test_options_that_do_not_fit_the_model_are_refused_before_training():
     named = re.escape("lpsi.yaml, with model.distance_layers=9: --distance-layers 9: ")
     with pytest.raises(DataError, match=rf"^\S*{named}"):
         _ = make_cell("lpsi:model.distance_layers=9").settings.needs
@@ -144,7 +142,7 @@ class StrangersTerm(Term):
 """
 
 
-def test_a_strangers_head_and_loss_say_what_they_need(tmp_path: Path) -> None:
+def test_a_strangers_head_and_loss_say_what_they_need(tmp_path):
     """A plugin is one file, and recipes know nothing of it."""
     from syncattn_fairseq.criterions.terms.term import OBSERVERS, TERMS
 

@@ -1,7 +1,5 @@
 """The corpus that docs/recipes.md describes, and its table of keys."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -10,12 +8,7 @@ import pytest
 
 from syncattn_fairseq.lab.cli import collect
 from syncattn_fairseq.lab.cli.recipe import main
-from syncattn_fairseq.lab.recipes.corpus_facts import (
-    Archive,
-    Corpus,
-    Here,
-    Subwords,
-)
+from syncattn_fairseq.lab.recipes.corpus_facts import Archive, Corpus, Here, Subwords
 
 PAGE = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text(encoding="utf-8")
 OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## How long")]
@@ -31,12 +24,7 @@ def configs(tmp_path: Path) -> Path:
     return tmp_path / "configs"
 
 
-def test_the_example_of_the_docs(
-    configs: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_example_of_the_docs(configs, tmp_path, capsys, monkeypatch):
     command = ["mine", "@all", f"--configs={configs}", f"--work={tmp_path}", "--dry-run"]
     monkeypatch.delenv("MINE", raising=False)
     assert main(command) == 1
@@ -66,7 +54,7 @@ def test_the_example_of_the_docs(
     assert read == "valid de\n" * 2
 
 
-def test_the_table_has_all_keys() -> None:
+def test_the_table_has_all_keys():
     rows = [line.split("|") for line in OWN.splitlines() if line.startswith("| `")]
     keys = {key for row in rows for key in re.findall(r"`(\w+)`", row[1])}
     derived = {"folder", "source", "target"}

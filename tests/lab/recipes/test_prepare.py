@@ -1,7 +1,5 @@
 """The order of a corpus's preparation: what reads what."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +27,7 @@ def stages_of(
     }
 
 
-def test_what_each_stage_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_each_stage_reads(monkeypatch):
     monkeypatch.delenv("STANZA_DIR", raising=False)
     assert {name: after for name, (after, _) in stages_of("wmt16_en_de").items()} == {
         **{"download-en": set(), "download": set(), "collect": {"download"}},
@@ -45,14 +43,14 @@ def test_what_each_stage_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
-def test_heads_that_came_with_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heads_that_came_with_the_text(tmp_path, monkeypatch):
     monkeypatch.setenv("MULTI30K_TINY", str(tmp_path))
     found = stages_of("multi30k_tiny_en_de", {"heads.en"})
     assert found["parse"][0] == {"tokenise"} and found["tokenise"][0] == {"collect"}
     assert found["binarise-heads-en"][0] == {"binarise", "parse"}
 
 
-def test_language_codes_may_have_hyphens() -> None:
+def test_language_codes_may_have_hyphens():
     english = load_corpus(CONFIGS / "wmt16_en_de")
     spoken = {"pt-br": english.words["en"], "de": english.words["de"]}
     parsed = {"pt-br": english.parses["en"]}
@@ -65,13 +63,13 @@ def test_language_codes_may_have_hyphens() -> None:
 
 
 @pytest.mark.parametrize("needs", [set(), {"heads.en", "labels.en"}, {"multitask"}])
-def test_what_a_training_reads_is_prepared(needs: set[str]) -> None:
+def test_what_a_training_reads_is_prepared(needs):
     read = [log.name for log in list_logs(load_corpus(CONFIGS / "builtin_en_de"), needs)]
     assert {"binarise", *read} <= stages_of("builtin_en_de", needs).keys()
     assert read == ["binarise", *(f"binarise-{kind.replace('.', '-')}" for kind in sorted(needs))]
 
 
-def test_settings_do_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_do_not_depend_on_the_machine(monkeypatch):
     one, eight = (
         {name: settings for name, (_, settings) in stages_of("wmt16_en_de", cores=cores).items()}
         for cores in (1, 8)

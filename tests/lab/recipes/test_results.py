@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 from syncattn_fairseq.lab.recipes.cell_results import read_scores, read_training
 
@@ -25,7 +22,7 @@ wall 7
 """
 
 
-def test_a_training_in_its_log(tmp_path: Path) -> None:
+def test_a_training_in_its_log(tmp_path):
     (tmp_path / "log").write_text(LOG)
     found = read_training(tmp_path / "log")
     assert found["valid"] == {"loss": 5.5, "nll_loss": 4.5}
@@ -44,7 +41,7 @@ def test_a_training_in_its_log(tmp_path: Path) -> None:
     assert read_training(tmp_path / "log") == {"valid": {}}
 
 
-def test_scores_of_a_cell(tmp_path: Path) -> None:
+def test_scores_of_a_cell(tmp_path):
     found = {"scores": {"BLEU": 30.0, "UAS source": 90.0}, "signatures": {"BLEU": "s"}}
     (tmp_path / "scores.json").write_text(json.dumps({"systems": {"x": found}}))
     assert read_scores(tmp_path) == found

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -21,12 +19,7 @@ from syncattn_fairseq.base.locks import locked
 from syncattn_fairseq.lab.recipes.display import Display
 from syncattn_fairseq.lab.recipes.processes import Processes, _terminal
 from syncattn_fairseq.lab.recipes.run import Runner, check_executables, select_stages
-from syncattn_fairseq.lab.recipes.stages import (
-    Stage,
-    Step,
-    new_step,
-    read_pipeline,
-)
+from syncattn_fairseq.lab.recipes.stages import Stage, Step, new_step, read_pipeline
 
 LOGS = Path("logs")
 
@@ -52,7 +45,7 @@ def again(runner: Runner) -> Runner:
 STAGES = [stage("one"), stage("two"), stage("two"), stage("three")]
 
 
-def test_select() -> None:
+def test_select():
     def names(first: str | None, last: str | None) -> list[str]:
         return [stage.name for stage in select_stages(STAGES, first, last)]
 
@@ -65,7 +58,7 @@ def test_select() -> None:
         select_stages(STAGES, "three", "one")
 
 
-def test_a_stage_is_done_once(runner: Runner) -> None:
+def test_a_stage_is_done_once(runner):
     work = runner.work
     stages = [stage("a", bash("echo new >> a"))]
     runner.run(stages)
@@ -76,7 +69,7 @@ def test_a_stage_is_done_once(runner: Runner) -> None:
     assert (work / "a").read_text() == "new\n" * 2
 
 
-def test_other_settings_are_noticed(runner: Runner) -> None:
+def test_other_settings_are_noticed(runner):
     runner.run([stage("a", bash("true"), settings={"x": 1, "y": [2]})])
     runner.run([stage("a", bash("false"), settings={"x": 1, "y": [2]})])
     with pytest.raises(DataError, match=r"a: done before with other settings: x was 1, is 2; "):
@@ -96,7 +89,7 @@ def training(limit: object, rate: int = 1, *, fails: bool = False) -> Stage:
 DECODING = stage("decode", bash("true"), after=(LOGS / "train",))
 
 
-def test_a_training_continues_if_its_limit_has_grown(runner: Runner) -> None:
+def test_a_training_continues_if_its_limit_has_grown(runner):
     made = runner.work / "logs/made"
     runner.run([training(2), DECODING])
     runner.run([training(2)])
@@ -113,7 +106,7 @@ def test_a_training_continues_if_its_limit_has_grown(runner: Runner) -> None:
     assert made.read_text() == "1 2\n1 4\n1 0\n"
 
 
-def test_a_training_that_is_done_again_starts_over(runner: Runner) -> None:
+def test_a_training_that_is_done_again_starts_over(runner):
     made = runner.work / "logs/made"
     for rate in (1, 1, 2):
         again(runner).run([training(2, rate)])
@@ -124,7 +117,7 @@ def test_a_training_that_is_done_again_starts_over(runner: Runner) -> None:
     assert made.read_text() == "2 2\n"
 
 
-def test_an_interrupted_training_continues_only_with_the_same_settings(runner: Runner) -> None:
+def test_an_interrupted_training_continues_only_with_the_same_settings(runner):
     made = runner.work / "logs/made"
     for interrupted in (runner, again(runner), runner):
         with pytest.raises(DataError, match="a command failed"):
@@ -141,7 +134,7 @@ def test_an_interrupted_training_continues_only_with_the_same_settings(runner: R
 
 
 @given(st.sampled_from(["abc", [3], {"a": 1}]), st.sampled_from([None, 0, 3, 0.5, "abd"]))
-def test_a_limit_that_is_no_number_never_continues(wrong: object, right: object) -> None:
+def test_a_limit_that_is_no_number_never_continues(wrong, right):
     with TemporaryDirectory() as folder, Processes() as processes:
         runner = Runner(Path(folder), processes, Display())
         made = runner.work / "logs/made"
@@ -155,7 +148,7 @@ def test_a_limit_that_is_no_number_never_continues(wrong: object, right: object)
             runner.run([training(wrong)])
 
 
-def test_a_damaged_note_of_a_finished_stage_is_named(runner: Runner) -> None:
+def test_a_damaged_note_of_a_finished_stage_is_named(runner):
     runner.run([stage("a", bash("true"), settings={"x": 1})])
     [done] = runner.work.rglob("a.done")
     wrong = ('{"settings": [1]}', '{"settings": "x"}', '{"after": [1]}', '{"after": null}')
@@ -176,7 +169,7 @@ def chain(*changed: str) -> list[Stage]:
     ]
 
 
-def test_what_reads_what_was_done_again_is_done_again(runner: Runner) -> None:
+def test_what_reads_what_was_done_again_is_done_again(runner):
     runner.run(chain())
     again(runner).run(chain("b"))
     assert [runner.is_done(one) for one in chain()] == [True, True, False, True]
@@ -190,7 +183,7 @@ def test_what_reads_what_was_done_again_is_done_again(runner: Runner) -> None:
     assert (runner.work / "done").read_text().split() == [*"abcdbcd", "a", *"bcd"]
 
 
-def test_a_training_stops_if_its_data_was_made_again(runner: Runner) -> None:
+def test_a_training_stops_if_its_data_was_made_again(runner):
     made, data = runner.work / "logs/made", stage("data", bash("true"))
     runner.run([data, training(2)])
     again(runner).run([data])
@@ -208,7 +201,7 @@ def test_a_training_stops_if_its_data_was_made_again(runner: Runner) -> None:
     assert made.read_text() == "1 2\n"
 
 
-def test_marks_of_earlier_versions_count(runner: Runner) -> None:
+def test_marks_of_earlier_versions_count(runner):
     for name in ("data", "train", "decode"):
         mark = {"settings": {"limit": 2, "rate": 1} if name == "train" else None}
         (runner.work / "logs").mkdir(exist_ok=True)
@@ -219,14 +212,14 @@ def test_marks_of_earlier_versions_count(runner: Runner) -> None:
     assert not runner.is_done(DECODING)
 
 
-def test_what_this_run_has_finished_is_not_done_twice(runner: Runner) -> None:
+def test_what_this_run_has_finished_is_not_done_twice(runner):
     repeated = again(runner)
     repeated.run([training(2), DECODING])
     repeated.run([training(2), DECODING])
     assert (runner.work / "logs/made").read_text() == "1 2\n"
 
 
-def test_what_fails_stops_and_is_done_again(runner: Runner) -> None:
+def test_what_fails_stops_and_is_done_again(runner):
     steps = bash("echo said; test -e mended"), new_step("touch", "after")
     stages = [stage("a", *steps), stage("b", new_step("touch", "never"))]
     with pytest.raises(DataError, match=r"a: a command failed \(status 1\): said .*logs/a\.log"):
@@ -240,13 +233,13 @@ def test_what_fails_stops_and_is_done_again(runner: Runner) -> None:
     assert (work / "after").exists() and (work / "never").exists()
 
 
-def test_why_a_command_failed_is_the_line_of_the_error(runner: Runner) -> None:
+def test_why_a_command_failed_is_the_line_of_the_error(runner):
     script = "echo 'ValueError: because'; echo 'try --help'; exit 2"
     with pytest.raises(DataError, match=r"\(status 2\): ValueError: because "):
         runner.run([stage("a", bash(script))])
 
 
-def test_a_pipe_fails_where_any_of_its_commands_does(runner: Runner) -> None:
+def test_a_pipe_fails_where_any_of_its_commands_does(runner):
     (runner.work / "in").write_text("x\n")
     with pytest.raises(DataError, match="status 3"):
         runner.run(
@@ -255,7 +248,7 @@ def test_a_pipe_fails_where_any_of_its_commands_does(runner: Runner) -> None:
     assert not (runner.work / "out").exists()
 
 
-def test_written_whole_or_not_at_all(runner: Runner) -> None:
+def test_written_whole_or_not_at_all(runner):
     (runner.work / "in").write_text("b\na\n")
     runner.run([stage("a", read_pipeline("sort | tr ab xy", Path("in"), Path("out")))])
     assert (runner.work / "out").read_text() == "x\ny\n"
@@ -264,12 +257,12 @@ def test_written_whole_or_not_at_all(runner: Runner) -> None:
     assert sorted(p.name for p in runner.work.iterdir()) == ["in", "logs", "out"]
 
 
-def test_environments(runner: Runner) -> None:
+def test_environments(runner):
     runner.run([stage("a", bash("echo $A $B > out"))], environment={"A": "given", "B": "own"})
     assert (runner.work / "out").read_text() == "given own\n"
 
 
-def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path: Path) -> None:
+def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path):
     told: list[str] = []
     script = r"printf 'one\n\r 10%%\r 20%%'; sleep 0.3; printf '\r100%%\ntwo'"
     with Processes() as processes, (tmp_path / "log").open("wb") as log:
@@ -278,9 +271,7 @@ def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path: Path) -> Non
     assert told == ["one", " 20%", "100%", "two"]
 
 
-def test_what_is_missing_is_said_before_anything_is_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_is_missing_is_said_before_anything_is_run(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("EDA_MODEL", raising=False)
     with pytest.raises(DataError, match="kytea: no such program; install KyTea, http://"):
@@ -325,7 +316,7 @@ def wait_for(condition: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_killed_recipe_leaves_nothing_running(tmp_path: Path, number: int) -> None:
+def test_a_killed_recipe_leaves_nothing_running(tmp_path, number):
     recipe = subprocess.Popen(
         [sys.executable, "-c", RECIPE, str(tmp_path)],
         stdout=subprocess.DEVNULL,
@@ -341,7 +332,7 @@ def test_a_killed_recipe_leaves_nothing_running(tmp_path: Path, number: int) -> 
     assert not (tmp_path / "logs" / "a.done").exists()
 
 
-def test_a_terminal_shows_bars_and_a_line_for_each_stage(tmp_path: Path) -> None:
+def test_a_terminal_shows_bars_and_a_line_for_each_stage(tmp_path):
     program = RECIPE.replace('"echo $$ > id; sleep 60 & echo $! > child; wait"', "sys.argv[2]")
     program = program.replace('title="a"', 'title="a", updates=20')
     script = "test -t 2 && for n in 5 20; do echo num_updates=$n; sleep 0.3; done"

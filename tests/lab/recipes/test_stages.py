@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +21,7 @@ from syncattn_fairseq.lab.recipes.stages import (
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 
 
-def test_a_step_is_shown_as_a_line_of_bash() -> None:
+def test_a_step_is_shown_as_a_line_of_bash():
     step = read_pipeline("kytea -out tok | sed 's/ | / /'", Path("a b"), Path("out"))
     assert step.commands == (("kytea", "-out", "tok"), ("sed", "s/ | / /"))
     assert str(step) == "kytea -out tok < 'a b' | sed 's/ | / /' > out"
@@ -34,13 +32,13 @@ def test_a_step_is_shown_as_a_line_of_bash() -> None:
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4))
-def test_a_shell_reads_back_every_word(words: list[str]) -> None:
+def test_a_shell_reads_back_every_word(words):
     shown = str(new_step("printf", "%s\\0", *words))
     done = subprocess.run(["bash", "-c", shown], capture_output=True, check=True)
     assert done.stdout.decode().split("\0")[:-1] == words
 
 
-def test_words_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_and_variables(monkeypatch):
     monkeypatch.setenv("MODEL", "a b")
     monkeypatch.delenv("OTHER", raising=False)
     assert split_words("--model \"$MODEL\" '--x=y | z' #") == ["--model", "a b", "--x=y | z", "#"]
@@ -54,12 +52,12 @@ def test_words_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
             split_commands(bad)
 
 
-def test_options() -> None:
+def test_options():
     given = {"one_two": 3, "flag": True, "off": False, "many": [1, 2]}
     assert list(options(given)) == ["--one-two", "3", "--flag", "--many", "1,2"]
 
 
-def test_a_value_is_no_option_of_its_own() -> None:
+def test_a_value_is_no_option_of_its_own():
     given = {"remove_bpe": "--user-dir=x", "lenpen": -1, "many": ["--a", "b"]}
     words = list(options(given))
     assert words == ["--remove-bpe=--user-dir=x", "--lenpen=-1", "--many=--a,b"]

@@ -1,7 +1,5 @@
 """ATIS from the treebanks and from a user's folder: the same words, heads and labels."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -50,7 +48,7 @@ def collected(corpus: str, work: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
 
 
 @pytest.mark.parametrize("corpus", ["atis_en_tr", "atis_tr_en"])
-def test_both_give_the_same(corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_give_the_same(corpus, tmp_path, monkeypatch):
     web = tmp_path / "corpora" / corpus / "download"
     folder = tmp_path / "mine"
     for place in (web, folder, tmp_path / "other"):
@@ -73,7 +71,7 @@ def test_both_give_the_same(corpus: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert collected(corpus, tmp_path / "other", monkeypatch) == found
 
 
-def test_a_parser_or_chance_in_place_of_a_treebank(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parser_or_chance_in_place_of_a_treebank(monkeypatch):
     monkeypatch.delenv("ATIS", raising=False)
 
     def steps_of(corpus: str) -> dict[str, list[str]]:
@@ -93,7 +91,7 @@ def test_a_parser_or_chance_in_place_of_a_treebank(monkeypatch: pytest.MonkeyPat
     assert "--parser random" in neither["parse-en"][0]
 
 
-def test_a_treebank_of_another_language_is_refused(tmp_path: Path) -> None:
+def test_a_treebank_of_another_language_is_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "_data.yaml").write_text("like: atis_en_tr\ntreebank: [de]\n")
     with pytest.raises(DataError, match=r"_data\.yaml: treebank: de; choose from en and tr$"):

@@ -10,10 +10,7 @@ from ....base.option_fields import option
 from ....data.fields import NOTHING, SourceField, SourceFields
 from ....data.subwords import NO_HEAD
 from ....data.tree_distances import lay_out_trees
-from ....functional.controls.relative_depth import (
-    relative_depth_scores,
-    tree_depths,
-)
+from ....functional.controls.relative_depth import relative_depth_scores, tree_depths
 from ...batch_view import BatchView
 from ...layer_numbers import check_range
 from ...part_registry import register_part

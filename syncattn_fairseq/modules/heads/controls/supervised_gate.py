@@ -10,10 +10,7 @@ from ....base.option_fields import option
 from ....data.fields import NOTHING, SourceField, SourceFields
 from ....data.subwords import NO_HEAD, NO_TOKEN
 from ....data.tree_distances import lay_out_trees
-from ....functional.controls.supervised_gate import (
-    gap_heights,
-    supervised_log_gates,
-)
+from ....functional.controls.supervised_gate import gap_heights, supervised_log_gates
 from ...batch_view import BatchView
 from ...layer_numbers import check_positive
 from ...part_registry import register_part
