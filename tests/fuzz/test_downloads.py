@@ -1,11 +1,11 @@
 """Whatever a server answers: the file as it said, or one line and nothing left."""
 
+import json
 from random import Random
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.lab.recipes import download
-from syncattn_fairseq.lab.recipes.sums import SUMS
-from syncattn_fairseq.lab.recipes.verified_files import fetch
+from syncattn_fairseq.lab.recipes import downloads
+from syncattn_fairseq.lab.recipes.downloads import SUMS, fetch
 from tests.fuzz.mutation import mutate
 from tests.fuzz.test_readers import fuzzed
 from tests.lab.recipes.server import serve
@@ -21,32 +21,29 @@ SUM = "0" * 64 + "  other\n" + "1" * 64 + " *another one\n"
 
 
 def test_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "PAUSES", (0.0,))
+    monkeypatch.setattr(downloads, "PAUSE", 0)
     monkeypatch.delenv("SYNCATTN_MIRROR", raising=False)
     here = tmp_path / "here"
+    here.mkdir()
+    part, note = here / ".file.part", here / ".file.part.json"
     with serve(tmp_path) as server:
 
         def check(seed: int) -> None:
             random = Random(seed)
             server.raw = mutate(random.choice(ANSWERS), random)
-            part, note = here / ".file.part", here / ".file.part.json"
             if random.random() < 0.5:  # an earlier run has left something
-                here.mkdir(exist_ok=True)
                 part.write_bytes(b"abc")
-                note.write_bytes(
-                    mutate(f'["{server.url}/file", "\'a\'", 6]'.encode(), random)
-                    if random.random() < 0.5
-                    else f'["{server.url}/file", "\'a\'", 6]'.encode()
-                )
+                left = json.dumps([f"{server.url}/file", "'a'"]).encode()
+                note.write_bytes(mutate(left, random) if random.random() < 0.5 else left)
             try:
                 size = fetch(f"{server.url}/file", here).stat().st_size
             except DataError as error:
                 assert len(str(error).splitlines()) == 1 and str(error).isprintable()
-                assert not here.exists() or {*here.iterdir()} <= {part, note}
+                assert {*here.iterdir()} <= {part, note}
             else:
                 assert size and {path.name for path in here.iterdir()} == {"file", SUMS}
                 assert len((here / SUMS).read_text().splitlines()) == 1
-            for path in here.iterdir() if here.exists() else ():
+            for path in here.iterdir():
                 path.unlink()
 
         fuzzed(check)()
@@ -56,8 +53,7 @@ def test_checksums(tmp_path):
     (tmp_path / "file").write_bytes(b"x")
 
     def check(seed: int) -> None:
-        random = Random(seed)
-        sums = mutate(SUM.encode(), random)
+        sums = mutate(SUM.encode(), Random(seed))
         (tmp_path / SUMS).write_bytes(sums)
         try:
             fetch("http://127.0.0.1/file", tmp_path)

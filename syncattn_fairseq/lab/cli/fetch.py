@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...base.errors import DataError
 from ...base.files import hash_file
 from ...cli.common import command, new_parser, positive
-from ..recipes.sums import SUMS
-from ..recipes.verified_files import MIRRORS, fetch, licensed
+from ..recipes.downloads import MIRRORS, SUMS, fetch
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,7 +61,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.licence is not None:
         if args.name or args.sha256 or args.md5 or args.size:
             parser.error("--licence goes with none of --name, --sha256, --md5 and --size")
-        path = licensed(args.source, args.directory, args.licence)
+        path = args.directory / args.source
+        if not path.is_file():
+            raise DataError(
+                f"{path}: missing; it needs a signed licence, so put it there yourself: "
+                f"{args.licence}"
+            )
     else:
         path = fetch(args.source, args.directory, args.name, args.sha256, args.size, args.md5)
     result = f"{path}: {path.stat().st_size} bytes"

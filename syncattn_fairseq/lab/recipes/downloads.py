@@ -1,0 +1,280 @@
+"""Files from the web: complete and verified, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import requests
+from tqdm import tqdm
+from urllib3.exceptions import HTTPError
+
+from ... import __version__
+from ...base.errors import DataError, naming_full_disk, printable, shorten
+from ...base.files import hash_file
+from ...base.locks import claiming, refuse_links
+from ...base.text import read_lines
+
+#: Environment variable with the base URLs of mirrors, separated by spaces.
+MIRRORS = "SYNCATTN_MIRROR"
+
+#: Checksums of first downloads, for files without published ones; the format of ``sha256sum``.
+SUMS = "SHA256SUMS"
+
+#: Seconds without a byte after which a connection counts as broken.
+SILENCE = 60.0
+#: Seconds that a request may take whatever comes, and bytes that buy it another second.
+PATIENCE = 300.0
+SLOWEST = 10_000
+#: Seconds before the next attempt.
+PAUSE = 2.0
+#: The most bytes of a file whose size is not known beforehand.
+MOST = 20 * 10**9
+
+_BLOCK = 1 << 14
+
+
+#: The size and the checksums of a file; None: unknown.
+Expected = dict[str, int | str | None]
+
+
+class _Failure(Exception):
+    """A server does not deliver the file."""
+
+
+def fetch(
+    url: str,
+    directory: Path,
+    name: str | None = None,
+    sha256: str | None = None,
+    size: int | None = None,
+    md5: str | None = None,
+) -> Path:
+    """Download a file unless it is already there.
+
+    It is written to ``.NAME.part`` and renamed when it is complete and verified. After an
+    interruption, only the rest is downloaded if the server supports it.
+
+    The mirrors in ``SYNCATTN_MIRROR`` are tried first, with the URL ``BASE/HOST/PATH``, the layout
+    of ``wget -x``.
+
+    Args:
+        url: http, https or file.
+        directory: target folder; made if needed.
+        name: the file's name there; None: the last part of the URL's path.
+        sha256, md5: its checksums, in hexadecimal.
+        size: in bytes.
+
+    Returns:
+        the file. If it has no published checksum, the first download's is noted in ``SHA256SUMS``
+        next to it, and later downloads are compared with that. A server that cannot show that a
+        first download is complete and unchanged is refused.
+
+    Raises:
+        DataError: the file cannot be downloaded, it is not the expected one, or another run is
+            downloading it.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise DataError(f"{url}: not a URL: {error}") from None
+    if name is None:
+        name = unquote(parts.path).rpartition("/")[2]
+    # SUMS has a line for each name; a file that is called SUMS would replace it.
+    if name in ("", ".", "..", SUMS) or "/" in name or not name.isprintable():
+        raise DataError(f"{url}: {name!r} is not a name for a download; give another one")
+    target, sums = directory / name, directory / SUMS
+    noted = None if sha256 or md5 else _find_sum(sums, name)
+    expected: Expected = {"size": size, "SHA-256": sha256 or noted, "MD5": md5}
+    if not target.exists():
+        with claiming(target):
+            if not target.exists():  # else: another run has finished it
+                mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
+                urls = [f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors]
+                _Download(target, expected).run([*urls, url])
+    if not target.is_file():
+        raise DataError(f"{target}: not a file; move it away, then fetch again")
+    for what, value, actual in _compare(target, expected):
+        first = f" as before ({sums})" if noted and what == "SHA-256" else ""
+        raise DataError(
+            f"{target}: has {what} {actual}, not {value}{first}; remove it, then fetch it again"
+        )
+    if not (sha256 or md5 or noted):
+        refuse_links(sums)
+        with sums.open("a", encoding="utf-8") as file:
+            file.write(f"{hash_file(target)}  {name}\n")
+    return target
+
+
+def _find_sum(path: Path, name: str) -> str | None:
+    """Return the noted checksum of a file; None if there is none."""
+    sums: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path) if path.exists() else (), 1):
+        entry = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](.+)", line)
+        if entry is None:
+            raise DataError(f"{path}:{number}: not a SHA-256 and a name; mend this line")
+        sums.setdefault(entry[2], entry[1])
+    return sums.get(name)
+
+
+def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, object]]:
+    """Yield what is wrong with a file: the property, the expected and the actual value."""
+    for what, value in expected.items():
+        if value is not None:
+            sized = what == "size"
+            actual = path.stat().st_size if sized else hash_file(path, what.replace("-", ""))
+            if actual != (value if sized else str(value).lower()):
+                yield what, value, actual
+
+
+class _Download:
+    """A file that is not complete yet, and a note beside it: the URL and version of its bytes."""
+
+    def __init__(self, target: Path, expected: Expected) -> None:
+        self.target, self.expected = target, expected
+        self.verifiable = bool(expected["SHA-256"] or expected["MD5"])
+        self.part = target.with_name(f".{target.name}.part")
+        self.note = target.with_name(f".{target.name}.part.json")
+        refuse_links(self.part, self.note)
+
+    def run(self, urls: list[str]) -> None:
+        """Download from the first URL that has the file.
+
+        Raises:
+            DataError: none has it.
+        """
+        failures = []
+        try:
+            for url in urls:
+                try:
+                    self._receive_all(url)
+                    return os.replace(self.part, self.target)
+                except _Failure as failure:
+                    failures.append(f"{url}: {printable(shorten(failure, 300))}")
+        finally:
+            if not self.note.exists():  # nothing could be added to it
+                self.part.unlink(missing_ok=True)
+        again = "run the same command again to continue, " if self.note.exists() else ""
+        raise DataError(
+            f"{self.target}: not downloaded ({'; '.join(failures)}); {again}name a mirror in "
+            f"{MIRRORS}, or put the file there by hand"
+        )
+
+    def _receive_all(self, url: str) -> None:
+        """Make requests as long as each gets further than all before; then verify the file."""
+        furthest = self._find_begin(url)[0]
+        while True:
+            try:
+                self._receive(url)
+                break
+            except _Failure:
+                if (begin := self._find_begin(url)[0]) <= furthest:
+                    raise
+                furthest = begin
+            time.sleep(PAUSE)
+        self.note.unlink(missing_ok=True)
+        if not self.verifiable and not self.part.stat().st_size:
+            raise _Failure("the server sent an empty file")
+        for what, value, actual in _compare(self.part, self.expected):
+            raise _Failure(f"{what} {actual}, expected {value}; has it changed there?")
+
+    def _find_begin(self, url: str) -> tuple[int, str]:
+        """Return how many bytes are here already, and of which version of the file."""
+        try:
+            source, version = json.loads(self.note.read_bytes())
+            return (self.part.stat().st_size, str(version)) if source == url else (0, "")
+        except (FileNotFoundError, ValueError, TypeError):
+            return 0, ""
+
+    def _receive(self, url: str) -> None:
+        """Make one request, and write what arrives."""
+        if url.startswith("file:"):
+            source = Path(unquote(urlsplit(url).path))
+            if not source.is_file():
+                raise _Failure("no such file")
+            self.note.unlink(missing_ok=True)
+            shutil.copyfile(source, self.part)
+            return
+        begin, version = self._find_begin(url)
+        headers = {"User-Agent": f"syncattn-fairseq/{__version__}", "Accept-Encoding": "identity"}
+        if begin:
+            headers |= {"Range": f"bytes={begin}-", "If-Range": version}
+        with _network():
+            answer = requests.get(url, headers=headers, stream=True, timeout=SILENCE)
+        with answer:
+            # Only a strong ETag tells versions apart byte for byte.
+            tag = answer.headers.get("ETag", "W/")
+            new = answer.headers.get("Last-Modified") if tag.startswith("W/") else tag
+            if begin and answer.status_code in (206, 416):
+                rest = answer.headers.get("Content-Range", "").startswith(f"bytes {begin}-")
+                if answer.status_code == 416 or not rest or new != version:
+                    self.note.unlink()  # another file now: ask for all of it
+                    return self._receive(url)
+            elif answer.status_code != 200:
+                raise _Failure(f"{answer.status_code} {answer.reason}")
+            else:
+                begin = 0
+            self._check(answer)
+            if not begin:
+                self.note.unlink(missing_ok=True)
+                if new:
+                    self.note.write_text(json.dumps([url, new]))
+            self._write(answer, begin)
+
+    def _check(self, answer: requests.Response) -> None:
+        """Refuse what cannot be the file, or what nobody could tell from the file."""
+        kind = answer.headers.get("Content-Type", "").lower()
+        if kind.startswith("text/html") and self.target.suffix not in (".html", ".htm"):
+            raise _Failure("a web page instead of the file; has it moved?")
+        if self.verifiable:
+            return
+        coding = answer.headers.get("Content-Encoding", "identity")
+        if coding.lower() != "identity":
+            raise _Failure(f"sent in another coding ({coding}), which only a checksum could verify")
+        ends = answer.raw.chunked or answer.raw.length_remaining is not None
+        if not ends and not self.expected["size"]:
+            raise _Failure("sent without its length, so that a part would pass for the whole")
+
+    def _write(self, answer: requests.Response, begin: int) -> None:
+        """Write what arrives behind the first bytes."""
+        answer.raw.enforce_content_length = True
+        blocks = answer.raw.stream(_BLOCK, decode_content=False)
+        position, start = begin, time.monotonic()
+        total, most = begin + (answer.raw.length_remaining or 0), int(self.expected["size"] or MOST)
+        named = {"desc": self.target.name, "initial": begin, "total": total, "disable": None}
+        with (
+            naming_full_disk(self.part),
+            self.part.open("ab" if begin else "wb") as part,
+            tqdm.wrapattr(part, "write", **named) as file,
+        ):
+            while True:
+                with _network():
+                    block = next(blocks, b"")
+                if not block:
+                    return
+                position += len(block)
+                if max(position, total) > most:
+                    self.note.unlink(missing_ok=True)
+                    raise _Failure(f"more than {most} bytes; has it changed there?")
+                file.write(block)
+                if time.monotonic() - start > PATIENCE + (position - begin) / SLOWEST:
+                    raise _Failure(f"too slow: fewer than {SLOWEST} bytes per second")
+
+
+@contextmanager
+def _network() -> Iterator[None]:
+    """Turn network errors into `_Failure`, with what the system said first."""
+    try:
+        yield
+    except (OSError, HTTPError, ValueError) as error:
+        first: BaseException = error
+        while first.__context__ and not isinstance(first.__context__, ValueError):
+            first = first.__context__
+        raise _Failure(str(first) if isinstance(first, OSError) else repr(first)) from None
