@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from ..base.errors import DataError
 from .command_line import CommandLine
 from .common import add_model_files, command, new_parser, number, positive
 
 if TYPE_CHECKING:
     from ..inference import Model
+    from ..inference.answers import Translation
 
 #: Lines to read and sort by length at a time.
 _LINES = 2000
@@ -28,23 +31,52 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("--alignment-layer and --alignment-head need --alignments")
     from tqdm import tqdm
 
+    from ..base.inputs import name_input
     from ..base.text import read_lines
     from ..inference import load
+    from ..inference.model import logger
 
+    logger.setLevel("ERROR")  # what it would say is said below, with lines of the input
     model = load(
         args.path, args.data_bin, args.subwords, args.source_parser, args.device, args.user_dir
     )
     model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
+    model.max_len = args.max_len
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     lines = iter(tqdm(read_lines(args.input), unit=" sentences", disable=None))
+    name, done = name_input(args.input), 0
+    too_long: dict[int, str] = {}  # by line, from 1
+    warned: defaultdict[str, list[int]] = defaultdict(list)
     while sentences := list(islice(lines, _LINES)):
-        sys.stdout.writelines(_output(model, sentences, args))
+        found = model.find_long(sentences)
+        too_long |= {done + index + 1: reason for index, reason in found.items()}
+        stops = bool(found) and args.too_long == "stop"
+        if stops:
+            sentences = sentences[: min(found)]
+        sentences = ["" if n in found else sentence for n, sentence in enumerate(sentences)]
+        translations = model.translate(sentences)
+        sys.stdout.writelines(_output(model, sentences, translations, args))
         sys.stdout.flush()
+        for warning, indices in model.list_warnings(translations).items():
+            warned[warning] += [done + index + 1 for index in indices]
+        done += len(sentences)
+        if stops:
+            break
+    for warning, numbers in warned.items():
+        count = f"{len(numbers)} of {done} lines, this is the first"
+        print(f"warning: {name}:{numbers[0]}: {warning}: {count}", file=sys.stderr)
+    if too_long:
+        line, reason = min(too_long.items())
+        remedy = "split it, or use --too-long empty"
+        if args.too_long == "empty":
+            remedy = f"no translation: {len(too_long)} of {done} lines, this is the first"
+        raise DataError(f"{name}:{line}: {reason}; {remedy}")
 
 
-def _output(model: Model, sentences: list[str], args: argparse.Namespace) -> Iterator[str]:
+def _output(
+    model: Model, sentences: list[str], translations: list[Translation], args: argparse.Namespace
+) -> Iterator[str]:
     """Yield what is printed for each sentence."""
-    translations = model.translate(sentences)
     if args.parses:
         for pair in model.parse(sentences, translations):
             for title, parse in (("source", pair.source), ("translation", pair.target)):
@@ -89,6 +121,20 @@ def _parser() -> CommandLine:
         default=1.0,
         metavar="X",
         help="as in fairseq-generate: above 1, longer translations are preferred (1)",
+    )
+    parser.add_argument(
+        "--max-len",
+        type=positive,
+        default=1000,
+        metavar="N",
+        help="the most subwords of a translation, if the model has positions for as many (1000)",
+    )
+    parser.add_argument(
+        "--too-long",
+        choices=("stop", "empty"),
+        default="stop",
+        help="at a line of more subwords than the model reads: stop, or translate the others, "
+        "leave its translation empty, and end with status 1 (stop)",
     )
     parser.add_argument("--device", help="cpu or cuda (a GPU if there is one)")
     more = parser.add_mutually_exclusive_group()

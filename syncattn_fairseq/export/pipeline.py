@@ -109,6 +109,7 @@ def _describe(folded: FoldedModel, format: str, shortlist: int) -> About:
         labels=folded.labels is not None,
         alignment_layer=folded.alignment_layer,
         longest_source=folded.model.max_positions()[0] - 1,
+        longest_target=folded.model.max_positions()[1] - 1,
         positions=folded.positions,
         shortlist=shortlist,
     )

@@ -59,15 +59,26 @@ class Translation(str):
         sentence: the subwords.
         score: mean natural log-probability per subword, counting the end of sentence, with the
             model's length penalty; NaN if the model did not write the translation.
+        cut: whether the search came to the model's ``max_len``; the translation may be incomplete.
+        unparsed: whether the model reads parses, and its source had none.
     """
 
     sentence: Sentence
     score: float
+    cut: bool
+    unparsed: bool
 
-    def __new__(cls, sentence: Sentence, score: float = float("nan")) -> Translation:
+    def __new__(
+        cls,
+        sentence: Sentence,
+        score: float = float("nan"),
+        cut: bool = False,
+        unparsed: bool = False,
+    ) -> Translation:
         """Make the text from the sentence."""
         translation = super().__new__(cls, sentence)
         translation.sentence, translation.score = sentence, score
+        translation.cut, translation.unparsed = cut, unparsed
         return translation
 
 

@@ -58,6 +58,12 @@ class CheckpointModel(Model):
         """As the task of the checkpoints has them."""
         return self.ensemble.source, self.ensemble.target
 
+    @property
+    def longest(self) -> tuple[int, int]:
+        """As the positions of all models allow, with the end of sentence."""
+        source, target = (min(m.max_positions()[n] for m in self.models) - 1 for n in (0, 1))
+        return int(source), int(target)
+
     def parse(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
     ) -> list[Pair[Parse]]:
@@ -173,7 +179,8 @@ class CheckpointModel(Model):
         return sides
 
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
-        settings = GenerationConfig(beam=self.beam, lenpen=self.length_penalty)
+        most = self._most
+        settings = GenerationConfig(beam=self.beam, lenpen=self.length_penalty, max_len_b=most)
         generator = self.task.build_generator(self.models, settings)
         batch = self._batch(sources)
         hypotheses = self.task.inference_step(generator, self.models, batch)
@@ -182,15 +189,19 @@ class CheckpointModel(Model):
             best = candidates[0]
             pieces = self.task.target_dictionary.string(best["tokens"]).split()
             sentence = Sentence(pieces, self.target_segmenter.scheme)
-            translations[index] = Translation(sentence, float(best["score"]))
+            cut = any(len(candidate["tokens"]) > most for candidate in candidates)
+            unparsed = index in batch["unparsed"]
+            translations[index] = Translation(sentence, float(best["score"]), cut, unparsed)
         return translations
 
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
-        """Make a batch of sentences; fairseq reorders them, ``id`` gives their numbers."""
+        """Make a batch of sentences; fairseq reorders them, ``id`` gives their numbers.
+
+        ``unparsed`` lists those without a parse that the model reads.
+        """
         dictionary, fields = self.task.source_dictionary, self.task.fields
         if self.ensemble.reads_parses and self.task.cfg.source_parser is None:
             raise DataError(f"{self.name}: {NO_PARSER}")
-        self._check_lengths(sources, min(m.max_positions()[0] for m in self.models) - 1)
         texts = [" ".join(source.pieces) for source in sources]
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
         heads, labels = self.task.input_parses(texts)
@@ -202,6 +213,7 @@ class CheckpointModel(Model):
         )
         dataset = SyntaxPairDataset(pairs, heads, None, labels, fields)
         batch: dict[str, Any] = dataset.collater([dataset[i] for i in range(len(dataset))])
+        batch["unparsed"] = dataset.list_unparsed()
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def _force(

@@ -28,7 +28,6 @@ ABOUT = "syncattn.json"
 #: Of CTranslate2's settings: symbols of the vocabulary, and what is true or false.
 _TOKENS = ("bos", "eos", "unk", "decoder_start")
 _SWITCHES = ("add_source_bos", "add_source_eos")
-_LONGEST_TARGET = 200  # as fairseq's --max-len-b
 
 #: The version of CUDA whose libraries CTranslate2 loads for a GPU.
 _CUDA = 12
@@ -47,6 +46,8 @@ class About:
         labels: whether the source carries dependency labels.
         alignment_layer: decoder layer, from 1, whose attention aligns.
         longest_source: the most subwords that a source may have.
+        longest_target: the most subwords of a translation; 0 in exports of earlier versions, which
+            have as many as for the source.
         positions: as ``--positions`` has it.
         shortlist: how many target subwords each source subword allows; 0: all of them.
         files: the SHA-256 of each file; empty in exports of earlier versions.
@@ -58,6 +59,7 @@ class About:
     labels: bool
     alignment_layer: int
     longest_source: int
+    longest_target: int = 0
     positions: str = "absolute"
     shortlist: int = 0
     files: dict[str, str] = field(default_factory=dict)
@@ -101,7 +103,8 @@ class About:
             and all(map(is_file_name, names))
             and type(self.labels) is bool
             and all(type(number) is int and number > 0 for number in numbers)
-            and type(self.shortlist) is int
+            and all(type(number) is int for number in (self.shortlist, self.longest_target))
+            and self.longest_target >= 0
             and isinstance(self.files, dict)
             and all(map(is_file_name, self.files))
         )
@@ -160,6 +163,11 @@ class CTranslate2Model(Model):
         """As the export's description has them."""
         return self.about.source, self.about.target
 
+    @property
+    def longest(self) -> tuple[int, int]:
+        """As the export's description has it."""
+        return self.about.longest_source, self.about.longest_target or self.about.longest_source
+
     def align(
         self,
         sentences: Sequence[str],
@@ -187,7 +195,7 @@ class CTranslate2Model(Model):
             targets = [[*pairs[i][1].sentence.pieces] for i in indices]
             # CTranslate2 returns no attention for a forced prefix, but it does for one that the
             # search is biased towards, here so strongly that it cannot deviate.
-            results = self._run(
+            results, _ = self._run(
                 [pairs[i][0] for i in indices],
                 target_prefix=targets,
                 prefix_bias_beta=0.99,
@@ -205,29 +213,36 @@ class CTranslate2Model(Model):
         return alignments
 
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
-        results = self._run(
+        most = self._most
+        results, unparsed = self._run(
             sources,
             beam_size=self.beam,
+            num_hypotheses=self.beam,
             length_penalty=self.length_penalty,
-            max_decoding_length=_LONGEST_TARGET,
+            max_decoding_length=most + 1,  # with the end of sentence
             return_scores=True,
             use_vmap=self.about.shortlist > 0,
         )
         scheme = self.target_segmenter.scheme
         return [
-            Translation(Sentence(result.hypotheses[0], scheme), float(result.scores[0]))
-            for result in results
+            Translation(
+                Sentence(result.hypotheses[0][:most], scheme),
+                float(result.scores[0]),
+                cut=any(len(hypothesis) > most for hypothesis in result.hypotheses),
+                unparsed=index in unparsed,
+            )
+            for index, result in enumerate(results)
         ]
 
-    def _run(self, sources: Sequence[Sentence], **options: Any) -> Any:
-        """Return CTranslate2's results.
+    def _run(self, sources: Sequence[Sentence], **options: Any) -> tuple[Any, list[int]]:
+        """Return CTranslate2's results, and the indices of sources without a parse to be read.
 
         Raises:
-            DataError: a sentence is too long, or the folder's files do not fit each other.
+            DataError: the folder's files do not fit each other.
         """
-        tokens = self._tokens(sources)
+        tokens, unparsed = self._tokens(sources)
         try:
-            return self.translator.translate_batch(tokens, max_input_length=0, **options)
+            return self.translator.translate_batch(tokens, max_input_length=0, **options), unparsed
         except (ValueError, RuntimeError, LookupError) as error:
             mend = "export the model again"
             if "libcu" in str(error):
@@ -236,11 +251,10 @@ class CTranslate2Model(Model):
                 f"{self.folder}: CTranslate2 cannot translate with it ({shorten(error)}); {mend}"
             ) from None
 
-    def _tokens(self, sources: Sequence[Sentence]) -> list[list[str]]:
-        """Return what CTranslate2 reads of each source."""
-        self._check_lengths(sources, self.about.longest_source)
+    def _tokens(self, sources: Sequence[Sentence]) -> tuple[list[list[str]], list[int]]:
+        """Return what CTranslate2 reads of each source, and which have no parse to be read."""
         if self.parser is None:
-            return [[*source.pieces] for source in sources]
+            return [[*source.pieces] for source in sources], []
         parses = self.parser([source.words for source in sources])
         rows = []
         for source, parse in zip(sources, parses, strict=True):
@@ -252,7 +266,7 @@ class CTranslate2Model(Model):
                     for piece, label in zip(source.pieces, of_pieces, strict=True)
                 ]
             )
-        return rows
+        return rows, [index for index, parse in enumerate(parses) if parse is None]
 
 
 def load_exported(

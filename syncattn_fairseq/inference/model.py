@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
@@ -15,6 +16,8 @@ NO_PARSER = (
     "the model reads the parse of its source; name a parser, as in source_parser='stanza:en' "
     "(--source-parser stanza:en)"
 )
+
+logger = logging.getLogger(__name__)
 
 
 class Model(ABC):
@@ -31,6 +34,7 @@ class Model(ABC):
         batch_size: how many sentences are decoded together.
         length_penalty: the power of its length by which a hypothesis's log-probability is divided;
             above 1 favours longer ones.
+        max_len: the most subwords of a translation; fewer if the model has fewer positions.
     """
 
     def __init__(self, segmenters: tuple[Segmenter, Segmenter]) -> None:
@@ -38,9 +42,10 @@ class Model(ABC):
         self.beam = 5
         self.batch_size = 32
         self.length_penalty = 1.0
+        self.max_len = 1000
 
     def translate(self, sentences: Sequence[str]) -> list[Translation]:
-        """Translate sentences, in order.
+        """Translate sentences, in order; log a warning if translations may be cut, or lack parses.
 
         Raises:
             DataError: a sentence is too long, or the model needs parses but has no parser.
@@ -51,7 +56,41 @@ class Model(ABC):
             hypotheses = self._translate([sources[i] for i in indices])
             for index, translation in zip(indices, hypotheses, strict=True):
                 translations[index] = translation
+        for warning, indices in self.list_warnings(translations).items():
+            count = f"{len(indices)} of {len(sources)} sentences, this is the first"
+            logger.warning(f"sentence {indices[0] + 1}: {warning}: {count}")
         return translations
+
+    def list_warnings(self, translations: Sequence[Translation]) -> dict[str, list[int]]:
+        """Return what may be wrong with translations, and the indices of those with that fault."""
+        warnings = {
+            f"the search came to {self._most} subwords (--max-len); it may be cut": "cut",
+            "translated without the parse that the model reads": "unparsed",
+        }
+        return {
+            warning: indices
+            for warning, name in warnings.items()
+            if (indices := [i for i, each in enumerate(translations) if getattr(each, name)])
+        }
+
+    def find_long(self, sentences: Sequence[str]) -> dict[int, str]:
+        """Return the indices of sentences that the model cannot read, and why, in a line."""
+        return self._find_long(self._segment(_texts(sentences, "sentences")))
+
+    def _find_long(self, sources: Sequence[Sentence]) -> dict[int, str]:
+        longest = self.longest[0]
+        return {
+            index: f"{len(source.pieces)} subwords, but the model reads at most {longest}"
+            for index, source in enumerate(sources)
+            if len(source.pieces) > longest
+        }
+
+    @property
+    def _most(self) -> int:
+        """How many subwords a translation may have."""
+        if not isinstance(self.max_len, int) or self.max_len < 1:
+            raise DataError(f"max_len {self.max_len!r}: give a whole number from 1")
+        return min(self.max_len, self.longest[1])
 
     def parse(
         self, sentences: Sequence[str], translations: Sequence[str] | None = None
@@ -101,15 +140,6 @@ class Model(ABC):
         """
         raise DataError(f"{self.name}: this model measures no syntactic distances")
 
-    def _check_lengths(self, sources: Sequence[Sentence], longest: int) -> None:
-        """Raise `DataError` if a source has more subwords than the model reads."""
-        for source in sources:
-            if len(source.pieces) > longest:
-                raise DataError(
-                    f"{self.name}: a sentence has {len(source.pieces)} subwords, but the model "
-                    f"reads at most {longest}; split it: {str(source)[:60]!r}..."
-                )
-
     @property
     @abstractmethod
     def name(self) -> str:
@@ -120,11 +150,28 @@ class Model(ABC):
     def languages(self) -> tuple[str, str]:
         """Source and target language, such as ``("en", "de")``."""
 
+    @property
+    @abstractmethod
+    def longest(self) -> tuple[int, int]:
+        """The most subwords that the model can read in a source, and write in a translation."""
+
     @abstractmethod
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
         """Translate one batch."""
 
     def _sources(self, sentences: Sequence[str]) -> list[Sentence]:
+        """Split sentences into subwords.
+
+        Raises:
+            DataError: one has more than the model reads.
+        """
+        sources = self._segment(sentences)
+        for index, reason in self._find_long(sources).items():
+            beginning = f"{str(sources[index])[:60]!r}..."
+            raise DataError(f"sentence {index + 1}: {reason}; split it: {beginning}")
+        return sources
+
+    def _segment(self, sentences: Sequence[str]) -> list[Sentence]:
         segmenter = self.source_segmenter
         return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(sentences)]
 

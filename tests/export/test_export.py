@@ -129,8 +129,8 @@ def test_an_export_searches_as_it_is_told(small_corpus, tmp_path, trained):
 
 
 @pytest.mark.parametrize("format", ["checkpoint", "ctranslate2"])
-def test_the_longest_source_is_read(small_corpus, tmp_path, format):
-    options = {"max_source_positions": 60}
+def test_the_longest_sentences_are_those_with_positions(small_corpus, tmp_path, caplog, format):
+    options = {"max_source_positions": 60, "max_target_positions": 30}
     path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
     if format == "checkpoint":
         model = syncattn_fairseq.load(path, small_corpus.data, small_corpus.subwords, device="cpu")
@@ -139,8 +139,23 @@ def test_the_longest_source_is_read(small_corpus, tmp_path, format):
         model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["the " * 59], ["der"])
     assert len(alignment.source.pieces) == 59
-    with pytest.raises(DataError, match="a sentence has 60 subwords, but .* reads at most 59"):
-        model.align(["the " * 60], ["der"])
+    assert model.find_long(["the " * 59, "the " * 60]) == {
+        1: "60 subwords, but the model reads at most 59"
+    }
+    with pytest.raises(DataError, match="^sentence 2: 60 subwords, but .* reads at most 59; split"):
+        model.align(["the", "the " * 60], ["der", "der"])
+
+    sources = ["the", "the dog", ""]
+    whole = model.translate(sources)  # untrained, it does not come to an end
+    assert [len(each.sentence.pieces) for each in whole] == [29, 29, 0]
+    assert [each.cut for each in whole] == [True, True, False]
+    assert "sentence 1: the search came to 29 subwords (--max-len)" in caplog.text
+    assert "2 of 3 sentences, this is the first" in caplog.text
+    model.max_len = 2
+    assert [len(each.sentence.pieces) for each in model.translate(sources)] == [2, 2, 0]
+    model.max_len = 0
+    with pytest.raises(DataError, match="^max_len 0: give a whole number from 1"):
+        model.translate(sources)
 
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
@@ -240,7 +255,13 @@ def describe(folder: Path, **values: Any) -> None:
     [
         *({"source": source} for source in ("../en", 7, ["en"])),
         *({"labels": 1}, {"alignment_layer": "1"}, {"alignment_layer": 0}),
-        *({"longest_source": 1.5}, {"format": 7}, {"target": None}, {"unknown": 1}),
+        *(
+            {"longest_source": 1.5},
+            {"longest_target": -1},
+            {"format": 7},
+            {"target": None},
+            {"unknown": 1},
+        ),
         {"positions": 1},
         *({"files": files} for files in (["x"], {"../x": "0"}, {"": "0"}, {"a\nb": "0"}, "x")),
     ],
