@@ -48,73 +48,56 @@ def test_words_cut_otherwise_are_realigned():
     assert found == [(Parse([2, 0], ["l", "l"]), None), (Parse([2, 0], ["x", "z"]), None)]
 
 
+def chains(*lines: str) -> list[Analysis]:
+    return [chain(*line.split()) for line in lines]
+
+
+IM = Analysis(["in", "dem"], [0, 1], ["l", "l"], [Surface("im", 0, 2)])
+NO_TREES = [
+    Analysis(["a"]),
+    Analysis(["b", "b"], [2, 1], ["l", "l"]),
+    Analysis(["c", "c"], [0, 0], ["l", "l"]),
+    Analysis(["d"], [7], ["l"]),
+    chain("e"),
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "analyses", "expected"),
+    [
+        ("a / b", [Analysis([]), chain("b")], [DROPPED, None]),
+        (
+            "a / b b / c c / d / e",
+            NO_TREES,
+            [NO_TREE, "no root", "several roots", "head out of range", None],
+        ),
+        # A split line takes all its sentences.
+        ("a . b . c / d", [*chains("a .", "b ."), Analysis(["c"]), chain("d")], [SPLIT, None]),
+        ("im . b / d", [IM, *chains(". b", "d")], [SPLIT, None]),
+        # A line with other words costs only itself, also where the parser has made two of it,
+        ("a / b / c", chains("a", "x", "c"), [None, DIFFERENT, None]),
+        ("a / b / c / d", chains("a", "x", "y", "c", "d"), [None, DIFFERENT, None, None]),
+        # where there are several, and where nothing fits any more.
+        ("a b / c d / z / e f", chains("x", "y", "z z", "e f"), [*[DIFFERENT] * 3, None]),
+        ("a / b", chains("x", "y"), [DIFFERENT, DIFFERENT]),
+        ("a / b /  / c", chains("a"), [None, STOPPED, EMPTY, STOPPED]),
+    ],
+)
+def test_why_lines_have_no_parse(lines, analyses, expected):
+    assert reasons(lines.split(" / "), analyses) == expected
+
+
 @pytest.mark.parametrize("empty", [[], [Analysis([])], [Analysis([]), Analysis([], [], [])]])
 def test_blank_lines_take_no_sentence_but_an_empty_one(empty):
-    lines = ["", "a", " ", "b", "\u3000"]
-    assert reasons(lines, [*empty, chain("a"), *empty, chain("b"), *empty]) == [
-        EMPTY,
-        None,
-        EMPTY,
-        None,
-        EMPTY,
-    ]
-
-
-def test_an_empty_sentence_leaves_its_line_without_parse():
-    assert reasons(["a", "b"], [Analysis([]), chain("b")]) == [DROPPED, None]
-
-
-def test_what_is_no_tree_is_told():
-    analyses = [
-        Analysis(["a"]),
-        Analysis(["b", "b"], [2, 1], ["l", "l"]),
-        Analysis(["c", "c"], [0, 0], ["l", "l"]),
-        Analysis(["d"], [7], ["l"]),
-        chain("e"),
-    ]
-    assert reasons(["a", "b b", "c c", "d", "e"], analyses) == [
-        NO_TREE,
-        "no root",
-        "several roots",
-        "head out of range",
-        None,
-    ]
-
-
-def test_a_split_line_takes_all_its_sentences():
-    analyses = [chain("a", "."), chain("b", "."), Analysis(["c"]), chain("d")]
-    assert reasons(["a . b . c", "d"], analyses) == [SPLIT, None]
-    im = Analysis(["in", "dem"], [0, 1], ["l", "l"], [Surface("im", 0, 2)])
-    assert reasons(["im . b", "d"], [im, chain(".", "b"), chain("d")]) == [SPLIT, None]
+    found = reasons(["", "a", " ", "b", "\u3000"], [*empty, chain("a"), *empty, chain("b"), *empty])
+    assert found == [EMPTY, None, EMPTY, None, EMPTY]
 
 
 @pytest.mark.parametrize("dropped", range(1, LOOK_AHEAD + 1))
 def test_lines_that_the_parser_left_out_cost_nothing_else(dropped):
     lines = [f"x{number}" for number in range(dropped)]
-    assert reasons(["a", *lines, "b", "c"], [chain("a"), chain("b"), chain("c")]) == [
-        None,
-        *[DROPPED] * dropped,
-        None,
-        None,
-    ]
-
-
-def test_a_line_with_other_words_costs_only_itself():
-    assert reasons(["a", "b", "c"], [chain("a"), chain("x"), chain("c")]) == [None, DIFFERENT, None]
-    # Also where the parser has made two of it,
-    analyses = [chain("a"), chain("x"), chain("y"), chain("c"), chain("d")]
-    assert reasons(["a", "b", "c", "d"], analyses) == [None, DIFFERENT, None, None]
-    # and where nothing fits any more.
-    assert reasons(["a", "b"], [chain("x"), chain("y")]) == [DIFFERENT, DIFFERENT]
-
-
-def test_each_of_several_lines_with_other_words_costs_only_itself():
-    sentences = [chain("x"), chain("y"), chain("z", "z"), chain("e", "f")]
-    assert reasons(["a b", "c d", "z", "e f"], sentences) == [DIFFERENT, DIFFERENT, DIFFERENT, None]
-
-
-def test_lines_after_the_last_sentence_have_no_parse():
-    assert reasons(["a", "b", "", "c"], [chain("a")]) == [None, STOPPED, EMPTY, STOPPED]
+    found = reasons(["a", *lines, "b", "c"], [chain("a"), chain("b"), chain("c")])
+    assert found == [None, *[DROPPED] * dropped, None, None]
 
 
 def test_sentences_after_the_last_line_are_an_error():

@@ -66,9 +66,7 @@ def compare(prefix: str = "") -> alt.LayerChart:
         *_dependencies(words, "gold", -1, alt.ColorValue(GOLD), _ABOVE_LABELS),
         *_dependencies(drawn, "head", 1, colour),
         _labels(words),
-        words.mark_text(fontSize=13, color=INK).encode(
-            x=pixels("x"), y=alt.value(0), text="word:N", tooltip=["word:N", "label:N", "gold:Q"]
-        ),
+        _plain_text(words, 0).encode(tooltip=["word:N", "label:N", "gold:Q"]),
     )
 
 
@@ -134,13 +132,13 @@ def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
     rings = (
         _cells(prefix + "gold")
         .mark_point(size=92, strokeWidth=2.2, filled=False, color=WRONG, opacity=1)
-        .encode(x=pixels("middle_x"), y=pixels("middle_y"))
+        .encode(**_at("middle_x", "middle_y"))
     )
+    legible = alt.condition("datum.weight > 0.55", alt.value("white"), alt.value(INK))
     shown = (
         cells.transform_filter("isValid(datum.shown)")
         .mark_text(fontSize=10)
-        .encode(x=pixels("middle_x"), y=pixels("middle_y"), text="shown:N")
-        .encode(color=alt.condition("datum.weight > 0.55", alt.value("white"), alt.value(INK)))
+        .encode(**_at("middle_x", "middle_y"), text="shown:N", color=legible)
     )
     return _picture(squares, shown, rings, *_sides(prefix))
 
@@ -173,7 +171,7 @@ def links(prefix: str = "") -> alt.LayerChart:
     frame: dict[str, Any] = {"fillOpacity": 0, "stroke": INK, "strokeWidth": 1.8}
     return _picture(
         *lines,
-        inner.encode(x=pixels("middle_x"), y=pixels("middle_y"), color=_by_verdict()),
+        inner.encode(**_at("middle_x", "middle_y"), color=_by_verdict()),
         gold.transform_filter("!datum.sure")
         .mark_rect(**frame, strokeDash=[3, 3])
         .encode(**_square()),
@@ -190,7 +188,6 @@ def tree(prefix: str = "") -> alt.LayerChart:
     ``parent``, the index of its parent among the constituents, null for the topmost; ``label``;
     ``verdict``, as in `pair`.
     """
-    n = "datum.words"
     items = (
         _words(alt.Chart(alt.NamedData(prefix + "items")))
         .transform_joinaggregate(words="valid(word)")
@@ -201,29 +198,22 @@ def tree(prefix: str = "") -> alt.LayerChart:
         )
         .transform_joinaggregate(everything="values(position)")
     )
-    text = items.transform_filter("isValid(datum.word)").mark_text(fontSize=13, color=INK)
     nodes = items.transform_filter("isValid(datum.start)")
-    above = nodes.transform_filter("isValid(datum.parent)").transform_calculate(
-        to_x=f"datum.everything[{n} + datum.parent].node_x",
-        to_y=f"datum.everything[{n} + datum.parent].node_y",
+    edges = items.transform_filter("isValid(datum.parent)").transform_calculate(
+        to_x="datum.everything[datum.words + datum.parent].node_x",
+        to_y="datum.everything[datum.words + datum.parent].node_y",
     )
-    leaves = items.transform_filter("isValid(datum.word) && isValid(datum.parent)")
-    leaf = leaves.transform_calculate(
-        to_x=f"datum.everything[{n} + datum.parent].node_x",
-        to_y=f"datum.everything[{n} + datum.parent].node_y",
-    )
-    colour = _by_verdict()
-    edge = {"x": pixels("node_x"), "y": pixels("node_y"), "x2": "to_x", "y2": "to_y"}
+    leaves = edges.transform_filter("isValid(datum.word)")
+    above = edges.transform_filter("isValid(datum.start)")
+    colour, node = _by_verdict(), _at("node_x", "node_y")
     return _picture(
-        leaf.mark_rule(color="#adb5bd").encode(**edge),
-        above.mark_rule(strokeWidth=1.6).encode(**edge, color=colour),
+        leaves.mark_rule(color="#adb5bd").encode(**node, x2="to_x", y2="to_y"),
+        above.mark_rule(strokeWidth=1.6).encode(**node, x2="to_x", y2="to_y", color=colour),
         nodes.mark_point(filled=True, size=36, opacity=1).encode(
-            x=pixels("node_x"), y=pixels("node_y"), color=colour, tooltip="label:N"
+            **node, color=colour, tooltip="label:N"
         ),
-        nodes.mark_text(fontSize=9, color=GOLD, dy=-8).encode(
-            x=pixels("node_x"), y=pixels("node_y"), text="label:N"
-        ),
-        text.encode(x=pixels("x"), y=alt.value(2), text="word:N"),
+        nodes.mark_text(fontSize=9, color=GOLD, dy=-8).encode(**node, text="label:N"),
+        _plain_text(items.transform_filter("isValid(datum.word)"), 2),
     )
 
 
@@ -243,9 +233,7 @@ def bars(prefix: str = "") -> alt.LayerChart:
         gap.mark_rect(color="#5c940d").encode(
             x=pixels("left"), x2="right", y=pixels("top"), y2="bottom", tooltip="text:N"
         ),
-        words.mark_text(fontSize=13, color=INK).encode(
-            x=pixels("x"), y=alt.value(2), text="word:N"
-        ),
+        _plain_text(words, 2),
     )
 
 
@@ -363,20 +351,18 @@ def _labels(words: Any) -> Any:
     )
 
 
-def _text(words: Any, place: int) -> Any:
+def _text(words: Any, y: int) -> Any:
     """Write the words, in orange if their predicted head is wrong."""
     wrong = "isValid(datum.predicted) && datum.verdict == 'wrong'"
-    return (
-        words.transform_calculate(place=str(place))
-        .mark_text(fontSize=13)
-        .encode(
-            x=pixels("x"),
-            y=pixels("place"),
-            text="word:N",
-            color=alt.condition(wrong, alt.value(WRONG), alt.value(INK)),
-            tooltip=["word:N", "label:N", "gold:Q", "predicted:Q"],
-        )
+    return _plain_text(words, y).encode(
+        color=alt.condition(wrong, alt.value(WRONG), alt.value(INK)),
+        tooltip=["word:N", "label:N", "gold:Q", "predicted:Q"],
     )
+
+
+def _plain_text(words: Any, y: int) -> Any:
+    text = words.mark_text(fontSize=13, color=INK)
+    return text.encode(x=pixels("x"), y=alt.value(y), text="word:N")
 
 
 def _by_verdict() -> alt.Color:
@@ -397,19 +383,27 @@ def _cells(name: str) -> alt.Chart:
 
 
 def _square() -> dict[str, Any]:
-    return {"x": pixels("left"), "x2": "right", "y": pixels("top"), "y2": "bottom"}
+    return {**_at("left", "top"), "x2": "right", "y2": "bottom"}
+
+
+def _at(x: str, y: str) -> dict[str, Any]:
+    return {"x": pixels(x), "y": pixels(y)}
 
 
 def _sides(prefix: str) -> tuple[alt.Chart, alt.Chart]:
-    rows = alt.Chart(alt.NamedData(prefix + "rows")).transform_window(position="row_number()")
-    columns = alt.Chart(alt.NamedData(prefix + "columns")).transform_window(position="row_number()")
+    rows, columns = (
+        alt.Chart(alt.NamedData(prefix + side))
+        .transform_window(position="row_number()")
+        .transform_calculate(middle=f"{CELL} * (datum.position - 0.5)")
+        for side in ("rows", "columns")
+    )
     return (
-        rows.transform_calculate(place=f"{CELL} * (datum.position - 0.5)")
-        .mark_text(align="right", fontSize=12, color=INK)
-        .encode(x=alt.value(-6), y=pixels("place"), text="word:N"),
-        columns.transform_calculate(place=f"{CELL} * (datum.position - 0.5)")
-        .mark_text(align="left", angle=270, fontSize=12, color=INK)
-        .encode(x=pixels("place"), y=alt.value(-6), text="word:N"),
+        rows.mark_text(align="right", fontSize=12, color=INK).encode(
+            x=alt.value(-6), y=pixels("middle"), text="word:N"
+        ),
+        columns.mark_text(align="left", angle=270, fontSize=12, color=INK).encode(
+            x=pixels("middle"), y=alt.value(-6), text="word:N"
+        ),
     )
 
 

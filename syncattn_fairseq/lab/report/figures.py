@@ -184,24 +184,13 @@ def draw_tree_distances(example: Example) -> Figure:
     figure = Figure()
     figure.add(charts.arcs, "The parse", words=arc_rows(example.source, None))
     figure.new_row()
-    figure.add(
-        charts.heat,
-        f"Edges between words; white: more than {_SEEN}",
-        rows=_words(words),
-        columns=_words(words),
-        gold=[],
-        cells=[
-            {
-                "row": i,
-                "column": j,
-                "weight": max(0.0, 1 - n / (_SEEN + 1)),
-                "text": f"{words[i]} – {words[j]}: {n}",
-                "shown": str(n),
-            }
-            for i, row in enumerate(edges)
-            for j, n in enumerate(row)
-        ],
-    )
+    cells = [
+        _cell(words, words, i, j, max(0.0, 1 - n / (_SEEN + 1)), str(n)) | {"shown": str(n)}
+        for i, row in enumerate(edges)
+        for j, n in enumerate(row)
+    ]
+    title, sides = f"Edges between words; white: more than {_SEEN}", _words(words)
+    figure.add(charts.heat, title, rows=sides, columns=sides, gold=[], cells=cells)
     return figure
 
 
@@ -351,18 +340,20 @@ def _add_heat(
         rows=_words(rows),
         columns=_words(columns),
         cells=[
-            {
-                "row": i,
-                "column": j,
-                "weight": round(min(1.0, float(weight) / scale), 4),
-                "text": f"{rows[i]} – {columns[j]}: {weight:.2f}",
-            }
+            _cell(rows, columns, i, j, round(min(1.0, float(weight) / scale), 4), f"{weight:.2f}")
             for i, row in enumerate(weights)
             for j, weight in enumerate(row)
             if not causal or j <= i
         ],
         gold=[{"row": i, "column": j} for i, j in sorted(gold)],
     )
+
+
+def _cell(
+    rows: Sequence[str], columns: Sequence[str], i: int, j: int, weight: float, number: str
+) -> dict[str, Any]:
+    text = f"{rows[i]} – {columns[j]}: {number}"
+    return {"row": i, "column": j, "weight": weight, "text": text}
 
 
 def _shown(sentence: Sentence) -> list[str]:

@@ -20,17 +20,6 @@ from syncattn_fairseq.lab.evaluation.alignment import (
 links = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
 
 
-def test_counted_by_hand():
-    sure = [{(0, 0), (1, 1)}, {(0, 1)}]
-    possible = [{(1, 2)}, set()]
-    hypothesis = [{(0, 0), (1, 2), (2, 2)}, {(0, 1), (1, 0)}]
-    # |A| = 5, |S| = 3, |A & S| = 2 and |A & P| = 3 (the sure links are possible too).
-    score = alignment_error_rate(sure, possible, hypothesis)
-    assert score.aer == pytest.approx(1 - (2 + 3) / (5 + 3))
-    assert score.precision == pytest.approx(3 / 5)
-    assert score.recall == pytest.approx(2 / 3)
-
-
 @given(st.lists(st.tuples(links, links, links)))
 def test_agrees_with_a_loop(corpus):
     predicted = wanted = found = right = 0

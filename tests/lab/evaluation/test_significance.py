@@ -57,15 +57,12 @@ def test_a_difference_beyond_chance(compared):
     assert compared["good"].verdict == "not known"
     many = compare({"a": damaged(), "b": damaged(*range(8))}, "b")
     assert many["a"].p == pytest.approx(2 / 2**8, abs=0.004) and many["a"].verdict == "better"
+    six = compare({"a": damaged(), "b": damaged(*range(6))}, "b")["a"]
+    assert six.p == pytest.approx(2 / 2**6, abs=0.007) and six.verdict == "better", "enough"
     back = compare({"a": damaged(), "b": damaged(*range(8))}, "a")
     assert back["b"].verdict == "worse" and back["b"].p == many["a"].p
     assert back["b"].difference == -many["a"].difference < 0
     assert worse.verdict == "not known" and many["b"].verdict is None
-
-
-def test_six_sentences_are_enough():
-    found = compare({"a": damaged(), "b": damaged(*range(6))}, "b")["a"]
-    assert found.p == pytest.approx(2 / 2**6, abs=0.007) and found.verdict == "better"
 
 
 def test_one_sentence_is_no_evidence():
@@ -126,22 +123,9 @@ def test_randomisation_agrees_with_all_ways_to_swap(compared):
     assert compared["better"].p == pytest.approx(exact, abs=0.02)
 
 
-def test_interval_agrees_with_a_bootstrap_of_our_own(compared):
-    random = np.random.default_rng(0)
-    scores = []
-    for chosen in random.integers(len(REFERENCES), size=(200, len(REFERENCES))):
-        hypotheses = [SYSTEMS["base"][i] for i in chosen]
-        scores.append(score_bleu(hypotheses, [REFERENCES[i] for i in chosen]).score)
-    low, high = np.quantile(scores, [0.025, 0.975])
-    assert compared["base"].confidence == pytest.approx((high - low) / 2, rel=0.25)
-
-
-def test_no_difference(compared):
+def test_what_is_no_difference_and_the_baseline(compared):
     for name in ("copy", "as bad"):
         assert (compared[name].p, compared[name].verdict) == (1, "not known")
-
-
-def test_the_baseline_has_no_p(compared):
     assert (compared["base"].p, compared["base"].difference) == (None, 0)
     assert {score.baseline for score in compared.values()} == {"base"}
 

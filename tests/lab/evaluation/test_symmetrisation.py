@@ -150,33 +150,6 @@ def test_named_functions_are_the_functions(links):
         assert made[f"grow-diag-final-and-{variant}"] == grow_diag_final_and(*links, variant)
 
 
-@given(both_directions, variants)
-def test_each_contains_the_one_before(links, variant):
-    grown, final = grow_diag(*links, variant), grow_diag_final_and(*links, variant)
-    assert intersect(*links) <= grown <= final <= unite(*links)
-
-
-@given(both_directions, variants)
-def test_nothing_is_left_to_add(links, variant):
-    def free(link: Link, among: set[Link]) -> list[bool]:
-        return [all(link[side] != other[side] for other in among) for side in (0, 1)]
-
-    grown = grow_diag(*links, variant)
-    for link in unite(*links):
-        if any(max(abs(link[0] - i), abs(link[1] - j)) == 1 for i, j in grown):
-            assert not VARIANTS[variant].enough(free(link, grown))
-    final = grow_diag_final_and(*links, variant)
-    assert not any(all(free(link, final)) for link in unite(*links))
-
-
-@given(both_directions)
-def test_lilts_growth_and_final_and_keep_words_apart(links):
-    both = intersect(*links)
-    for added in grow_diag_final_and(*links, "lilt") - both:
-        for other in grow_diag_final_and(*links, "lilt") - {added}:
-            assert added[0] != other[0] and added[1] != other[1]
-
-
 @given(both_directions)
 def test_equal_directions_stay_as_they_are(links):
     forward, before = links[0], set(links[0])
