@@ -23,6 +23,15 @@ def describe(error: OSError) -> str:
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
+def describe_lack_of_memory(error: BaseException) -> str | None:
+    """Say that memory ran out, as Python and PyTorch report it; None for any other error."""
+    text = shorten(error, 200)
+    lacking = "can't allocate memory" in text or "out of memory" in text
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and lacking):
+        return f"out of memory{': ' * bool(text)}{text}; give it less at a time, or more memory"
+    return None
+
+
 class BadParse(DataError):
     """The parse of one sentence is not a dependency tree over the sentence's words.
 

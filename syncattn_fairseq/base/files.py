@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import hashlib
+import io
 import json
 import os
 import secrets
@@ -20,20 +21,31 @@ MAX_SIZE = 2**28
 """In bytes. No settings, results, dictionary or subword model is larger."""
 
 
-def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
-    """Read a whole file that may be somebody else's: a regular file of bounded size.
+def open_file(path: Path | str) -> io.BufferedReader:
+    """Open a file that may be somebody else's for reading its bytes.
 
-    Never waits: a named pipe, a device or a link to one is refused, not opened.
+    Never waits: a named pipe, a device or a link to one is refused.
 
     Raises:
-        DataError: it is not a regular file, or larger than ``largest`` bytes.
+        DataError: it is not a regular file.
         OSError: it cannot be opened.
     """
     # Non-blocking, since it could have become a pipe after a check of its name.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise DataError(f"{path}: not a regular file")
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise DataError(f"{path}: not a regular file")
+    return file
+
+
+def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
+    """Read a whole file as `open_file` does.
+
+    Raises:
+        DataError: see `open_file`; or it is larger than ``largest`` bytes.
+        OSError: it cannot be opened.
+    """
+    with open_file(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
         raise DataError(f"{path}: more than {largest:,} bytes, so not the file that it should be")
@@ -69,7 +81,7 @@ def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
 def hash_file(path: Path, algorithm: str = "sha256") -> str:
     """Return the SHA-256 of a file, or its sum by another algorithm of hashlib."""
     digest = hashlib.new(algorithm)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from unicodedata import category
 
 from .errors import DataError
+from .files import open_file, read_file
 from .inputs import name_input, open_input
 
 #: How compressed files begin, and what reads them.
@@ -70,6 +71,16 @@ def read_lines(path: Path | str | int) -> Iterator[str]:
         yield from _lines(file, name_input(path))
 
 
+def read_file_lines(path: Path | str) -> Iterator[str]:
+    """Yield the lines of a text as `read_lines` does, but only of a file, and no large one.
+
+    Raises:
+        DataError: see `read_file`; or a line is not UTF-8.
+    """
+    text = io.BytesIO(read_file(path))
+    return _lines(io.TextIOWrapper(text, "utf-8-sig", "surrogateescape", newline="\n"), str(path))
+
+
 def split_lines(data: bytes) -> Iterator[str]:
     """Yield the lines of a UTF-8 text in memory, as `read_lines` does those of a file."""
     return map(clean_line, io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n"))
@@ -113,15 +124,20 @@ def count_lines(*paths: Path) -> int:
 
 def _count_lines_of(path: Path) -> int:
     """Return how many lines `read_lines` yields, in half the time."""
-    count, end = 0, "\n"
+    count = size = 0
     try:
         with open_text(path) as file:
             while text := file.read(2**20):
                 count += text.count("\n")
-                end = text[-1]
+                end = text.rfind("\n") + 1
+                size = len(text) - end + (0 if end else size)
+                if size > MAX_LINE:
+                    break
     except UnicodeDecodeError:
+        size = MAX_LINE + 1
+    if size > MAX_LINE:
         return sum(1 for _ in read_lines(path))  # it names the line
-    return count + (end != "\n")
+    return count + (size > 0)
 
 
 @contextmanager
@@ -169,7 +185,7 @@ def is_plain(path: Path) -> bool:
     """
     if not stat.S_ISREG(path.stat().st_mode):
         return False
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(16)
     return not head.startswith(codecs.BOM_UTF8) and _find_opener(head) is None
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..base.errors import DataError, naming, shorten
-from ..base.files import replacing
+from ..base.files import open_file, replacing
 from .classes import list_classes
 from .option_checks import check_stored_options, list_options
 
@@ -37,6 +37,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
 def read_options(path: str | Path, section: str) -> dict[str, Any]:
     """Return a group of a checkpoint's options, not checked; none if the file is not one."""
     try:
+        open_file(path).close()
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         return list_options(list_options(state["cfg"]).get(section))
     except Exception:  # whoever loads it says what is wrong
@@ -54,6 +55,7 @@ def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]
         DataError: the file is damaged, or not a checkpoint.
         OSError: the file cannot be read.
     """
+    open_file(path).close()  # or it says that it is no file; it would be read without an end
     with naming(path):
         try:
             if zipfile.is_zipfile(path):

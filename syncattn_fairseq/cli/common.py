@@ -21,7 +21,7 @@ from threading import current_thread, main_thread
 from typing import Any, TextIO
 
 from .. import __version__
-from ..base.errors import DataError, describe, printable
+from ..base.errors import DataError, describe, describe_lack_of_memory, printable
 from ..base.files import replacing
 from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
@@ -64,6 +64,11 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
             return 130
         except (DataError, OSError) as error:
             print(f"error: {printable(_describe(error))}", file=sys.stderr)
+            return 1
+        except (MemoryError, RuntimeError) as error:
+            if (lack := describe_lack_of_memory(error)) is None:
+                raise
+            print(f"error: {printable(lack)}", file=sys.stderr)
             return 1
         except ImportError as error:
             if error.name not in ("fairseq", "fairseq_cli"):

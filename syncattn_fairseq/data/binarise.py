@@ -14,6 +14,7 @@ from fairseq.data.indexed_dataset import index_file_path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
+from ..base.files import open_file
 from ..base.text import count_lines, read_lines
 from .checksums import store_checksums
 from .mmap_blocks import SizesReader, check_dataset, write_dataset
@@ -288,7 +289,7 @@ def binarise(
     """
     counts = TextCounts()
     check_dataset(str(text_dataset))
-    with open(index_file_path(str(text_dataset)), "rb") as index:
+    with open_file(index_file_path(str(text_dataset))) as index:
         sizes = SizesReader(index)
         if sizes.sentences != count_lines(source.text, source.values):
             raise DataError(

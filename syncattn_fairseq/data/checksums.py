@@ -12,7 +12,7 @@ from fairseq.data.indexed_dataset import data_file_path, index_file_path
 
 from ..base.errors import DataError
 from ..base.files import hash_file, replacing
-from ..base.text import read_lines
+from ..base.text import read_file_lines
 
 SUFFIX = ".sha256"
 _LINE = re.compile("([0-9a-f]{64})  .+")
@@ -37,7 +37,7 @@ def check_checksums(text: str, marks: str) -> None:
     path = Path(marks + SUFFIX)
     if not path.exists():  # from an earlier version
         return
-    matches = [_LINE.fullmatch(line) for line in read_lines(path)]
+    matches = [_LINE.fullmatch(line) for line in read_file_lines(path)]
     files = _list_files(text, marks)
     if len(matches) != len(files) or None in matches:
         raise DataError(f"{path}: not the checksums of {len(files)} files; remove it, or {_MEND}")

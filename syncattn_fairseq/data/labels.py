@@ -9,7 +9,7 @@ from fairseq.data import Dictionary
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from ..base.text import read_lines
+from ..base.text import read_file_lines
 
 
 def locate_dictionary(folder: Path | str, language: str) -> Path:
@@ -33,7 +33,7 @@ def load_dictionary(path: Path) -> Dictionary:
         DataError: the file is not a fairseq dictionary.
     """
     dictionary = Dictionary()
-    text = StringIO("\n".join(read_lines(path)))
+    text = StringIO("\n".join(read_file_lines(path)))
     try:
         dictionary.add_from_file(text)
     except (ValueError, RuntimeError) as error:

@@ -22,7 +22,7 @@ from fairseq.data.indexed_dataset import (
 )
 
 from ..base.errors import DataError
-from ..base.files import replacing
+from ..base.files import open_file, replacing
 
 _HEADER = (9, 8, 1, 8)  # bytes of the magic number, version, type of entries and count
 _COUNT_AT = sum(_HEADER[:3])
@@ -75,7 +75,7 @@ def check_dataset(dataset: str, block: int = 2**20) -> None:
     if not _is_mapped(dataset):
         return
     index_path, data_path = index_file_path(dataset), data_file_path(dataset)
-    with open(index_path, "rb") as index:
+    with open_file(index_path) as index:
         magic, version, code, count = (index.read(size) for size in _HEADER)
         sentences = int.from_bytes(count, "little")
         dtype = _code_to_dtype.get(int.from_bytes(code, "little"))
@@ -117,7 +117,7 @@ def check_symbols(dataset: str, symbols: int) -> None:
 
 
 def _is_mapped(dataset: str) -> bool:
-    with open(index_file_path(dataset), "rb") as index:
+    with open_file(index_file_path(dataset)) as index:
         return index.read(_HEADER[0])[:8] not in _OTHERS
 
 
@@ -137,7 +137,7 @@ def has_entry(dataset: str, least: int) -> bool:
 
 def _read_entries(dataset: str) -> Iterator[np.ndarray]:
     dtype = MMapIndexedDataset.Index(index_file_path(dataset)).dtype
-    with open(data_file_path(dataset), "rb") as data:
+    with open_file(data_file_path(dataset)) as data:
         while len(block := np.fromfile(data, dtype, 2**20)):
             yield block
 

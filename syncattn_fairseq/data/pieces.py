@@ -14,6 +14,7 @@ from pathlib import Path
 import sentencepiece
 
 from ..base.errors import DataError
+from ..base.files import read_file
 from ..base.text import read_lines
 from .words import without_mark
 
@@ -86,7 +87,7 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
     """
     processor = sentencepiece.SentencePieceProcessor()
     try:
-        usable = processor.LoadFromSerializedProto(model.read_bytes()) and len(processor) > 0
+        usable = processor.LoadFromSerializedProto(read_file(model)) and len(processor) > 0
     except RuntimeError:
         usable = False
     if not usable:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..base.files import replacing
+from ..base.files import read_json, replacing
 from .words import SCHEMES
 
 _NAME = "subwords.json"
@@ -21,10 +21,10 @@ def stored_schemes(folder: Path | str) -> dict[str, str]:
     """
     path = Path(folder) / _NAME
     try:
-        schemes = json.loads(path.read_text("utf-8"))
+        schemes = read_json(path)
     except FileNotFoundError:
         return {}
-    except (ValueError, RecursionError):
+    except ValueError:
         schemes = None
     if not isinstance(schemes, dict) or any(value not in SCHEMES for value in schemes.values()):
         raise DataError(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataError, printable
+from ..base.files import read_json
 from ..base.text_tables import escape_html
 
 #: No score and no number of sentences comes near to it.
@@ -72,8 +73,8 @@ def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
     """
     other = DataError(f"{path}: not what syncattn-score --json writes")
     try:
-        systems = json.loads(Path(path).read_text(encoding="utf-8"))["systems"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        systems = read_json(path)["systems"]
+    except (ValueError, KeyError, TypeError):
         raise other from None
     if not isinstance(systems, dict) or not systems:
         raise other

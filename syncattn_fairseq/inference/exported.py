@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError, shorten
-from ..base.files import hash_file
+from ..base.files import hash_file, open_file, read_json
 from ..data.schemes import stored_schemes
 from .answers import Alignment, Sentence, Translation
 from .model import NO_PARSER, Model
@@ -79,13 +79,12 @@ class About:
         """
         path = folder / ABOUT
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-            about = cls(**values)
+            about = cls(**read_json(path))
         except FileNotFoundError:
             raise DataError(
                 f"{folder}: no {ABOUT}; export the model with syncattn-export"
             ) from None
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError):
             about = None
         if about is None or not about._is_sound():
             raise DataError(f"{path}: damaged or missing; export the model again")
@@ -334,10 +333,10 @@ def _is_vocabulary(words: Any) -> bool:
 
 def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
         if is_sound(content):
             return content
-    except (FileNotFoundError, ValueError, RecursionError):
+    except (FileNotFoundError, ValueError):
         pass
     raise DataError(f"{path}: damaged or missing; export the model again")
 
@@ -348,7 +347,7 @@ def _check_heads(path: Path) -> None:
     Raises:
         DataError: there are none, or the file is damaged.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
 
         def number(kind: str) -> int:
             value: int = struct.unpack(kind, file.read(struct.calcsize(kind)))[0]

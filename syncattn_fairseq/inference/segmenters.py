@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
-from ..base.text import read_lines
+from ..base.files import open_file
+from ..base.text import read_file_lines
 from ..data.pieces import apply_pieces, open_pieces
 from ..data.words import detect_scheme
 
@@ -80,7 +81,7 @@ class Codes(Segmenter):
             raise DataError(
                 f"{path}: these codes need subword-nmt; pip install 'syncattn-fairseq[subword-nmt]'"
             ) from None
-        lines = [*read_lines(path)]
+        lines = [*read_file_lines(path)]
         while lines and not lines[-1]:
             lines.pop()
         version = bool(lines) and lines[0].startswith("#version:")
@@ -107,7 +108,7 @@ def open_segmenter(path: Path) -> Segmenter:
     Raises:
         DataError: the file is neither, or the package that reads it is not installed.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         # Protocol buffers begin with a line feed, the tag of their first field; codes are text.
         return Pieces(path) if file.read(1) == b"\n" else Codes(path)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..base.errors import DataError
-from ..base.files import hash_file, replacing
+from ..base.files import hash_file, read_json, replacing
 from ..base.slurm import minutes_of, open_executor, queued, submitted
 from ..base.slurm import wait as wait_for_jobs
 from ..base.worker_pool import end_with_parent
@@ -157,12 +157,12 @@ def _find_running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
     from submitit import SlurmJob
 
     try:
-        earlier = json.loads((folder / _JOBS).read_text("utf-8"))
+        earlier = read_json(folder / _JOBS)
         jobs: dict[int, Any] = {
             int(number): SlurmJob(folder / "jobs", name) for number, name in earlier["jobs"].items()
         }
         same = earlier["for"] == _hash_purpose(folder)
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     living = queued(job.job_id for job in jobs.values()) if jobs else set()
     jobs = {number: job for number, job in jobs.items() if job.job_id in living}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..base.files import hash_file, replacing
+from ..base.files import hash_file, read_json, replacing
 from .outcome import ParseReport
 from .parser import ParserSource
 from .shards import Shard
@@ -79,12 +79,12 @@ class Manifest:
     def read(cls, path: Path) -> Manifest | None:
         """Return a stored manifest; None if the file is missing or something else."""
         try:
-            document = json.loads(path.read_text("utf-8"))
+            document = read_json(path)
             shards = [Shard(*values) for values in document.pop("shards")]
             report = ParseReport.from_json(document.pop("report"))
             manifest = cls(shards=shards, report=report, **document)
             return manifest if manifest.is_sound() else None
-        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def is_sound(self) -> bool:

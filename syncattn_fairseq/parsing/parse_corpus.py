@@ -9,7 +9,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import hash_file, replacing
+from ..base.files import hash_file, open_file, replacing
 from ..base.inputs import keeping_pipes
 from ..base.locks import claiming, locked, refuse_links, remove_locked
 from ..base.text import is_plain, read_lines
@@ -211,7 +211,7 @@ def _merge(
             temporary = stack.enter_context(replacing(path))
             with temporary.open("wb") as whole:
                 for shard in manifest.shards:
-                    with (shard.folder(task.shards) / kind).open("rb") as part:
+                    with open_file(shard.folder(task.shards) / kind) as part:
                         shutil.copyfileobj(part, whole)
             sums[kind] = hash_file(temporary)
         finished = manifest.finish(sums, report)

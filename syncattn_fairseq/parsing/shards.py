@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import BadParse, DataError
-from ..base.files import flush, hash_file, read_json
+from ..base.files import flush, hash_file, open_file, read_json
 from ..base.text import MAX_LINE, read_lines, split_lines
 from .outcome import ParseReport
 from .parsed_file import EMPTY
@@ -81,7 +81,7 @@ def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
     whole = hashlib.sha256()
     size = text.stat().st_size
     begin, line = 0, 1
-    with text.open("rb") as file:
+    with open_file(text) as file:
         for number in range(1, count + 1):
             file.seek(max(begin, size * number // count - 1))
             if len(file.readline(4 * MAX_LINE + 1)) > 4 * MAX_LINE:
@@ -105,7 +105,7 @@ def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
 
 
 def _read(text: Path, begin: int, end: int) -> bytes:
-    with text.open("rb") as file:
+    with open_file(text) as file:
         file.seek(begin)
         return file.read(end - begin)
 

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from ..base.errors import BadParse, DataError, shorten
+from ..base.files import open_file
 from .parser import Morphology, Parse, Parser, ParserSource, Sentences, parse_in_halves
 
 # Enough for full batches, few enough for the memory of a small machine.
@@ -159,9 +160,10 @@ def _check_file(path: Path) -> None:
     import torch
 
     try:
-        torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+        with open_file(path) as file:
+            torch.load(file, map_location="cpu", weights_only=True)
+    except (DataError, OSError):
+        raise
     except Exception:
         raise DataError(
             f"{path}: not a model of Stanza, or one that would run code; download or train it again"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from ..base.errors import DataError, describe, printable
+from ..base.errors import DataError, describe, describe_lack_of_memory, printable
 
 
 def fail_in_one_line() -> None:
@@ -48,6 +48,8 @@ def _line(error: BaseException) -> str | None:
         return describe(error)
     if isinstance(error, FileNotFoundError):  # fairseq's own, such as "Dataset not found"
         return str(error)
+    if line := describe_lack_of_memory(error):
+        return line
     if type(error).__name__ == "ProcessRaisedException":  # raised in a GPU's own process
         name, _, line = str(error).strip().rpartition("\n")[2].partition(": ")
         if name.startswith(DataError.__module__):

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import DataError, naming
-from ...base.files import replacing
+from ...base.files import read_json, replacing
 from ...base.locks import locked
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def load_results(path: Path) -> dict[str, Any]:
     """Read a file of results.
 
     Raises:
-        DataError: the file is missing, or is something else.
+        DataError: the file is something else.
     """
     results = read_json(path)
     if not isinstance(results, dict) or not {"corpus", "cells"} <= results.keys():
@@ -166,19 +166,3 @@ def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
         document = {"corpus": corpus, "cells": [*by_training.values()]}
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file.
-
-    Raises:
-        DataError: the file is missing, or is something else.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except ValueError as error:
-        raise DataError(f"{path}: not JSON: {error}") from None
-    except RecursionError:
-        raise DataError(f"{path}: its brackets are nested too deeply") from None

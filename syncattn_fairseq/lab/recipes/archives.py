@@ -17,6 +17,7 @@ from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO, NamedTuple
 
 from ...base.errors import DataError, naming_full_disk, printable
+from ...base.files import open_file
 
 #: Separates an archive from its member in an address.
 SEPARATOR = "!"
@@ -165,7 +166,7 @@ class _Member(tarfile.TarInfo):
 
 def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:
     if path.name.endswith(".zip") and member:
-        archive: Any = stack.enter_context(zipfile.ZipFile(path))
+        archive: Any = stack.enter_context(zipfile.ZipFile(open_file(path)))
         info = _find(_zip_entries(archive), path, member)
         if info.compress_type not in _METHODS:
             raise zipfile.BadZipFile(f"{_show(info.filename)} is neither stored nor deflated")

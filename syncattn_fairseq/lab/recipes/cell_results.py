@@ -1,13 +1,14 @@
 """Collect the results of a cell from what its commands have written."""
 
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
+from ...base.files import open_file, read_json
 from ...printed.training_log import read_fairseq_log
-from ..evaluation.results_file import read_json
 
 #: The folder, below its cell's, of a model in the other direction.
 REVERSED = "reversed"
@@ -55,7 +56,7 @@ def read_training(log: Path) -> dict[str, Any]:
                 walls[-1] = max(walls[-1], float(done[1]))
             yield line
 
-    with log.open(encoding="utf-8", errors="replace") as file:
+    with io.TextIOWrapper(open_file(log), "utf-8", "replace") as file:
         for logged in read_fairseq_log(watch(file)):
             numbers = logged.numbers
             if logged.kind == "valid":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import queue
@@ -16,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import syncattn_fairseq
 
 from ...base.errors import DataError
+from ...base.files import read_json
 from ...base.locks import locked
+from ...base.text import read_lines
 from ..evaluation.results_file import pack_counts, record
 from .cell_results import read_scores, read_training
 from .corpus_facts import Corpus
@@ -129,7 +130,7 @@ class Grid:
 
     def _result(self, cell: Cell) -> dict[str, Any]:
         work = self.runner.work
-        done = json.loads((work / cell.folder / "train.done").read_text(encoding="utf-8"))
+        done = read_json(work / cell.folder / "train.done")
         return {
             "system": cell.row.label,
             "config": cell.row.system,
@@ -152,7 +153,7 @@ def measure_subwords_per_word(work: Path, corpus: Corpus) -> float:
     The end of each sentence is counted as a subword, since it is predicted, and not as a word.
     """
     subwords, words = (
-        (work / folder(corpus, part) / f"valid.{corpus.target}").read_text("utf-8").split("\n")[:-1]
+        read_lines(work / folder(corpus, part) / f"valid.{corpus.target}")
         for part in (PIECES, WORDS)
     )
     predicted = sum(len(line.split()) + 1 for line in subwords)
@@ -168,7 +169,7 @@ def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
     def words(texts: Sequence[str]) -> Sequence[str]:
         return words_by(score["words_by"], texts) if "words_by" in score else texts
 
-    output = (work / cell.output / "translations.txt").read_text("utf-8").split("\n")[:-1]
+    output = [*read_lines(work / cell.output / "translations.txt")]
     references = read_text(str(work / cell.settings.references))
     return count_ngrams(words(output), words(references), score.get("tokenize", "13a"))
 
@@ -221,7 +222,7 @@ def describe_hardware(machines: Machines, jobs: int) -> str:
         return f"{count} × {torch.cuda.get_device_name()}"
     model = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = read_lines("/proc/cpuinfo")
         names = [text.partition(": ")[2] for text in lines if text.startswith("model name")]
         model = names[0] if names else model
     threads = (

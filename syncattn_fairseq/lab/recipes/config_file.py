@@ -13,6 +13,7 @@ from yaml.error import MarkedYAMLError
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 
 from ...base.errors import DataError
+from ...base.files import read_text_file
 
 #: The most characters of a file, levels of its lists, and digits of its whole numbers.
 LARGEST = 100_000
@@ -28,13 +29,9 @@ def read_config(path: Path) -> Any:
             deeper than any settings, or has an alias, which would stand for any number of values.
     """
     try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(LARGEST + 1)
-        return _parse(text, path)
+        return _parse(read_text_file(path, 4 * LARGEST), path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: not UTF-8; convert the file to UTF-8") from None
     except MarkedYAMLError as error:
         location = f"{path}:{error.problem_mark.line + 1}" if error.problem_mark else str(path)
         raise DataError(f"{location}: not YAML: {error.problem or error.context}") from None

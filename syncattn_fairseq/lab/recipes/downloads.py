@@ -18,9 +18,9 @@ from urllib3.exceptions import HTTPError
 
 from ... import __version__
 from ...base.errors import DataError, naming_full_disk, printable, shorten
-from ...base.files import hash_file
+from ...base.files import hash_file, read_json
 from ...base.locks import claiming, refuse_links
-from ...base.text import read_lines
+from ...base.text import read_file_lines
 
 #: Environment variable with the base URLs of mirrors, separated by spaces.
 MIRRORS = "SYNCATTN_MIRROR"
@@ -116,7 +116,7 @@ def fetch(
 def _find_sum(path: Path, name: str) -> str | None:
     """Return the noted checksum of a file; None if there is none."""
     sums: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path) if path.exists() else (), 1):
+    for number, line in enumerate(read_file_lines(path) if path.exists() else (), 1):
         entry = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](.+)", line)
         if entry is None:
             raise DataError(f"{path}:{number}: not a SHA-256 and a name; mend this line")
@@ -188,7 +188,7 @@ class _Download:
     def _find_begin(self, url: str) -> tuple[int, str]:
         """Return how many bytes are here already, and of which version of the file."""
         try:
-            source, version = json.loads(self.note.read_bytes())
+            source, version = read_json(self.note)
             return (self.part.stat().st_size, str(version)) if source == url else (0, "")
         except (FileNotFoundError, ValueError, TypeError):
             return 0, ""

@@ -12,7 +12,7 @@ from threading import Event
 from typing import IO, Any
 
 from ...base.errors import DataError
-from ...base.files import replacing
+from ...base.files import open_file, read_text_file, replacing
 from ...base.slurm import open_executor, queued, submitted, wait
 from .processes import Failed, search_path
 from .stages import Step
@@ -139,7 +139,7 @@ def _started_before(folder: Path, note: Path, step: Step) -> Any:
         return None
     import submitit
 
-    job_id, tasks, command = note.read_text(encoding="utf-8").split("\n", 2)
+    job_id, tasks, command = read_text_file(note).split("\n", 2)
     if command.rstrip("\n") != str(step):
         if queued([job_id]):
             raise DataError(
@@ -160,7 +160,7 @@ def _follow(path: Path, seen: int, log: IO[bytes], on_line: Callable[[str], obje
     """Copy what is new in a file to a log; return how many bytes have been read."""
     if not path.exists():
         return seen
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(seen)
         lines, end, _ = file.read().rpartition(b"\n")
     for text in (lines + end).splitlines():

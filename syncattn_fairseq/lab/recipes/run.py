@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...base.errors import DataError
-from ...base.files import replacing
+from ...base.files import read_json, replacing
 from ...parsing.eda_parser import EDA, KYTEA
 from . import jobs
 from .display import Display
@@ -210,8 +210,8 @@ def check_executables(stages: Sequence[Stage]) -> None:
 
 def _read_mark(mark: Path) -> dict[str, Any]:
     try:
-        content = json.loads(mark.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):  # such as an empty file, from an earlier version
+        content = read_json(mark)
+    except ValueError:  # such as an empty file, from an earlier version
         content = None
     if (
         not isinstance(content, dict)

@@ -95,7 +95,7 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
     ("old", "new", "fault"),
     [
         (GOOD, "{", "x.json: not JSON"),
-        (GOOD, "[" * 10**5, "x.json: its brackets are nested too deeply"),
+        (GOOD, "[" * 10**5, "x.json: not JSON"),
         (GOOD, "[]", "x.json: not a results file"),
         (GOOD, '{"corpus": "x"}', "x.json: not a results file"),
         (GOOD, '{"corpus": "x", "cells": {}}', "x.json: expected the name of a corpus, and a list"),
@@ -123,7 +123,7 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
 )
 def test_results_that_are_none(tmp_path, old, new, fault):
     path = tmp_path / "x.json"
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(FileNotFoundError):
         load_results(path)
     path.write_text(GOOD)
     assert len(load_results(path)["cells"]) == 2

@@ -1,0 +1,91 @@
+"""Files from others are opened in one way, which knows no endless files and does not wait."""
+
+import ast
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import syncattn_fairseq
+from syncattn_fairseq.base import text as door
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import hash_file, open_file
+from syncattn_fairseq.base.text import count_lines, read_file_lines
+
+PACKAGE = Path(syncattn_fairseq.__file__).parent
+ROOMS = [
+    *("inference", "export", "checkpoints", "parsing", "data", "printed", "trees", "cli"),
+    *("lab/evaluation", "lab/recipes", "lab/report", "lab/cli", "lab/synthetic"),
+]
+READS = {"read_text", "read_bytes", "fdopen", "memmap", "ZipFile"}
+#: What reads none of others' files, or only ones that were looked at before.
+ALLOWED = {
+    "lab/report/page.py": {"read_text"},  # the page's parts, in this package
+    "checkpoints/checkpoint_file.py": {"torch.load", "ZipFile"},  # after open_file
+    "parsing/stanza_parser.py": {"torch.load"},  # of an open file
+    "lab/recipes/archives.py": {"ZipFile"},  # of an open file
+    "lab/recipes/processes.py": {"open"},  # for a program, which may read anything
+    "cli/common.py": {"os.open", "fdopen"},  # /dev/null
+}
+
+
+def list_reads(tree: ast.AST) -> Iterator[str]:
+    """Yield what opens a file otherwise than to write it."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        name = called.rpartition(".")[2]
+        words = {ast.unparse(each).strip("'") for each in node.args}
+        words |= {str(each.arg) for each in node.keywords}
+        if called in ("torch.load", "os.open", "json.load", "np.load", "yaml.load"):
+            yield called
+        elif name in READS and isinstance(node.func, ast.Attribute):
+            yield name
+        elif name == "open" and not words & {"w", "wb", "a", "ab", "r+b"}:
+            yield from ["open"] if called == "open" or words & {"r", "rb", "encoding"} else []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_that_read_others_files_use_the_one_reader(room):
+    for path in (PACKAGE / room).rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        found = {*list_reads(ast.parse(path.read_text("utf-8")))}
+        assert found <= ALLOWED.get(name, set()), name
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("open(p)", "open(p, 'rb')", "p.open('rb')", "p.open(encoding='utf-8')"),
+        *("p.read_text('utf-8')", "p.read_bytes()", "json.load(f)", "torch.load(p)"),
+    ],
+)
+def test_other_ways_are_seen(line):
+    assert [*list_reads(ast.parse(line))]
+    assert not [*list_reads(ast.parse("open(p, 'w'); p.open('wb'); parser.open(); read_text(p)"))]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_never_ends_is_refused(tmp_path, make):
+    path = tmp_path / "file"
+    make(path)
+    for read in (open_file, hash_file, lambda path: [*read_file_lines(path)]):
+        with pytest.raises(DataError, match=f"^{path}: not a regular file$"):
+            read(path)
+
+
+def test_lines_that_never_end_are_not_counted(monkeypatch):
+    monkeypatch.setattr(door, "MAX_LINE", 2**21)
+    with pytest.raises(DataError, match=r"^/dev/zero:1: a line of more than 2,097,152 char"):
+        count_lines(Path("/dev/zero"))
+
+
+def test_lines_of_a_file_are_those_of_a_text(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"\xef\xbb\xbfa\rb\r\n\nc")
+    assert [*read_file_lines(path)] == [*door.read_lines(path)] == ["a b", "", "c"]
+    path.write_bytes(b"a\n\xff\n")
+    with pytest.raises(DataError, match=":2: not UTF-8"):
+        [*read_file_lines(path)]
