@@ -16,7 +16,7 @@ matrix="${MATRIX:-${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/matrix}"
 read -ra tests <<<"${TESTS:-tests/functional tests/modules tests/models tests/criterions tests/data \
     tests/tasks tests/parsing/test_stanza_parser.py}"
 
-floor() { sed -n "s/^ *\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
+floor() { sed -n "s/.*\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
 pinned() { sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt; }
 
 packages="torch numpy sacrebleu sentencepiece stanza scipy pyyaml tqdm omegaconf"
