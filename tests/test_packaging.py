@@ -20,6 +20,7 @@ from fairseq.scoring.bleu import BleuConfig, Scorer
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from syncattn_fairseq import __main__
 from tests.importing import import_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -339,6 +340,41 @@ def test_hydra_starts_on_python_3_14():
     code = "import fairseq_cli.hydra_train\nfrom hydra._internal.utils import get_args_parser\n"
     code += "assert 'Hydra' in get_args_parser().description\n"
     subprocess.run([sys.executable, "-c", CHECK + code], check=True)
+
+
+@pytest.mark.parametrize("script", ["build", "release"])
+def test_builds_use_no_environment_but_their_own(script: str) -> None:
+    assert not re.search(
+        r"\bvenv\b(?! \"\$tools\")|_common", (ROOT / f"scripts/{script}.sh").read_text()
+    )
+
+
+# ---- python -m syncattn_fairseq
+
+
+def test_commands_are_listed_in_groups() -> None:
+    lines = __main__.describe().splitlines()
+    listed = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
+    assert {name for name, _ in listed} == {*SCRIPTS}
+    assert [line for line in lines if line.endswith(":")] == [*__main__.ROOMS.values()]
+    assert all(len(line) <= 99 for line in lines)
+
+
+def test_shells_complete_the_options_of_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("shtab")
+    __main__.main(["--completion", "bash"])
+    script = capsys.readouterr().out
+    assert len(re.findall(r"^complete ", script, re.MULTILINE)) == len(SCRIPTS)
+    assert "--seeds" in script and "--references" in script
+
+
+def test_completion_without_shtab_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(SystemExit):
+        __main__.main(["--completion", "zsh"])
+    assert "pip install 'syncattn-fairseq[completion]'" in capsys.readouterr().err
 
 
 # ---- install.sh, with an interpreter that installs nothing
