@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO
 
 from ...base.errors import DataError, naming_full_disk, printable
 from ...base.files import open_file
@@ -33,7 +33,6 @@ RATIO = 100
 
 #: Bytes that are read at a time; no name or header of a member is longer.
 _BLOCK = 1 << 16
-_LONGEST_PAX = 1 << 12
 #: Compression of zip that is unpacked in small steps, whatever the content.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 #: Names that a missing one is compared with, and their length.
@@ -135,45 +134,22 @@ class _Limited:
         self._position = position
 
 
-class _Entry(NamedTuple):
-    """A member of an archive.
-
-    Attributes:
-        name: its name in the archive.
-        info: the library's object for it.
-        other: what it is if it is no file; empty: it is one.
-    """
-
-    name: str
-    info: Any
-    other: str
-
-
 class _Member(tarfile.TarInfo):
-    """A member of a tar, without what takes long to read, whatever its length.
-
-    That is the map of a sparse file, and in old versions of Python the pax headers (CVE-2024-6232).
-    """
+    """A member of a tar; the map of a sparse file may take for ever to read."""
 
     def _proc_gnusparse_10(self, *_: Any) -> None:
         raise tarfile.ReadError("a sparse file")
 
-    def _proc_pax(self, archive: Any) -> Any:
-        if self.size > _LONGEST_PAX:
-            raise tarfile.ReadError(f"a pax header of {self.size} bytes")
-        return super()._proc_pax(archive)  # type: ignore[misc]
 
-
-def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:
+def _open(stack: ExitStack, path: Path, member: str) -> Any:
     if path.name.endswith(".zip") and member:
         archive: Any = stack.enter_context(zipfile.ZipFile(open_file(path)))
         info = _find(_zip_entries(archive), path, member)
         if info.compress_type not in _METHODS:
             raise zipfile.BadZipFile(f"{_show(info.filename)} is neither stored nor deflated")
-        member_file: IO[bytes] = stack.enter_context(archive.open(info))
-        return member_file
+        return stack.enter_context(archive.open(info))
     kind = next((kind for suffix, kind in TARS.items() if path.name.endswith(suffix)), path.suffix)
-    file: IO[bytes] = stack.enter_context(_COMPRESSED.get(kind, open)(path, "rb"))
+    file = stack.enter_context(_COMPRESSED.get(kind, open)(path, "rb"))
     if not member:
         return file
     limited: Any = _Limited(file, path)
@@ -181,37 +157,33 @@ def _open(stack: ExitStack, path: Path, member: str) -> IO[bytes]:
     return stack.enter_context(archive.extractfile(_find(_tar_entries(archive), path, member)))
 
 
-def _tar_entries(archive: Any) -> Iterator[_Entry]:
+def _tar_entries(archive: Any) -> Iterator[tuple[str, Any, bool]]:
     while (info := archive.next()) is not None:
         archive.members.clear()  # else they would fill the memory
-        link = f"a link to {_show(info.linkname)}" if info.islnk() or info.issym() else ""
-        yield _Entry(info.name, info, link or _describe(info.isreg(), info.isdir()))
+        yield info.name, info, info.isreg()
 
 
-def _zip_entries(archive: zipfile.ZipFile) -> Iterator[_Entry]:
+def _zip_entries(archive: zipfile.ZipFile) -> Iterator[tuple[str, Any, bool]]:
     for info in archive.infolist():
         kind = stat.S_IFMT(info.external_attr >> 16)
-        link = "a link" if kind == stat.S_IFLNK else ""
-        is_folder = info.is_dir() or kind == stat.S_IFDIR
-        is_file = not is_folder and kind in (0, stat.S_IFREG)
-        yield _Entry(info.filename, info, link or _describe(is_file, is_folder))
+        yield info.filename, info, not info.is_dir() and kind in (0, stat.S_IFREG)
 
 
-def _describe(is_file: bool, is_folder: bool) -> str:
-    if is_file:
-        return ""
-    return "a folder" if is_folder else "neither a file nor a folder"
+def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) -> Any:
+    """Return the library's object for a member.
 
-
-def _find(entries: Iterator[_Entry], archive: Path, member: str) -> Any:
-    """Return the library's object for the member with this name."""
+    Args:
+        entries: name, object and whether it is a file, of all members.
+        archive: the file to name in messages.
+        member: the name.
+    """
     names: list[str] = []
-    for entry in entries:
-        name = posixpath.normpath(entry.name)
+    for full_name, info, is_file in entries:
+        name = posixpath.normpath(full_name)
         if name == posixpath.normpath(member):
-            if entry.other:
-                raise DataError(f"{archive}: {member} is {entry.other}; name a file")
-            return entry.info
+            if not is_file:
+                raise DataError(f"{archive}: {member} is a folder, a link or the like; name a file")
+            return info
         if len(names) < _NAMES:
             names.append(name[:_LENGTH])
     near = ", ".join(map(_show, get_close_matches(member, names, cutoff=0))) or "nothing"

@@ -89,19 +89,11 @@ def test_members_are_read(tmp_path, outer):
         assert list(text) == TEXT.decode().splitlines(keepends=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "held"),
-    [("a.gz", gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:])), ("a.bz2", bz2.compress(TEXT))],
-    ids=["gz", "bz2"],  # else the time, which gzip writes, is part of the name
-)
-def test_a_compressed_file_is_decompressed(tmp_path, name, held):
-    (tmp_path / name).write_bytes(held)
-    assert content(tmp_path, name) == TEXT
-
-
-def test_a_plain_file_is_read(tmp_path):
-    (tmp_path / "a.txt").write_bytes(TEXT)
-    assert content(tmp_path, "a.txt") == TEXT
+def test_a_file_that_is_no_archive_is_read(tmp_path):
+    gz = gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:])
+    for name, held in {"a.gz": gz, "a.bz2": bz2.compress(TEXT), "a.txt": TEXT}.items():
+        (tmp_path / name).write_bytes(held)
+        assert content(tmp_path, name) == TEXT
 
 
 def test_a_tgz_of_several_gzip_streams_is_read_to_its_end(tmp_path):
@@ -129,68 +121,39 @@ def refused(folder: Path, place: str) -> str:
     return message
 
 
-OUTSIDE = [
+OTHERS = [
     special("/etc/x", tarfile.REGTYPE),
     special("a/../../x", tarfile.REGTYPE),
     special("..", tarfile.DIRTYPE),
-    special("a/link", tarfile.SYMTYPE, "../../x"),
-    special("a/link", tarfile.SYMTYPE, "/etc/passwd"),
-    special("a/hard", tarfile.LNKTYPE, "../x"),
-    special("a/hard", tarfile.LNKTYPE, "/etc/passwd"),
-]
-INSIDE = [
     special("a", tarfile.DIRTYPE),
-    special("..a..", tarfile.REGTYPE),
-    special("a/link", tarfile.SYMTYPE, "../training/b.de"),
-    special("a/link", tarfile.SYMTYPE, "..."),
-    special("a/hard", tarfile.LNKTYPE, "training/b.de"),
+    special("a/link", tarfile.SYMTYPE, "../training/b.de\r\n"),
+    special("a/hard", tarfile.LNKTYPE, "/etc/passwd"),
     special("a/pipe", tarfile.FIFOTYPE),
+    special("b\u2028é", tarfile.DIRTYPE),
 ]
 
 
-@pytest.mark.parametrize(
-    "info", [*OUTSIDE, *INSIDE], ids=lambda info: f"{info.name}>{info.linkname}"
-)
-def test_other_members_of_a_tar_do_no_harm(tmp_path, info):
-    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", info))
-    assert content(tmp_path, "x.tgz!training/b.de") == TEXT
-
-
-@pytest.mark.parametrize(
-    ("name", "link"),
-    [("/x", None), ("a/../../x", None), ("a/link", b"../../x"), ("a/link", b"/etc/passwd")],
-)
-def test_other_members_of_a_zip_do_no_harm(tmp_path, name, link):
-    held = zipped({**MEMBERS, name: link or b""}, *([name] if link else []))
-    (tmp_path / "x.zip").write_bytes(held)
-    assert content(tmp_path, "x.zip!training/b.de") == TEXT
+def test_other_members_do_no_harm(tmp_path):
+    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *OTHERS))
+    others = {"/x": b"", "a/../../x": b"", "a/link": b"/etc/passwd"}
+    (tmp_path / "x.zip").write_bytes(zipped({**others, **MEMBERS}, "a/link"))
+    for outer in ("x.tgz", "x.zip"):
+        assert content(tmp_path, f"{outer}!training/b.de") == TEXT
 
 
 def test_what_is_no_file_is_refused(tmp_path):
-    (tmp_path / "x.tgz").write_bytes(tar(MEMBERS, "w:gz", *INSIDE))
+    (tmp_path / "x.tgz").write_bytes(tar({}, "w:gz", *OTHERS))
     (tmp_path / "x.zip").write_bytes(zipped({"dir/": b"", "dir/link": b"../a"}, "dir/link"))
     (tmp_path / "y.zip").write_bytes(zipped({"pipe": TEXT}, "pipe", kind=stat.S_IFIFO))
     (tmp_path / "x.txt").write_bytes(TEXT)
-    for place, what in {
-        "x.tgz!a": "a is a folder; name a file",
-        "x.tgz!a/pipe": "a/pipe is neither a file nor a folder; name a file",
-        "x.tgz!a/link": "a/link is a link to ../training/b.de; name a file",
-        "x.tgz!a/hard": "a/hard is a link to training/b.de; name a file",
-        "x.zip!dir": "dir is a folder; name a file",
-        "x.zip!dir/link": "dir/link is a link; name a file",
-        "y.zip!pipe": "pipe is neither a file nor a folder; name a file",
-        "x.tgz": "is an archive; name a member: ",
-        "x.txt!a": "x.txt: not the name of an archive (.tar, .tar.gz, ",
-        "y.tgz!a": "y.tgz: missing; fetch it first",
-    }.items():
-        assert what in refused(tmp_path, place)
-
-
-def test_names_with_line_ends_are_shown_on_one_line(tmp_path):
-    links = [special("a/link", tarfile.SYMTYPE, "\nb\r"), special("b\u2028é", tarfile.DIRTYPE)]
-    (tmp_path / "x.tgz").write_bytes(tar({}, "w:gz", *links))
-    assert r"a/link is a link to \nb\r; name" in refused(tmp_path, "x.tgz!a/link")
-    assert r"most similar: b\u2028é" in refused(tmp_path, "x.tgz!b")
+    members = ("x.tgz!a", "x.tgz!a/pipe", "x.tgz!a/link", "x.tgz!a/hard", "x.zip!dir")
+    for place in (*members, "x.zip!dir/link", "y.zip!pipe"):
+        name = place.partition("!")[2]
+        assert f": {name} is a folder, a link or the like; name a" in refused(tmp_path, place)
+    assert "is an archive; name a member: " in refused(tmp_path, "x.tgz")
+    assert "x.txt: not the name of an archive (.tar, .tar.gz, " in refused(tmp_path, "x.txt!a")
+    assert "y.tgz: missing; fetch it first" in refused(tmp_path, "y.tgz!a")
+    assert r"b\u2028é" in refused(tmp_path, "x.tgz!b")  # on one line
 
 
 @pytest.mark.parametrize("outer", ["x.tgz", "x.zip"])
@@ -227,12 +190,10 @@ def test_what_unpacks_to_far_more_is_refused(limited, outer, sought):
     assert "unpacks to more than 65536 bytes, over 2 times its size; the archive is " in message
 
 
-@pytest.mark.parametrize(
-    ("name", "packed"), [("a.gz", gzip.compress(NOTHING)), ("a.bz2", bz2.compress(NOTHING))]
-)
-def test_a_compressed_file_that_is_a_bomb(limited, name, packed):
-    (limited / name).write_bytes(packed)
-    assert "unpacks to more than 65536 bytes" in refused(limited, name)
+def test_a_compressed_file_that_is_a_bomb(limited):
+    for name, compress in {"a.gz": gzip.compress, "a.bz2": bz2.compress}.items():
+        (limited / name).write_bytes(compress(NOTHING))
+        assert "unpacks to more than 65536 bytes" in refused(limited, name)
 
 
 def test_large_files_that_are_no_bombs(limited):
@@ -256,14 +217,6 @@ def test_a_sparse_file_is_as_large_as_it_says(limited):
     held = modern.tobuf(tarfile.PAX_FORMAT) + raw_map[: len(NOTHING)]
     (limited / "x.tar").write_bytes(held)
     assert "is truncated or damaged (a sparse file)" in refused(limited, "x.tar!bomb")
-
-
-def test_a_pax_header_is_short(limited):
-    for length, fault in ((100, "has no other"), (30_000, "a pax header of 300")):
-        info = tarfile.TarInfo("bomb")
-        info.pax_headers = {"comment": "9" * length}
-        (limited / "x.tar").write_bytes(info.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
-        assert fault in refused(limited, "x.tar!other")
 
 
 def test_a_name_fills_no_memory(tmp_path):
@@ -301,20 +254,12 @@ def test_many_members_are_not_kept(tmp_path):
 
 
 @pytest.mark.parametrize("outer", KINDS)
-@pytest.mark.parametrize("kept", [0, 300, 100_000, 250_000])
-def test_a_truncated_archive_is_named(tmp_path, outer, kept):
-    (tmp_path / outer).write_bytes(packed(outer, MEMBERS)[:kept])
-    message = refused(tmp_path, f"{outer}!noise")
-    assert f"{outer}: is truncated or damaged (" in message and "fetch it again" in message
-
-
-@pytest.mark.parametrize("outer", KINDS)
-def test_a_web_page_is_no_archive(tmp_path, outer):
-    (tmp_path / outer).write_text("<!DOCTYPE html><title>Moved</title>" * 99)
-    assert f"{outer}: is truncated or damaged (" in refused(tmp_path, f"{outer}!noise")
-
-
-def test_a_compressed_file_that_is_truncated_is_named(tmp_path):
+def test_what_is_no_whole_archive_is_named(tmp_path, outer):
+    whole, page = packed(outer, MEMBERS), b"<!DOCTYPE html><title>Moved</title>" * 99
+    for held in (b"", page, *(whole[:size] for size in (300, 100_000, 250_000))):
+        (tmp_path / outer).write_bytes(held)
+        message = refused(tmp_path, f"{outer}!noise")
+        assert f"{outer}: is truncated or damaged (" in message and "fetch it again" in message
     (tmp_path / "x.gz").write_bytes(gzip.compress(TEXT)[:-4])
     assert "/x.gz: is truncated" in refused(tmp_path, "x.gz")
 
