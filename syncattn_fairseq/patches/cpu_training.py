@@ -12,6 +12,9 @@ from typing import Any
 
 from ..base.errors import DataError
 
+#: What torchrun sets.
+_TORCHRUN = {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}
+
 
 def refuse_gpu_options() -> None:
     """Check the options of a training before it starts."""
@@ -23,15 +26,15 @@ def refuse_gpu_options() -> None:
 
     @functools.wraps(call)
     def call_checked(cfg: Any, main: Any, **kwargs: Any) -> Any:
-        several = cfg.distributed_training.distributed_world_size
-        if cfg.distributed_training.distributed_init_method is None:
-            several = max(several, int(os.environ.get("WORLD_SIZE", 1)))
-            alone = False
-        else:
-            alone = cfg.distributed_training.distributed_no_spawn
-        if several > 1 and not alone and not torch.cuda.is_available() and not cfg.common.tpu:
+        given = cfg.distributed_training
+        several, launched = given.distributed_world_size, False
+        if given.distributed_init_method is None and os.environ.keys() >= _TORCHRUN:
+            several, launched = os.environ["WORLD_SIZE"], True
+        ready = given.distributed_init_method is not None and given.distributed_no_spawn
+        has_gpu = torch.cuda.is_available() or cfg.common.tpu
+        if (launched or several > 1) and not ready and not has_gpu:
             raise DataError(
-                f"{several} processes: fairseq starts one for each GPU, and there is none; on a "
+                f"{several} processes: fairseq wants a GPU for each, and there is none; on a "
                 f"CPU, start each with --distributed-world-size {several} --distributed-rank N "
                 "--distributed-init-method tcp://localhost:PORT --distributed-no-spawn "
                 "--distributed-backend gloo --ddp-backend legacy_ddp"

@@ -28,6 +28,14 @@ def test_every_sentence_comes_out(batched):
     assert sorted(lines(batched, "H")) == list(range(TEST))
 
 
+@pytest.mark.parametrize("task", [[], ["--task=translation"]])
+def test_no_task_loses_sentences(data, syncattn, task):
+    path = f"--path={syncattn / 'checkpoint_best.pt'}"
+    options = [f"--user-dir={commands.PLUGIN}", *task, path, "--cpu", "--max-len-b=5"]
+    output = run("fairseq-generate", data, *options)
+    assert sorted(lines(output, "H")) == list(range(TEST))
+
+
 def test_batches_of_one_give_the_same(data, syncattn, batched):
     single = generate(
         data,

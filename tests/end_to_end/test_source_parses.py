@@ -99,6 +99,16 @@ def test_without_parses_translation_stops_unless_told_not_to(unparsed, reading, 
     assert hypotheses(output) == ignoring
 
 
+def test_labels_may_be_missing_with_their_dictionary(unparsed, reading, source, tmp_path):
+    for file in unparsed.iterdir():
+        if ".labels." not in file.name:
+            (tmp_path / file.name).symlink_to(file)
+    expected = hypotheses(generate(unparsed, reading, "--missing-parses=ignore"))
+    assert hypotheses(generate(tmp_path, reading, "--missing-parses=ignore")) == expected
+    output = interactive(tmp_path, reading, source, "--source-parser=random:1", fails=True)
+    assert f"error: {reading}: --source-label-dim 5: the data has no dictionary" in output
+
+
 def test_one_sentence_without_a_parse_is_named(data, text, reading, source, tmp_path):
     heads = (text / "words" / "test.heads.en").read_text().splitlines()
     heads[3] = ""

@@ -496,6 +496,8 @@ def test_a_parser_gives_the_labels_that_an_export_reads(small_corpus, tmp_path, 
     other.parser = lambda words: [None] * len(words)
     for one, two in zip(aligned[0], other.align(sources, targets), strict=True):
         assert not np.allclose(one.attention, two.attention, atol=1e-4)
+    other.max_len = 2
+    assert [each.unparsed for each in other.translate(["the dog", ""])] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -207,12 +207,17 @@ def test_an_ensemble_agrees_with_itself(small_corpus, path, model):
     assert both.translate(sources) == model.translate(sources)
 
 
-def test_a_model_that_reads_parses_needs_a_parser(small_corpus, tmp_path):
+def test_a_model_that_reads_parses_needs_a_parser(small_corpus, tmp_path, caplog):
     pascal = make_checkpoint(small_corpus, tmp_path / "pascal.pt", "transformer_pascal")
     with pytest.raises(DataError, match="name a parser, as in source_parser='stanza:en'"):
         load(small_corpus, pascal).translate(["the dog"])
     with pytest.raises(DataError, match="'nobody' does not name a parser"):
         load(small_corpus, pascal, source_parser="nobody")
+    model = load(small_corpus, pascal, source_parser="random:1")
+    model.max_len = 2
+    translations = model.translate(["the dog", "the " * 501])  # more words than are parsed
+    assert [each.unparsed for each in translations] == [False, True]
+    assert "sentence 2: translated without the parse that the model reads: 1 of 2" in caplog.text
 
 
 def test_a_parser_parses_what_the_model_reads(small_corpus, tmp_path, stanza_models):

@@ -28,8 +28,10 @@ def test_processes_without_gpus_are_refused(monkeypatch, given):
 
 def test_torchrun_without_gpus_is_refused(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(DataError, match="^2 processes: "):
+    for name in ("MASTER_ADDR", "MASTER_PORT", "RANK"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with pytest.raises(DataError, match="^1 processes: "):
         utils.call_main(configuration(distributed_world_size=1), print)
 
 
