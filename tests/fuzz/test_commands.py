@@ -180,14 +180,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "folder"
     place.mkdir()
     monkeypatch.chdir(place)
-    translator = SimpleNamespace(translate=lambda lines: lines)
+    methods = {"translate": lambda x: x, "find_long": lambda _: {}, "list_warnings": lambda _: {}}
+    translator = SimpleNamespace(**methods)
     monkeypatch.setattr("syncattn_fairseq.inference.load", lambda *args: translator)
     return place
-
-
-def empty(folder: Path) -> None:
-    for path in folder.iterdir():
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -198,9 +194,21 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def written(call: Call, model: bytes) -> dict[str, bytes]:
+def lay_out(folder: Path, inputs: dict[str, bytes]) -> None:
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    for name, content in inputs.items():
+        (folder / name).write_bytes(content)
+
+
+def written(call: Call, model: bytes, random: Random | None = None) -> dict[str, bytes]:
+    """Return a call's inputs; if there is a generator, every second time one is damaged."""
     inputs = {name: content.encode() for name, content in call.inputs.items()}
-    return inputs | ({"m": model} if "m" in inputs else {})
+    inputs |= {"m": model} if "m" in inputs else {}
+    if random and random.random() < 0.5:
+        damaged = random.choice([*inputs])
+        inputs[damaged] = mutate(inputs[damaged], random)
+    return inputs
 
 
 def run(call: Call, line: str | None = None) -> tuple[int, str, str]:
@@ -247,16 +255,11 @@ def test_input_of_all_kinds_gives_the_same(folder, model, name):
 
     def check(seed: int) -> None:
         random = Random(seed)
-        inputs = written(call, model)
-        if random.random() < 0.5:
-            damaged = random.choice([name for name in inputs])
-            inputs[damaged] = mutate(inputs[damaged], random)
-        empty(folder)
-        for file, content in inputs.items():
-            (folder / file).write_bytes(content)
+        inputs = written(call, model, random)
+        lay_out(folder, inputs)
         expected = run(call), contents(folder)
         assert "Traceback" not in expected[0][2]
-        empty(folder)
+        lay_out(folder, {})
         with ExitStack() as stack:
             for file, content in inputs.items():
                 kinds = ["plain"] if file in call.plain else [*KINDS]
@@ -283,9 +286,7 @@ def test_an_output_never_replaces_an_input(folder, model, name):
 
     def check(seed: int) -> None:
         random = Random(seed)
-        empty(folder)
-        for file, content in written(call, model).items():
-            (folder / file).write_bytes(content)
+        lay_out(folder, written(call, model))
         (folder / "bin").mkdir()
         source, output = random.choice([*call.inputs]), random.choice(call.outputs)
         line = call.line
@@ -315,13 +316,7 @@ def test_closed_streams_are_no_traceback(folder, model, name):
 
     def check(seed: int) -> None:
         random = Random(seed)
-        empty(folder)
-        inputs = written(call, model)
-        damaged = random.choice([*inputs])
-        if random.random() < 0.5:
-            inputs[damaged] = mutate(inputs[damaged], random)
-        for file, content in inputs.items():
-            (folder / file).write_bytes(content)
+        lay_out(folder, written(call, model, random))
         closed = random.sample(["stdin", "stdout", "stderr"], random.randint(1, 3))
         streams: dict[str, Any] = {
             name: None if name in closed else io.TextIOWrapper(io.BytesIO(), encoding="utf-8")

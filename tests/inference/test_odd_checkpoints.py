@@ -52,30 +52,20 @@ REST = [
     ({"task": {"source_lang": "../en", "target_lang": "de"}}, "source_lang is '../en'"),
     ({"task": {"left_pad_source": 1}}, "left_pad_source is '1'"),
 ]
+ODD = [("model", *row) for row in MODEL] + [("cfg", *row) for row in REST]
+ODD += [("", cfg, "") for cfg in (None, {}, [], "x")]
 
 
-@pytest.mark.parametrize(("options", "message"), MODEL)
-def test_options_of_the_model(small_corpus, state, tmp_path, options, message):
-    odd = copy.deepcopy(state)
-    vars(odd["cfg"]["model"]).update(options)
-    path = tmp_path / "odd.pt"
+@pytest.mark.parametrize(("part", "options", "message"), ODD)
+def test_odd_options(small_corpus, state, tmp_path, part, options, message):
+    odd, path = copy.deepcopy(state), tmp_path / "odd.pt"
+    if part == "model":
+        vars(odd["cfg"]["model"]).update(options)
+    else:
+        odd["cfg"] = {**odd["cfg"], **options} if part == "cfg" else options
     with pytest.raises(DataError, match=f"^{path}: .*{message}") as error:
         load(small_corpus, odd, path)
     assert "\n" not in str(error.value) and len(str(error.value)) < 700
-
-
-@pytest.mark.parametrize(("options", "message"), REST)
-def test_other_options(small_corpus, state, tmp_path, options, message):
-    path = tmp_path / "odd.pt"
-    with pytest.raises(DataError, match=f"^{path}: .*{message}") as error:
-        load(small_corpus, {**state, "cfg": {**state["cfg"], **options}}, path)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("cfg", [None, {}, [], "x"])
-def test_no_options(small_corpus, state, tmp_path, cfg):
-    with pytest.raises(DataError, match=r"odd\.pt: "):
-        load(small_corpus, {**state, "cfg": cfg}, tmp_path / "odd.pt")
 
 
 def test_infinite_weights_are_refused(small_corpus, state, tmp_path):

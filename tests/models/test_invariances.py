@@ -236,9 +236,3 @@ def test_dropout_can_be_retained_in_decoding(kind):
     del batch["prev_output_tokens"]
     [one], [other] = (model.encoder(**batch)["encoder_out"] for _ in range(2))
     assert not torch.allclose(one, other)
-
-
-@pytest.mark.parametrize("layers", ["", "none"])
-def test_distances_that_no_loss_reads_are_not_exposed_in_training(layers):
-    model = testing.build_model("transformer_lpsi_tiny", distance_sync_layers=layers)
-    assert "distances" not in model.exposed

@@ -237,8 +237,9 @@ def test_dependencies_are_those_of_the_layers_own_attention(pre_norm, one):
 
 def test_distances_are_exposed_in_training_only_if_a_loss_reads_them(one):
     names = {"src_distances", "tgt_distances"}
-    for layers, in_training in (("", set()), ("1,2", names)):
+    for layers, in_training in (("", set()), ("none", set()), ("1,2", names)):
         model = build.model("transformer_lpsi_tiny", distance_sync_layers=layers)
+        assert ("distances" in model.exposed) == bool(in_training)
         assert names & model.eval()(**one)[1].keys() == names
         assert names & model.train()(**one)[1].keys() == in_training
 
