@@ -80,7 +80,7 @@ def test_every_table_is_one_command(corpus, group, capsys):
 
 
 def test_systems_and_seeds(capsys):
-    options = ("--seeds", "7", "8", "--from=train", "optimization.max_update=9")
+    options = ("--seeds", "7", "8", "7", "--from=train", "optimization.max_update=9")
     stages, commands = dry(capsys, "wmt14_en_de", "transformer", "syncattn", *options)
     assert stages[:4] == [f"transformer, seed 7: {s}" for s in ("train", "decode", "score")] + [
         "syncattn, seed 7: train"
@@ -130,13 +130,10 @@ def test_a_row_with_a_name(capsys):
     [
         (["dbsa=pascal:model.pascal_std=2"], ": dbsa is a config of its own; choose another name"),
         (["a/b=pascal:model.pascal_std=2"], ": name a row with letters, digits, _, + and - only"),
-        (["=pascal:model.pascal_std=2"], ": name a row with letters"),
         (["é=pascal:model.pascal_std=2"], ": name a row with letters"),
-        (["$(x)=pascal:model.pascal_std=2"], ": name a row with letters"),
         (["x" * 101 + "=pascal:model.pascal_std=2"], ": name a row with letters"),
         (["x=pascl:model.pascal_std=2"], "no system 'pascl'; choose from"),
         (["x=pascal:model.pascal_sd=2"], "model.pascal_sd: there is no such option"),
-        (["x=pascal:"], ": write settings as SECTION.OPTION=VALUE"),
         (["x=pascal"], "x=pascal: write settings as SECTION.OPTION=VALUE"),
         (["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"], "x is another row alrea"),
     ],
@@ -276,6 +273,9 @@ def test_variables(capsys, monkeypatch):
         assert words[-4:] == ["--max-words", "9", "--slurm", "comment=a b"]
         assert words[words.index("--stanza-dir") + 1] == "/my models"
     assert not any("stanza.download" in command for command in commands)
+    monkeypatch.setenv("STANZA_DIR", "models")
+    _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--to=parse")
+    assert sum(f"--stanza-dir {Path.cwd()}/models " in command for command in commands) == 6
 
 
 def test_names_that_a_shell_would_run(tmp_path, capsys):
@@ -366,30 +366,17 @@ def test_a_parser_is_one_word_with_its_own_models(capsys, monkeypatch, parser):
         assert not any("stanza.download" in command for command in commands)
 
 
-def test_a_folder_of_models_is_named_from_here(capsys, monkeypatch):
-    monkeypatch.setenv("STANZA_DIR", "models")
-    _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--to=parse")
-    assert sum(f"--stanza-dir {Path.cwd()}/models " in command for command in commands) == 6
-
-
 def test_several_machines_need_slurm(capsys):
     error = fails(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--dry-run")
     assert "--nodes 2: needs --slurm" in error
 
 
-def test_a_seed_that_is_given_twice_is_one(capsys):
-    stages, _ = dry(capsys, "wmt14_en_de", "dbsa", "--seeds", "1", "2", "1", "--from=train")
-    assert [stage for stage in stages if stage.endswith("train")] == [
-        f"dbsa, seed {seed}: train" for seed in (1, 2)
-    ]
-
-
 @pytest.mark.parametrize(
     "override",
     [
-        *(f"pascal model.pascal_layers={layer}" for layer in range(1, 7)),
-        *(f"lisa model.encoder_dependency_layer={layer}" for layer in range(1, 7)),
-        *(f"pascal model.pascal_std={std}" for std in range(6)),
+        *(f"pascal model.pascal_layers={layer}" for layer in (1, 6)),
+        *(f"lisa model.encoder_dependency_layer={layer}" for layer in (1, 6)),
+        *(f"pascal model.pascal_std={std}" for std in (0, 5)),
         "pascal model.pascal_heads=2 model.parent_ignoring=0.4",
     ],
 )
@@ -445,25 +432,20 @@ def test_stages_that_are_not_there(capsys):
     [
         (["dataset.max_tokens=0"], "dataset.max_tokens=0: give a whole number, at least 1"),
         (["dataset.max_tokens=abc"], "dataset.max_tokens=abc: give a whole number"),
-        (["dataset.max_tokens=null"], "dataset.max_tokens=None: give a whole number"),
         (["optimization.update_freq=3"], "optimization.update_freq=3: give a list"),
         (["optimization.update_freq=[0]"], "optimization.update_freq=[0]: give a list"),
         (["checkpoint.save_dir="], "checkpoint.save_dir=None: give a name"),
         (["checkpoint.save_dir=.."], "checkpoint.save_dir=..: give a folder of its own"),
-        (["checkpoint.save_dir=a/../.."], "checkpoint.save_dir=a/../..: give a folder of its own"),
-        (["checkpoint.save_dir=."], "checkpoint.save_dir=.: give a folder of its own"),
         (["checkpoint.save_dir=/"], "checkpoint.save_dir=/: give a folder of its own"),
         (['checkpoint.save_dir="a\\nb"'], "checkpoint.save_dir='a\\nb': give a name"),
         (["task.source_lang=../en"], "'../en' is not the name of a language"),
         (["common.user_dir=3"], "common.user_dir=3: give a name"),
-        (["criterion._name="], "criterion._name=None: give a name"),
         (["model.x=" + "[" * 3000], "lists of more than 20 levels"),
         (["model.x=[&a 1,*a]"], "model.x=[&a 1,*a]:1: *a is an alias"),
         (["model.x=9" + "9" * 18], "a number of more than 18 digits"),
         (["model.x=[1,"], "model.x=[1,: not a value: "),
         (["model.x=${oc.env:HOME}"], "model.x: ${oc.env:HOME}: write the value in place of ${...}"),
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
-        (["a.b.c=3"], "a.b.c=3: write settings as"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
         (["transformer:model.dropout"], "model.dropout: write settings as"),
         (["common.user_dir=nowhere"], "transformer.yaml: --user-dir "),
@@ -480,29 +462,19 @@ def test_stages_that_are_not_there(capsys):
             ["optimization.max_update=abc"],
             "command line: optimization.max_update: Value 'abc' of type 'str' could",
         ),
-        (["optimization.max_update=null"], "optimization.max_update: "),
         (["optimization.max_epoch=1.5"], "optimization.max_epoch: Value '1.5' of type 'float'"),
-        (["optimization.lr=0.1"], "optimization.lr: "),
         (["optimization.lr=[x]"], "optimization.lr[0]: Value 'x' of type 'str' could not"),
-        (["checkpoint.patience=[3]"], "checkpoint.patience: "),
-        (["transformer:lr_scheduler.warmup_updates=x"], "lr_scheduler.warmup_updates: Value 'x'"),
         (["model.dropout=abc"], "command line: model.dropout: invalid float value: 'abc'"),
-        (["model.encoder_layers=[1,2]"], "model.encoder_layers: invalid int value: '1,2'"),
-        (["model.dropout=null"], "model.dropout: invalid float value: 'None'"),
         (["model.pascal_parents=x"], "model.pascal_parents: invalid choice: 'x'"),
         (["generation.beam=abc"], "generation.beam: invalid int value: 'abc'"),
-        (["generation.lenpen=null"], "generation.lenpen: invalid float value: 'None'"),
-        (["generation.print_alignment=foo"], "generation.print_alignment: invalid choice: 'foo'"),
         (["generation.help=true"], "generation.help: there is no such option"),
         (["generation.beem=5"], "no such option; did you mean beam?"),
         (["generation.user_dir=x"], "generation.user_dir: recipes decide this; leave it out"),
         (["transformer:generation.log_file=x"], "generation.log_file: recipes decide this"),
-        (["generation.beam=x"], "command line: generation.beam: invalid int value"),
         (["model._name=x"], "model._name=x: there is no such model; see docs/options.md, or name"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=x"], "criterion._name=x: there is no such criterion"),
         (["nothing"], "multi30k_en_de: no system 'nothing'; choose from alibi, "),
-        (["../transformer/dbsa"], "no system"),
         (["@nothing"], "@nothing: multi30k_en_de has no such group; choose from @all"),
     ],
 )
@@ -530,27 +502,10 @@ def test_a_config_may_not_set_up_hydra(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("facts", "fault"),
-    [
-        ("train: [{--output: /elsewhere}, {plain: 'train.{language}'}]", "no format '--output'"),
-        ("test: [{plane: 'test.{language}'}]", "test: no format 'plane'; choose from plain, "),
-        ("checkpoint: best/../../../foreign", "checkpoint: 'best/../../../foreign': give best, l"),
-    ],
-)
-def test_facts_about_a_corpus_give_no_options_and_no_paths(tmp_path, capsys, facts, fault):
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "_data.yaml").write_text(f"like: multi30k_en_de\n{facts}\n")
-    told = fails(capsys, "x", SYSTEM_NAME, "--configs", str(tmp_path), "--dry-run")
-    assert told.startswith(f"error: {tmp_path}/x/_data.yaml: ") and fault in told
-
-
-@pytest.mark.parametrize(
     ("section", "option", "place"),
     [
         ("common", "log_file", "/elsewhere"),
         ("common", "log_file", "a/../../elsewhere"),
-        ("common", "aim_repo", "/elsewhere"),
-        ("common", "tensorboard_logdir", "/elsewhere"),
         ("checkpoint", "checkpoint_suffix", "/../../elsewhere"),
         ("common_eval", "results_path", "../elsewhere"),
         ("distributed_training", "distributed_init_method", "file:///elsewhere"),
@@ -616,9 +571,9 @@ def test_an_unknown_option_in_a_file(tmp_path, capsys):
         b"null",
         b"a: [",
     ]
-    + [b"a: &a [1]\nb: *a", b"a: " + b"[" * 3000, b"#" * 100_001, b"x: '\\uD800'", b'a: "\\0"']
+    + [b"a: " + b"[" * 3000, b"#" * 100_001, b"x: '\\uD800'", b'a: "\\0"']
     + [b"no: 1", b"a: !!binary aGVsbG8=", b"a: " + b"9" * 19]
-    + [b"task: 3", b"task: {_name: x}", b"archives: 3", b"words: 3", b"train: [3]", b"a: ${b}"],
+    + [b"task: 3", b"task: {_name: x}", b"archives: 3", b"words: 3", b"train: [3]"],
 )
 def test_files_that_are_wrong(name, text, tmp_path, capsys):
     copy_corpus("multi30k_en_de", tmp_path)
@@ -626,30 +581,17 @@ def test_files_that_are_wrong(name, text, tmp_path, capsys):
     assert str(tmp_path / "x") in fails(capsys, "x", "transformer", f"--configs={tmp_path}")
 
 
-def bomb(levels: int) -> str:
-    """Return YAML of which each level has nine times the values of the one before."""
-    lines = ["a0: &a0 [x, x]"]
-    for n in range(levels):
-        lines.append(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]")
-    return "\n".join(lines)
-
-
 @pytest.mark.parametrize("name", ["_data.yaml", "_corpus.yaml", SYSTEM])
-def test_aliases_are_refused(name, tmp_path, capsys):
-    copy_corpus("multi30k_en_de", tmp_path)
-    (tmp_path / "x" / name).write_text(bomb(30))
-    error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
-    assert f"{name}:2: *a0 is an alias; write its value again" in error
-
-
-@pytest.mark.parametrize("name", ["_corpus.yaml", SYSTEM])
-def test_interpolations_are_refused(name, tmp_path, capsys):
-    """They multiply as aliases do."""
+def test_values_that_stand_for_any_number_of_values(name, tmp_path, capsys):
     copy_corpus("multi30k_en_de", tmp_path)
     path = tmp_path / "x" / name
-    path.write_text(path.read_text() + 'common_eval: {results_path: ["a${x}${x}"]}\n')
-    error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
-    assert f"{path}: a${{x}}${{x}}: write the value in place of ${{...}}" in error
+    for text, fault in {
+        "a: &a [x, x]\nb: [*a, *a]": ":2: *a is an alias; write its value again",
+        "a: ['a${x}${x}']": ": a${x}${x}: write the value in place of ${...}",
+    }.items():
+        path.write_text(text)
+        error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
+        assert f"{path}{fault}" in error
 
 
 def write_configs(folder: Path, files: dict[str, str]) -> Path:
@@ -769,6 +711,9 @@ def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
         ("multi30k_en_de", "words: {en: cat, de: 'a |'}", "words: de: 'a |': a command is missing"),
         ("atis_en_tr", "clean: {}", "heads come with the text, so all pairs are used as they are"),
         ("atis_en_tr", "valid: {every: 9}", "heads come with the text, so all pairs are used"),
+        ("multi30k_en_de", "train: [{--output: /elsewhere}]", "train: no format '--output'"),
+        ("multi30k_en_de", "test: [{plane: x}]", "test: no format 'plane'; choose from plain, "),
+        ("multi30k_en_de", "checkpoint: best/../x", "checkpoint: 'best/../x': give best, last"),
         ("multi30k_en_de", "gold_alignments: x", "gold_alignments: give ARCHIVE!MEMBER"),
     ],
 )

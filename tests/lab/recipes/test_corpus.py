@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ def test_every_corpus_has_its_facts(folder: Path) -> None:
     corpus = load_corpus(folder)
     names = [archive.name for archive in corpus.archives]
     assert len({*names}) == len(names)
-    assert all(bool(a.licence) != bool(a.url) for a in corpus.archives)
+    for archive in corpus.archives:
+        assert (archive.url or "").startswith("https://") != bool(archive.licence)
+        assert re.fullmatch("[0-9a-f]{64}", archive.sha256 or "0" * 64)
     for names_of_systems in corpus.groups.values():
         assert all(corpus.system(name.partition(":")[0]) for name in names_of_systems)
     if corpus.generated:
