@@ -79,6 +79,19 @@ def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False
     return os.fstat(descriptor).st_nlink > 0
 
 
+def can_share_locks() -> bool:
+    """Return whether processes can share locks in memory, and thus share work."""
+    if os.access("/dev/shm", os.W_OK):  # without what makes locks, whose import takes time
+        return True
+    import multiprocessing
+
+    try:
+        multiprocessing.get_context().Lock()
+    except OSError:
+        return False
+    return True
+
+
 def refuse_links(*paths: Path) -> None:
     """Check that what will be written and removed is ours: a stranger's link could lead anywhere.
 

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from .errors import DataError
+from .locks import can_share_locks
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -32,12 +33,12 @@ def map_in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> It
     Args:
         work: the function to apply; copied to each process once.
         items: its arguments.
-        workers: number of processes; 1 means this one.
+        workers: number of processes; 1 means this one, which works alone without shared memory.
 
     Raises:
         DataError: a process was killed. Errors of ``work`` are passed on.
     """
-    if workers == 1:
+    if workers == 1 or not can_share_locks():
         yield from map(work, items)
         return
     rest = iter(items)

@@ -1,10 +1,10 @@
 """``syncattn-average``: average several checkpoints into one to decode with."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
 from ..base.clashes import check_files
+from .command_line import CommandLine
 from .common import command, new_parser, positive
 
 
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-average",
         "Average the parameters of fairseq checkpoints.",
@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         default="epoch",
         help="take checkpointE.pt or checkpoint_E_U.pt (default: epoch)",
     )
+    parser.name_files(outputs=["output"])
     return parser
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from ..base.clashes import check_files
 from ..base.errors import printable
+from ..base.locks import claiming
 
 Names: TypeAlias = "str | Callable[[argparse.Namespace], Iterable[str | Path]]"
 """Where paths come from: an argument with them, or a function of all arguments."""
@@ -22,8 +24,27 @@ Names: TypeAlias = "str | Callable[[argparse.Namespace], Iterable[str | Path]]"
 _NOT_FILES = ("NAME", "ALIGNMENT", "MEASURE")
 
 
+_claims: ExitStack | None = None
+
+
+@contextmanager
+def claiming_outputs() -> Iterator[None]:
+    """Keep the outputs that arguments name from other commands, from reading them on."""
+    global _claims
+    with ExitStack() as stack:
+        before, _claims = _claims, stack
+        try:
+            yield
+        finally:
+            _claims = before
+
+
 class CommandLine(argparse.ArgumentParser):
     """Reads arguments, and checks the files that they name."""
+
+    claims_outputs = True
+    """Whether no other command may write the outputs meanwhile; False: whoever writes claims them.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -43,7 +64,8 @@ class CommandLine(argparse.ArgumentParser):
         """Read the arguments.
 
         Raises:
-            DataError: a file that they name cannot be read or written.
+            DataError: a file that they name cannot be read or written, or another command
+                is writing it.
         """
         parsed = super().parse_known_args(*args, **options)
         paths = {
@@ -51,6 +73,11 @@ class CommandLine(argparse.ArgumentParser):
             for kind, names in self._files.items()
         }
         check_files(**paths)
+        for path in map(Path, paths["outputs"] if _claims and self.claims_outputs else ()):
+            # A device may have several writers, and what cannot be written is named by who writes.
+            new = path.parent.is_dir() and not path.exists() and path.name != "-"
+            if _claims and (new or path.is_file()):
+                _claims.enter_context(claiming(path))
         return parsed
 
     def error(self, message: str) -> NoReturn:

@@ -85,7 +85,7 @@ def _parser() -> CommandLine:
         "scores and their significance become part of README.md, a model card for hubs",
     )
     add_user_dir(parser, OF_MODEL)
-    parser.name_files(files=["path", "subwords", "scores"])
+    parser.name_files(files=["path", "subwords", "scores"], outputs=["output"])
     return parser
 
 

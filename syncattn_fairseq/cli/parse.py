@@ -181,6 +181,7 @@ def _parser() -> CommandLine:
         help="long options of sbatch, such as partition=gpu gpus-per-node=1 "
         "time=1:00:00 (default: 4 hours)",
     )
+    parser.claims_outputs = False
     parser.name_files(
         inputs=["input", "parsed"],
         files=["model", "tagger", "depparse"],

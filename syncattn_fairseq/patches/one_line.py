@@ -4,6 +4,7 @@ Fault: all versions end with a traceback, whatever the error.
 Test: ``test_one_line.py``.
 """
 
+import signal
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,8 @@ def fail_in_one_line() -> None:
     other = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # the second one ends us at once
         line = _line(error)
         if line is None:
             other(kind, error, trace)
