@@ -343,7 +343,7 @@ def test_hydra_starts_on_python_3_14():
 
 
 @pytest.mark.parametrize("script", ["build", "release"])
-def test_builds_use_no_environment_but_their_own(script: str) -> None:
+def test_builds_use_no_environment_but_their_own(script):
     assert not re.search(
         r"\bvenv\b(?! \"\$tools\")|_common", (ROOT / f"scripts/{script}.sh").read_text()
     )
@@ -352,7 +352,7 @@ def test_builds_use_no_environment_but_their_own(script: str) -> None:
 # ---- python -m syncattn_fairseq
 
 
-def test_commands_are_listed_in_groups() -> None:
+def test_commands_are_listed_in_groups():
     lines = __main__.describe().splitlines()
     listed = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
     assert {name for name, _ in listed} == {*SCRIPTS}
@@ -360,7 +360,7 @@ def test_commands_are_listed_in_groups() -> None:
     assert all(len(line) <= 99 for line in lines)
 
 
-def test_shells_complete_the_options_of_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_shells_complete_the_options_of_all_commands(capsys):
     pytest.importorskip("shtab")
     __main__.main(["--completion", "bash"])
     script = capsys.readouterr().out
@@ -368,9 +368,7 @@ def test_shells_complete_the_options_of_all_commands(capsys: pytest.CaptureFixtu
     assert "--seeds" in script and "--references" in script
 
 
-def test_completion_without_shtab_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_completion_without_shtab_is_refused(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shtab", None)
     with pytest.raises(SystemExit):
         __main__.main(["--completion", "zsh"])

@@ -1,7 +1,5 @@
 """fairseq checkpoints: every system of this package, and fairseq's own Transformer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar

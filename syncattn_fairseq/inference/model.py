@@ -1,7 +1,5 @@
 """What models do in every format: split text, make batches, put results in order."""
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """``syncattn-fetch``: download a file, whole and verified or not at all."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """Files from the web: complete and verified, or not at all."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
