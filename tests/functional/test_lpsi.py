@@ -3,15 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.functional import (
-    constant_log_gates,
-    distance_gates,
-    gated_attention,
-    project_distances,
-    sync_mse_loss,
-    sync_rank_loss,
-    syntactic_distances,
-)
+from syncattn_fairseq import functional as f
 from syncattn_fairseq.functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from tests.functional import reference
 
@@ -31,7 +23,7 @@ def random_distances(*shape: int, saturated: bool = False) -> torch.Tensor:
 def test_syntactic_distances_equal_the_loop(T, d, M, seed):
     torch.manual_seed(seed)
     keys, weight, bias = torch.randn(2, 3, T, d), torch.randn(3, M + 1, d), torch.randn(3)
-    distances = syntactic_distances(keys, weight, bias)
+    distances = f.syntactic_distances(keys, weight, bias)
     assert distances.shape == (2, 3, T)
     for b in range(2):
         for h in range(3):
@@ -43,9 +35,9 @@ def test_syntactic_distances_equal_the_loop(T, d, M, seed):
 
 def test_one_weight_serves_all():
     keys, weight = torch.randn(4, 5, 3), torch.randn(6, 3)
-    together = syntactic_distances(keys, weight, torch.tensor(0.3))
+    together = f.syntactic_distances(keys, weight, torch.tensor(0.3))
     for b in range(4):
-        alone = syntactic_distances(keys[b], weight, torch.tensor(0.3))
+        alone = f.syntactic_distances(keys[b], weight, torch.tensor(0.3))
         torch.testing.assert_close(together[b], alone)
 
 
@@ -53,7 +45,7 @@ def test_one_weight_serves_all():
 def test_gates_equal_the_loop(T, temperature, causal, saturated, seed):
     torch.manual_seed(seed)
     distances = random_distances(2, 3, T, saturated=saturated)
-    gates = distance_gates(distances, temperature, causal)
+    gates = f.distance_gates(distances, temperature, causal)
     assert gates.shape == (2, 3, T, T)
     for b in range(2):
         for h in range(3):
@@ -64,15 +56,15 @@ def test_gates_equal_the_loop(T, temperature, causal, saturated, seed):
 @given(lengths, temperatures)
 def test_constant_gates_are_those_of_distances_of_0(T, temperature):
     places = torch.arange(T)
-    constant = constant_log_gates(places - places.unsqueeze(1))
-    gates = distance_gates(torch.zeros(T), temperature)
+    constant = f.constant_log_gates(places - places.unsqueeze(1))
+    gates = f.distance_gates(torch.zeros(T), temperature)
     torch.testing.assert_close(constant.exp(), gates)
     expected = [[0.5 ** max(0, abs(i - t) - 1) for i in range(T)] for t in range(T)]
     torch.testing.assert_close(gates, torch.tensor(expected))
 
 
 def test_saturated_gates_are_exactly_open_or_shut():
-    gates = distance_gates(torch.tensor([0.0, 1.0, -1.0, 0.0, 0.0]))
+    gates = f.distance_gates(torch.tensor([0.0, 1.0, -1.0, 0.0, 0.0]))
     assert gates[3].tolist() == [0, 1, 1, 1, 1], "the second word's boundary shuts the first out"
     assert gates[0].tolist() == [1, 1, 0, 0, 0]
     assert gates[1].tolist() == [1, 1, 1, 1, 1]
@@ -87,12 +79,14 @@ def test_the_last_row_can_be_had_alone(T, temperature, saturated, seed):
 
 
 def test_attention_behind_shut_gates_is_lost():
-    gated = gated_attention(torch.tensor([[1.0, 0.0], [0.5, 0.5]]), torch.tensor([[0.0, 1.0]] * 2))
+    gated = f.gated_attention(
+        torch.tensor([[1.0, 0.0], [0.5, 0.5]]), torch.tensor([[0.0, 1.0]] * 2)
+    )
     assert gated.tolist() == [[0, 0], [0, 1]]
 
 
 def test_an_empty_batch_has_no_loss():
-    for loss in (sync_mse_loss, sync_rank_loss):
+    for loss in (f.sync_mse_loss, f.sync_rank_loss):
         assert loss(torch.zeros(0, 3), torch.zeros(0, 3)).item() == 0
 
 
@@ -100,7 +94,7 @@ def test_an_empty_batch_has_no_loss():
 def test_gated_attention_is_a_softmax_of_scores_and_log_gates(T, saturated, seed):
     torch.manual_seed(seed)
     scores, distances = torch.randn(2, T, T), random_distances(2, T, saturated=saturated)
-    gated = gated_attention(scores.softmax(-1), distance_gates(distances))
+    gated = f.gated_attention(scores.softmax(-1), f.distance_gates(distances))
     torch.testing.assert_close(gated.sum(-1), torch.ones(2, T))
     torch.testing.assert_close(gated, (scores + log_gates(distances)).softmax(-1))
     for b in range(2):
@@ -116,7 +110,7 @@ def test_gated_attention_is_a_softmax_of_scores_and_log_gates(T, saturated, seed
 def test_projected_distances_equal_the_loop(S, T, seed):
     torch.manual_seed(seed)
     e, c = torch.randn(2, S), torch.randn(2, T, S).softmax(-1)
-    projected = project_distances(e, c)
+    projected = f.project_distances(e, c)
     for b in range(2):
         expected = [sum(c[b, t, s].item() * e[b, s].item() for s in range(S)) for t in range(T)]
         assert projected[b].tolist() == pytest.approx(expected, abs=1e-5)
@@ -127,19 +121,19 @@ def test_losses_equal_the_loop(B, T, margin, ties, seed):
     torch.manual_seed(seed)
     distances, projected = random_distances(B, T, saturated=ties), torch.randn(B, T)
     padding = torch.rand(B, T) < 0.3
-    assert sync_mse_loss(distances, projected, padding).item() == pytest.approx(
+    assert f.sync_mse_loss(distances, projected, padding).item() == pytest.approx(
         reference.sync_mse_loss(distances, projected, padding), rel=1e-5, abs=1e-5
     )
-    assert sync_rank_loss(distances, projected, padding, margin).item() == pytest.approx(
+    assert f.sync_rank_loss(distances, projected, padding, margin).item() == pytest.approx(
         reference.sync_rank_loss(distances, projected, padding, margin), rel=1e-5, abs=1e-5
     )
 
 
 def test_without_padding_every_word_takes_part():
     d, p = torch.tensor([[0.1, 0.5, -0.2]]), torch.tensor([[0.0, 0.0, 0.5]])
-    assert sync_mse_loss(d, p).item() == pytest.approx(0.01 + 0.25 + 0.49)
+    assert f.sync_mse_loss(d, p).item() == pytest.approx(0.01 + 0.25 + 0.49)
     # pairs: (0, 1) 1 - (-1)(0) = 1; (0, 2) 1 - (1)(-0.5) = 1.5; (1, 2) 1.5
-    assert sync_rank_loss(d, p).item() == pytest.approx(4.0)
+    assert f.sync_rank_loss(d, p).item() == pytest.approx(4.0)
 
 
 def test_gradients_are_finite_at_saturated_gates():
@@ -154,5 +148,5 @@ def test_gradients_are_finite_at_saturated_gates():
 def test_the_last_distance_alone_is_the_last_of_all(T, look_back, seed):
     torch.manual_seed(seed)
     keys, weight, bias = torch.randn(2, 3, T, 4), torch.randn(3, look_back + 1, 4), torch.randn(3)
-    expected = syntactic_distances(keys, weight, bias)[..., -1]
+    expected = f.syntactic_distances(keys, weight, bias)[..., -1]
     torch.testing.assert_close(last_syntactic_distance(keys, weight, bias), expected)

@@ -3,16 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.functional import (
-    additive_scores,
-    distances_from,
-    expected_distances,
-    flexible_attention,
-    local_attention,
-    predicted_position,
-    syntax_directed_attention,
-    tree_distances,
-)
+from syncattn_fairseq import functional as f
 from tests.functional import reference
 
 lengths = st.integers(1, 9)
@@ -39,7 +30,7 @@ def close(actual: torch.Tensor, expected: list) -> None:
 def test_additive_scores_equal_the_loop(S, a, seed):
     torch.manual_seed(seed)
     query, key, weight = torch.randn(2, 3, a), torch.randn(2, S, a), torch.randn(a)
-    scores = additive_scores(query, key, weight)
+    scores = f.additive_scores(query, key, weight)
     for b in range(2):
         close(scores[b], reference.additive_scores(query[b], key[b], weight))
 
@@ -56,10 +47,10 @@ def test_additive_scores_keep_half_for_their_gradient():
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
-        scores = additive_scores(query, key, weight)
+        scores = f.additive_scores(query, key, weight)
     assert [x.dtype for x in saved if x.numel() >= 2 * 3 * 5 * 4] == [torch.bfloat16]
     wide = [x.detach().float().requires_grad_() for x in (query, key, weight)]
-    exact = additive_scores(*wide)
+    exact = f.additive_scores(*wide)
     assert torch.equal(scores, exact)
     gradients = torch.autograd.grad(scores.square().sum(), (query, key, weight))
     expected = torch.autograd.grad(exact.square().sum(), wide)
@@ -69,7 +60,7 @@ def test_additive_scores_keep_half_for_their_gradient():
 
 def test_a_predicted_position_lies_in_its_sentence():
     activation = torch.tensor([[-100.0, 0.0, 100.0]] * 2)
-    positions = predicted_position(activation, torch.tensor([4, 10]))
+    positions = f.predicted_position(activation, torch.tensor([4, 10]))
     close(positions, [[0, 1.5, 3], [0, 4.5, 9]])
 
 
@@ -77,7 +68,7 @@ def test_a_predicted_position_lies_in_its_sentence():
 def test_local_attention_equals_the_loop(S, D, seed, renormalise):
     torch.manual_seed(seed)
     scores, position = torch.randn(2, 3, S), torch.rand(2, 3) * (S - 1)
-    weights = local_attention(scores, position, D, renormalise)
+    weights = f.local_attention(scores, position, D, renormalise)
     for b in range(2):
         for t in range(3):
             row = scores[b, t].tolist(), position[b, t].item()
@@ -85,7 +76,7 @@ def test_local_attention_equals_the_loop(S, D, seed, renormalise):
 
 
 def test_local_attention_is_not_normalised_again():
-    weights = local_attention(torch.zeros(4), torch.tensor(0.0), half_window=2)
+    weights = f.local_attention(torch.zeros(4), torch.tensor(0.0), half_window=2)
     close(weights, [0.25, 0.25 * 0.60653, 0.25 * 0.13534, 0])
 
 
@@ -93,7 +84,7 @@ def test_local_attention_is_not_normalised_again():
 def test_flexible_attention_equals_the_loop(S, D, seed):
     torch.manual_seed(seed)
     scores, position, sharpness = torch.randn(2, S), torch.rand(2) * S, torch.rand(2)
-    weights = flexible_attention(scores, position, sharpness, D)
+    weights = f.flexible_attention(scores, position, sharpness, D)
     for b in range(2):
         row = scores[b].tolist(), position[b].item(), sharpness[b].item()
         close(weights[b], reference.flexible_attention(*row, D))
@@ -103,14 +94,14 @@ def test_the_figure_of_the_paper():
     """Heads 3 3 5 5 0 9 6 9 5. The figure has a 5 where the eighth word is, and 3, apart."""
     heads = [3, 3, 5, 5, 0, 9, 6, 9, 5]
     parents = torch.tensor([[head - 1 if head else word for word, head in enumerate(heads)]])
-    assert tree_distances(parents)[0, 2].tolist() == [1, 1, 0, 2, 1, 3, 4, 3, 2]
+    assert f.tree_distances(parents)[0, 2].tolist() == [1, 1, 0, 2, 1, 3, 4, 3, 2]
 
 
 @given(st.integers(1, 20), seeds)
 def test_tree_distances_equal_the_loop(T, seed):
     torch.manual_seed(seed)
     parents = torch.stack([random_parents(T) for _ in range(3)])
-    distances = tree_distances(parents)
+    distances = f.tree_distances(parents)
     assert distances.dtype == torch.int64
     for b in range(3):
         assert distances[b].tolist() == reference.tree_distances(parents[b].tolist())
@@ -118,13 +109,13 @@ def test_tree_distances_equal_the_loop(T, seed):
 
 def test_a_chain_is_as_long_as_its_words():
     for length in (1, 2, 3, 4, 5, 64, 65):
-        distances = tree_distances(torch.arange(-1, length - 1).clamp_min(0).unsqueeze(0))[0]
+        distances = f.tree_distances(torch.arange(-1, length - 1).clamp_min(0).unsqueeze(0))[0]
         columns = torch.arange(length)
         assert torch.equal(distances, (columns - columns.unsqueeze(1)).abs())
 
 
 def test_words_of_two_trees_meet_above_their_roots():
-    distances = tree_distances(torch.tensor([[0, 0, 2, 2]]))[0]
+    distances = f.tree_distances(torch.tensor([[0, 0, 2, 2]]))[0]
     assert distances.tolist() == [[0, 1, 2, 3], [1, 0, 3, 4], [2, 3, 0, 1], [3, 4, 1, 0]]
 
 
@@ -132,14 +123,14 @@ def test_words_of_two_trees_meet_above_their_roots():
 def test_a_cycle_is_no_tree(parents):
     rows = torch.tensor([[0] * len(parents), parents])
     with pytest.raises(ValueError, match="cycle"):
-        tree_distances(rows)
+        f.tree_distances(rows)
 
 
 @given(lengths, seeds)
 def test_expected_distances_equal_the_loop(S, seed):
     torch.manual_seed(seed)
     scores, distances = torch.randn(2, 3, S), torch.randint(0, 7, (2, S, S))
-    expected = expected_distances(scores, distances)
+    expected = f.expected_distances(scores, distances)
     for b in range(2):
         for t in range(3):
             row = scores[b, t].tolist(), distances[b].tolist()
@@ -147,9 +138,9 @@ def test_expected_distances_equal_the_loop(S, seed):
 
 
 def test_attention_to_one_word_expects_the_distances_of_that_word():
-    distances = tree_distances(torch.tensor([[1, 1, 1, 2]]))
+    distances = f.tree_distances(torch.tensor([[1, 1, 1, 2]]))
     scores = torch.tensor([[[0.0, 0, 100, 0], [-torch.inf, 0, 0, -torch.inf]]])
-    rows = expected_distances(scores, distances)[0]
+    rows = f.expected_distances(scores, distances)[0]
     close(rows, [distances[0, 2].tolist(), ((distances[0, 1] + distances[0, 2]) / 2).tolist()])
 
 
@@ -157,7 +148,7 @@ def test_attention_to_one_word_expects_the_distances_of_that_word():
 def test_syntax_directed_attention_equals_the_loop(S, n, seed):
     torch.manual_seed(seed)
     scores, distances = torch.randn(2, 3, S), torch.randint(0, 7, (2, 3, S))
-    weights = syntax_directed_attention(scores, distances, n)
+    weights = f.syntax_directed_attention(scores, distances, n)
     for b in range(2):
         for t in range(3):
             row = scores[b, t].tolist(), distances[b, t].tolist()
@@ -168,7 +159,7 @@ def test_syntax_directed_attention_equals_the_loop(S, n, seed):
 def test_padding_has_no_weight_and_spoils_no_gradient():
     scores = torch.tensor([[0.3, -torch.inf, 0.1]], dtype=torch.float64)
     distances = torch.tensor([[0.0, 1.0, 1.0]], dtype=torch.float64, requires_grad=True)
-    weights = syntax_directed_attention(scores, distances)
+    weights = f.syntax_directed_attention(scores, distances)
     assert weights[0, 1] == 0 and weights.sum().item() == pytest.approx(1)
     (weights**2).sum().backward()
     assert distances.grad is not None and distances.grad.isfinite().all()
@@ -176,9 +167,9 @@ def test_padding_has_no_weight_and_spoils_no_gradient():
 
 
 def test_the_row_of_the_nearest_word_and_the_slope_between_two():
-    distances = tree_distances(torch.tensor([[1, 1, 1, 2]]))
+    distances = f.tree_distances(torch.tensor([[1, 1, 1, 2]]))
     position = torch.tensor([[0.2, 2.7, 9.0]], requires_grad=True)
-    rows = distances_from(position, distances)
+    rows = f.distances_from(position, distances)
     assert rows[0].tolist() == [distances[0, word].tolist() for word in (0, 3, 3)]
     rows[0, :, 3].sum().backward()
     # To word 3 it is 3 from word 0 and 2 from word 1; 1 from word 2. Beyond the end nothing pulls.
@@ -189,7 +180,7 @@ def test_the_row_of_the_nearest_word_and_the_slope_between_two():
 def test_every_position_has_the_row_of_its_nearest_word(S, seed):
     torch.manual_seed(seed)
     distances, position = torch.randint(0, 9, (2, S, S)), torch.rand(2, 5) * (S - 1)
-    rows = distances_from(position, distances)
+    rows = f.distances_from(position, distances)
     for b in range(2):
         for t in range(5):
             assert torch.equal(rows[b, t], distances[b, round(position[b, t].item())].float())

@@ -6,31 +6,18 @@ import pytest
 import torch
 
 from syncattn_fairseq.modules import BatchView
-from syncattn_fairseq.modules.heads import (
-    ConstantGateHeads,
-    DependencyHeads,
-    DistanceBiasHeads,
-    GatedHeads,
-    Heads,
-    ParentScaledHeads,
-    RelativeDepthHeads,
-    Scope,
-    ShuffledGateHeads,
-    Slot,
-    SupervisedGateHeads,
-    WindowHeads,
-)
+from syncattn_fairseq.modules import heads as kinds
 
 KINDS = (
-    ConstantGateHeads,
-    DependencyHeads,
-    DistanceBiasHeads,
-    GatedHeads,
-    ParentScaledHeads,
-    RelativeDepthHeads,
-    ShuffledGateHeads,
-    SupervisedGateHeads,
-    WindowHeads,
+    kinds.ConstantGateHeads,
+    kinds.DependencyHeads,
+    kinds.DistanceBiasHeads,
+    kinds.GatedHeads,
+    kinds.ParentScaledHeads,
+    kinds.RelativeDepthHeads,
+    kinds.ShuffledGateHeads,
+    kinds.SupervisedGateHeads,
+    kinds.WindowHeads,
 )
 
 
@@ -38,9 +25,9 @@ def test_every_row_of_window_heads_sees_a_word():
     lengths = torch.tensor([9, 2, 1])
     for padding in (torch.arange(9) >= lengths[:, None], torch.arange(9) < 9 - lengths[:, None]):
         mask = torch.zeros(3, 1, 1, 9).masked_fill(padding[:, None, None, :], -torch.inf)
-        scope = Scope(mask, padding, False, torch.nn.Dropout(0.0))
+        scope = kinds.Scope(mask, padding, False, torch.nn.Dropout(0.0))
         query = torch.randn(3, 2, 9, 4)
-        scores = mask + WindowHeads(2, 4, BatchView(), window=1).bias(query, query, scope)
+        scores = mask + kinds.WindowHeads(2, 4, BatchView(), window=1).bias(query, query, scope)
         assert scores.isfinite().any(-1).all()
         for row, column in ((t, c) for t in range(9) for c in range(9)):
             words = ~padding[:, row] & ~padding[:, column]
@@ -50,9 +37,9 @@ def test_every_row_of_window_heads_sees_a_word():
 @pytest.mark.parametrize("kind", KINDS)
 def test_heads_made_by_hand_are_those_of_the_default_options(kind):
     view = BatchView()
-    owners = (GatedHeads, kind)  # whose options shuffled gates share
+    owners = (kinds.GatedHeads, kind)  # whose options shuffled gates share
     options = Namespace(**{o.name: o.default for owner in owners for o in fields(owner.Options)})
-    slot = Slot("encoder", 1, range(2), 2, 4, view)
+    slot = kinds.Slot("encoder", 1, range(2), 2, 4, view)
     by_options, by_hand = kind.build(options, slot), kind(2, 4, view)
     for name, value in vars(by_options).items():
         if not name.startswith("_"):
@@ -66,18 +53,18 @@ def test_heads_made_by_hand_are_those_of_the_default_options(kind):
 
 def test_the_convolution_of_distances_starts_as_a_linear_layer_does():
     torch.manual_seed(0)
-    heads = GatedHeads(8, 64, BatchView(), look_back=3)
+    heads = kinds.GatedHeads(8, 64, BatchView(), look_back=3)
     limit = torch.nn.Linear(4 * 64, 8).weight.abs().max().item()
     assert heads.weight.abs().max().item() == pytest.approx(limit, rel=0.01)
     assert heads.weight.min() < -0.99 * limit and heads.weight.max() > 0.99 * limit
 
 
 def test_only_heads_that_attend_as_ordinary_ones_fold():
-    class Biased(Heads):
+    class Biased(kinds.Heads):
         def bias(self, query: Any, key: Any, scope: Any) -> Any:
             return None
 
-    class Turned(Heads):
+    class Turned(kinds.Heads):
         def rewrite_query(self, query: Any) -> Any:
             return -query
 
@@ -92,11 +79,11 @@ def test_only_heads_that_attend_as_ordinary_ones_fold():
         def bias(self, query: Any, key: Any, scope: Any) -> Any:
             return query @ key.mT
 
-    class Mixed(Mixin, Heads):  # type: ignore[misc]
+    class Mixed(Mixin, kinds.Heads):  # type: ignore[misc]
         pass
 
     class Said(Mixed):
         folds = True
 
-    kinds = (Biased, Turned, Attending, Below, Mixed, Said)
-    assert [kind.folds for kind in kinds] == [False, True, False, False, False, True]
+    classes = (Biased, Turned, Attending, Below, Mixed, Said)
+    assert [kind.folds for kind in classes] == [False, True, False, False, False, True]
