@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import __version__
 from ..base.errors import DataError, describe, describe_lack_of_memory, printable
@@ -29,6 +29,10 @@ from ..data.words import SCHEMES
 from ..patches.fairseq_version import MISSING
 from ..patches.shared_memory import spare_shared_locks
 from .command_line import CommandLine, claiming_outputs
+
+if TYPE_CHECKING:
+    from ..inference import Model
+    from ..inference.segmenters import SubwordModel
 
 #: Why a command that loads models has ``--user-dir``.
 OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
@@ -266,20 +270,71 @@ def add_model_files(parser: CommandLine) -> None:
         help="the binarised corpus, for its dictionaries (default: next to the checkpoint, or "
         "where its training had them)",
     )
-    parser.add_argument(
-        "--subwords",
-        nargs="+",
-        metavar="FILE",
-        help="the subword model, of sentencepiece or subword-nmt; two if source and target have "
-        "their own (default: the one exported with the model)",
-    )
+    add_subwords(parser, "default: the one exported with the model")
     parser.add_argument(
         "--source-parser",
         metavar="PARSER",
         help="the parser for models that read the source's parse, such as stanza:en",
     )
     add_user_dir(parser, OF_MODEL)
-    parser.name_files(files=["subwords"])
+
+
+def add_subwords(parser: CommandLine, note: str) -> None:
+    """Add the arguments for `read_subwords`.
+
+    Args:
+        parser: of the command.
+        note: what it does with them.
+    """
+    parser.add_argument(
+        "--subwords",
+        nargs="+",
+        metavar="FILE",
+        help="the subword model, of sentencepiece or subword-nmt; two if source and target have "
+        f"their own ({note})",
+    )
+    parser.add_argument(
+        "--vocabulary",
+        nargs="+",
+        metavar="FILE",
+        help="subword-nmt's --vocabulary, if the training's text was split with it; two if source "
+        "and target have their own",
+    )
+    parser.add_argument(
+        "--vocabulary-threshold",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="subword-nmt's --vocabulary-threshold (1)",
+    )
+    parser.name_files(files=["subwords", "vocabulary"])
+
+
+def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
+    """Return the subword models that the arguments of `add_subwords` name.
+
+    Raises:
+        DataError: there is a vocabulary without a subword model, or more than two.
+    """
+    from ..inference.segmenters import SubwordModel, pair_subwords
+
+    pair, vocabularies = pair_subwords(args.subwords), args.vocabulary
+    if pair is None or vocabularies is None:
+        if vocabularies:
+            raise DataError("--vocabulary: give the codes of subword-nmt, too: --subwords CODES")
+        return pair and [*pair]
+    if len(vocabularies) > len(pair):
+        raise DataError(f"{len(vocabularies)} vocabularies; give one for source and one for target")
+    threshold = args.vocabulary_threshold
+    paths = zip(pair, (vocabularies[0], vocabularies[-1]), strict=True)
+    return [SubwordModel(model.path, Path(path), threshold) for model, path in paths]
+
+
+def warn_of_unknown(model: Model) -> None:
+    """Say on standard error which subwords of the text a model did not know."""
+    for segmenter in (model.source_segmenter, model.target_segmenter):
+        if warning := segmenter.describe_unknown():
+            print(f"warning: {warning}", file=sys.stderr)
 
 
 def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:

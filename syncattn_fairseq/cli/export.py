@@ -8,7 +8,15 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from .command_line import CommandLine
-from .common import OF_MODEL, add_user_dir, command, new_parser, positive
+from .common import (
+    OF_MODEL,
+    add_subwords,
+    add_user_dir,
+    command,
+    new_parser,
+    positive,
+    read_subwords,
+)
 
 
 @command
@@ -27,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.format,
         args.output,
         args.quantization,
-        args.subwords,
+        read_subwords(args),
         args.user_dir,
         args.shortlist,
         read_scores(*args.scores) if args.scores else None,
@@ -62,13 +70,7 @@ def _parser() -> CommandLine:
         metavar="TYPE",
         help="ctranslate2: the type of the weights, such as int8 or float16 (float32)",
     )
-    parser.add_argument(
-        "--subwords",
-        nargs="+",
-        metavar="FILE",
-        help="the subword model, of sentencepiece or subword-nmt, to copy as well; two if source "
-        "and target have their own",
-    )
+    add_subwords(parser, "copied into the folder")
     parser.add_argument(
         "--shortlist",
         type=positive,
@@ -85,7 +87,7 @@ def _parser() -> CommandLine:
         "scores and their significance become part of README.md, a model card for hubs",
     )
     add_user_dir(parser, OF_MODEL)
-    parser.name_files(files=["path", "subwords", "scores"], outputs=["output"])
+    parser.name_files(files=["path", "scores"], outputs=["output"])
     return parser
 
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.moses import AS_ENGLISH, load_sacremoses
+from ..data.moses import AS_ENGLISH, load_sacremoses, lower_case
 from .common import add_texts, command, new_parser, positive, rewrite_texts
 
 
@@ -51,7 +51,7 @@ def _tokenise(args: argparse.Namespace, tokenizer: Any, normalizer: Any, text: s
         text = tokenizer.tokenize(
             text, aggressive_dash_splits=args.aggressive, escape=False, return_str=True
         )
-    return (text.lower() if args.lowercase else text) + "\n"
+    return (lower_case(text, args.lang) if args.lowercase else text) + "\n"
 
 
 def _parser() -> argparse.ArgumentParser:

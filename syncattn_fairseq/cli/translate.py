@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import DataError
 from .command_line import CommandLine
-from .common import add_model_files, command, new_parser, number, positive
+from .common import (
+    add_model_files,
+    command,
+    new_parser,
+    number,
+    positive,
+    read_subwords,
+    warn_of_unknown,
+)
 
 if TYPE_CHECKING:
     from ..inference import Model
@@ -35,10 +43,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..base.text import read_lines
     from ..inference import load
     from ..inference.model import logger
+    from ..inference.segmenters import InSubwords
 
     logger.setLevel("ERROR")  # what it would say is said below, with lines of the input
     model = load(
-        args.path, args.data_bin, args.subwords, args.source_parser, args.device, args.user_dir
+        args.path,
+        args.data_bin,
+        read_subwords(args),
+        args.source_parser,
+        args.device,
+        args.user_dir,
     )
     model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
     model.max_len = args.max_len
@@ -48,7 +62,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     too_long: dict[int, str] = {}  # by line, from 1
     warned: defaultdict[str, list[int]] = defaultdict(list)
     while sentences := list(islice(lines, _LINES)):
-        found = model.find_long(sentences)
+        try:
+            found = model.find_long(sentences)
+        except InSubwords as error:
+            raise DataError(f"{name}:{done + error.number}: {error.fault}") from None
         too_long |= {done + index + 1: reason for index, reason in found.items()}
         stops = bool(found) and args.too_long == "stop"
         if stops:
@@ -65,6 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for warning, numbers in warned.items():
         count = f"{len(numbers)} of {done} lines, this is the first"
         print(f"warning: {name}:{numbers[0]}: {warning}: {count}", file=sys.stderr)
+    warn_of_unknown(model)
     if too_long:
         line, reason = min(too_long.items())
         remedy = "split it, or use --too-long empty"

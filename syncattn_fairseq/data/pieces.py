@@ -15,8 +15,11 @@ import sentencepiece
 
 from ..base.errors import DataError
 from ..base.files import read_file
-from ..base.text import read_lines
-from .words import without_mark
+from ..base.text import clean_line, read_lines
+from .words import MARK, REPLACEMENT, without_mark
+
+#: What reading a line makes a space of.
+SPACES = [c for c in map(chr, range(1, 0x3001)) if clean_line(f"a{c}b").split() == ["a", "b"]]
 
 
 def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
@@ -93,6 +96,33 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
     if not usable:
         raise DataError(f"{model}: not a sentencepiece model; learn one with syncattn-bpe learn")
     return processor
+
+
+def add_line_reading(model: bytes) -> bytes:
+    """Write into a model how we read a line, for programs that give it the line as it is.
+
+    White space of all kinds separates words, however much there is, at the ends, too, and U+2581
+    is no space.
+
+    Args:
+        model: the content of a ``.model`` file.
+
+    Raises:
+        DataError: this sentencepiece cannot.
+    """
+    try:
+        normalizer = sentencepiece.SentencePieceNormalizer(model_proto=model)
+        rules = dict(normalizer.decompile())
+    except RuntimeError:  # there are none
+        rules = {}
+    except AttributeError:
+        raise DataError("this format needs sentencepiece 0.2.3 or later") from None
+    rules |= {space: " " for space in SPACES if space != " "} | {MARK: REPLACEMENT}
+    normalizer = sentencepiece.SentencePieceNormalizer(
+        norm_map=[*rules.items()], remove_extra_whitespaces=True
+    )
+    # Messages of Protocol Buffers are merged by writing one after the other.
+    return model + bytes(normalizer.serialized_model_proto())
 
 
 def _cuttable(line: str) -> str:

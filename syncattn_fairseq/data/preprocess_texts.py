@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -15,7 +17,15 @@ from fairseq_cli import preprocess
 from ..base.clashes import check_files
 from ..base.errors import DataError
 from ..base.folders import filling
-from ..base.text import count_lines, find_text, is_plain, read_lines
+from ..base.text import (
+    MAX_LINE,
+    clean_line,
+    count_lines,
+    find_text,
+    is_plain,
+    open_text,
+    read_lines,
+)
 from . import checksums
 from .binarise import HEADS, LABELS, AnnotatedText, Annotation, binarise
 from .labels import (
@@ -27,9 +37,11 @@ from .labels import (
 )
 from .parses import SPLITS
 from .schemes import store_schemes, stored_schemes
-from .words import find_schemes
+from .words import SYMBOLS, UNKNOWN, find_schemes
 
 KINDS = (HEADS, LABELS)
+#: What ends a line for fairseq (a carriage return), and what is no white space.
+_READ_OTHERWISE = re.compile("[\r\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -139,6 +151,7 @@ def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
                 if not path.exists():
                     raise DataError(f"{path}: no such file; see --{split}pref")
                 _check_plain(path)
+                _check_lines(path)
                 compare = words.exists() and not words.samefile(path)
                 yield SplitText(
                     f"{split}{number or ''}", language, path, head, words if compare else None
@@ -152,6 +165,27 @@ def _check_plain(path: Path) -> None:
             f"{path}: compressed, a pipe, or with a byte order mark, which fairseq would take for "
             "text; save it as plain UTF-8 first"
         )
+
+
+def _check_lines(path: Path) -> None:
+    """Refuse lines and words that fairseq would not read as we do; count unknown words."""
+    unknown = 0
+    with open_text(path, errors="surrogateescape") as file:
+        for number, line in enumerate(iter(partial(file.readline, MAX_LINE), ""), 1):
+            text = line.removesuffix("\n").removesuffix("\r")
+            words = text.split() if "<" in text else ()
+            fault = ""
+            if odd := _READ_OTHERWISE.search(text):
+                fault = f"U+{ord(odd[0]):04X} inside it, which fairseq reads otherwise; remove it"
+            elif text.strip() and not clean_line(text):
+                fault = "nothing but characters that nobody sees; make it empty"
+            elif symbols := SYMBOLS.intersection(words):
+                fault = f"{min(symbols)}, which is no word for fairseq; write it otherwise"
+            if fault:
+                raise DataError(f"{path}:{number}: the line has {fault}")
+            unknown += UNKNOWN in words
+    if unknown:
+        print(f"{path}: {unknown} lines have {UNKNOWN}, which stands for unknown words")
 
 
 def _detect_scheme(paths: Sequence[Path]) -> str:

@@ -9,6 +9,8 @@ from ..base.errors import DataError
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
 #: Begins the first piece of a word in sentencepiece, so no word may contain it.
 MARK, REPLACEMENT = "\u2581", "_"
+#: Symbols with a meaning of their own in a fairseq dictionary, and what stands for unknown words.
+SYMBOLS, UNKNOWN = frozenset(("<s>", "<pad>", "</s>")), "<unk>"
 #: A byte of a character that a sentencepiece model (``byte_fallback``) has no piece for.
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 #: What stands for bytes that are no character, and for characters that would break the line.

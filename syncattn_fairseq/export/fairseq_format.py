@@ -15,14 +15,11 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..inference.segmenters import Pieces, open_segmenter
+from ..inference.segmenters import Pieces
 from .check import Sample, scores
 from .ctranslate2_format import refuse_positions
 from .folded_model import FoldedModel
 from .format import Format
-
-#: What fairseq's ``from_pretrained`` looks for next to a model.
-_PIECES, _CODES = "sentencepiece.bpe.model", "bpecodes"
 
 
 class FairseqFormat(Format):
@@ -66,8 +63,9 @@ class FairseqFormat(Format):
         torch.save(state, folder / "model.pt")
         folded.task.source_dictionary.save(str(folder / f"dict.{folded.source}.txt"))
         folded.task.target_dictionary.save(str(folder / f"dict.{folded.target}.txt"))
-        if folded.subwords is not None:
-            shutil.copyfile(folded.subwords[0], folder / _subword_file(folded.subwords[0]))
+        if found := _find_splitter(folded):
+            model, _, name = found
+            shutil.copyfile(model, folder / name)
 
     def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
         """Score with the checkpoint as fairseq loads it."""
@@ -84,12 +82,8 @@ class FairseqFormat(Format):
 
     def usage(self, folded: FoldedModel, folder: Path) -> str:
         """Translate with fairseq's ``from_pretrained``."""
-        bpe = ""
-        if folded.subwords is not None:
-            kind = (
-                "sentencepiece" if _subword_file(folded.subwords[0]) == _PIECES else "subword_nmt"
-            )
-            bpe = f', bpe="{kind}"'
+        found = _find_splitter(folded)
+        bpe = f', bpe="{found[1]}"' if found else ""
         return (
             "from fairseq.models.transformer import TransformerModel\n"
             f'model = TransformerModel.from_pretrained("{folder}", "model.pt", "."{bpe})\n'
@@ -97,8 +91,17 @@ class FairseqFormat(Format):
         )
 
 
-def _subword_file(path: Path) -> str:
-    return _PIECES if isinstance(open_segmenter(path), Pieces) else _CODES
+def _find_splitter(folded: FoldedModel) -> tuple[Path, str, str] | None:
+    """Return the source's subword model, and fairseq's names for its kind and its file.
+
+    None: there is none, or fairseq cannot split text with it, as it has no vocabulary for codes.
+    """
+    if folded.subwords is None or folded.subwords[0].vocabulary is not None:
+        return None
+    model = folded.subwords[0]
+    if isinstance(model.open(), Pieces):
+        return model.path, "sentencepiece", "sentencepiece.bpe.model"
+    return model.path, "subword_nmt", "bpecodes"
 
 
 def _values(value: Any) -> Any:

@@ -15,6 +15,8 @@ from ..base.errors import DataError
 from ..inference.ensemble import Ensemble
 from ..inference.segmenters import (
     Segmenter,
+    SubwordFiles,
+    SubwordModel,
     find_subwords,
     open_segmenters,
     pair_subwords,
@@ -52,7 +54,7 @@ class FoldedModel:
     target: str
     labels: Tensor | None
     alignment_layer: int
-    subwords: tuple[Path, Path] | None
+    subwords: tuple[SubwordModel, SubwordModel] | None
     segmenters: tuple[Segmenter, Segmenter] | None
     history: list[dict[str, Any]]
 
@@ -92,7 +94,7 @@ class FoldedModel:
 def fold_checkpoint(
     path: str | Path,
     data: str | Path,
-    subwords: Sequence[str | Path] | None,
+    subwords: SubwordFiles,
     user_dir: str | Path | None = None,
 ) -> FoldedModel:
     """Load a checkpoint and fold it.
@@ -134,7 +136,7 @@ def fold_checkpoint(
     )
 
 
-def _open(ensemble: Ensemble, subwords: tuple[Path, Path]) -> tuple[Segmenter, Segmenter]:
+def _open(ensemble: Ensemble, subwords: SubwordFiles) -> tuple[Segmenter, Segmenter]:
     task = ensemble.task
     vocabularies = task.source_dictionary.symbols, task.target_dictionary.symbols
     languages = ensemble.source, ensemble.target

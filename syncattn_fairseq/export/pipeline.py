@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,12 @@ from ..base.errors import DataError
 from ..base.folders import making
 from ..data.schemes import store_schemes
 from ..inference.exported import About
-from ..inference.segmenters import name_subwords
+from ..inference.segmenters import (
+    SubwordFiles,
+    name_subwords,
+    name_vocabulary,
+    read_vocabulary,
+)
 from .card import Facts, make_card
 from .check import compare, load_sample, scores
 from .check_subwords import check_subwords
@@ -35,7 +40,7 @@ def export(
     format: str,
     output: str | Path,
     quantization: str | None = None,
-    subwords: Sequence[str | Path] | None = None,
+    subwords: SubwordFiles = None,
     user_dir: str | Path | None = None,
     shortlist: int = 0,
     scores_of: Mapping[str, Any] | None = None,
@@ -97,8 +102,14 @@ def _add_subwords(folded: FoldedModel, folder: Path) -> None:
     schemes = zip(languages, folded.task.schemes, strict=True)
     if known := {language: scheme for language, scheme in schemes if scheme}:
         store_schemes(folder, known)
-    for path, language in zip(folded.subwords or (), languages, strict=folded.subwords is not None):
-        shutil.copyfile(path, folder / name_subwords(language))
+    for model, language in zip(
+        folded.subwords or (), languages, strict=folded.subwords is not None
+    ):
+        shutil.copyfile(model.path, folder / name_subwords(language))
+        if model.vocabulary is not None:
+            counts = read_vocabulary(model.vocabulary, model.threshold)
+            lines = "".join(f"{subword} {count}\n" for subword, count in counts.items())
+            (folder / name_vocabulary(language)).write_text(lines, encoding="utf-8")
 
 
 def _describe(folded: FoldedModel, format: str, shortlist: int) -> About:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..base.errors import DataError
-from ..inference.segmenters import Pieces, open_segmenter
+from ..base.files import read_file
+from ..data.pieces import SPACES, add_line_reading
+from ..inference.segmenters import Pieces
 from .check import Sample, target_scores
 from .ctranslate2_format import refuse_options, refuse_positions
 from .folded_model import FoldedModel
@@ -132,15 +133,15 @@ def _write_tokenizer(folded: FoldedModel, folder: Path) -> None:
     at spaces and takes text that is already in subwords.
     """
     cut = folded.subwords is not None and all(
-        isinstance(open_segmenter(path), Pieces) for path in folded.subwords
+        isinstance(model.open(), Pieces) for model in folded.subwords
     )
     if not cut:
         _write_splitter(folded, folder)
         return
     assert folded.subwords is not None
-    files = {"source.spm": folded.subwords[0], "target.spm": folded.subwords[1]}
-    for name, path in files.items():
-        shutil.copyfile(path, folder / name)
+    files = dict(zip(("source.spm", "target.spm"), folded.subwords, strict=True))
+    for name, model in files.items():
+        (folder / name).write_bytes(add_line_reading(read_file(model.path)))
     vocabularies = {"vocab.json": folded.source_words, "target_vocab.json": folded.target_words}
     for name, words in vocabularies.items():
         numbers = {word: number for number, word in enumerate(words)}
@@ -151,12 +152,13 @@ def _write_tokenizer(folded: FoldedModel, folder: Path) -> None:
         target_lang=folded.target,
         model_max_length=folded.model.cfg.max_source_positions,
         separate_vocabs=True,
+        split_special_tokens=True,
     )
     tokenizer.save_pretrained(folder)
 
 
 def _write_splitter(folded: FoldedModel, folder: Path) -> None:
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
     if [*folded.source_words] != [*folded.target_words]:
         folded.reject(
@@ -165,6 +167,9 @@ def _write_splitter(folded: FoldedModel, folder: Path) -> None:
         )
     numbers = {word: number for number, word in enumerate(folded.source_words)}
     splitter = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
+    spaces = normalizers.Replace(Regex(f"[{''.join(SPACES)}]"), " ")
+    symbols = normalizers.Replace(Regex(r"(?<!\S)(<s>|<pad>|</s>)(?!\S)"), "<unk>")
+    splitter.normalizer = normalizers.Sequence([spaces, symbols])
     splitter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     splitter.post_processor = processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", numbers["</s>"])]
@@ -177,5 +182,6 @@ def _write_splitter(folded: FoldedModel, folder: Path) -> None:
         unk_token="<unk>",
         model_max_length=folded.model.cfg.max_source_positions,
         clean_up_tokenization_spaces=False,
+        split_special_tokens=True,
     )
     fast.save_pretrained(folder)

@@ -19,7 +19,7 @@ from ..base.files import hash_file, open_file, read_json
 from ..data.schemes import stored_schemes
 from .answers import Alignment, Sentence, Translation
 from .model import NO_PARSER, Model
-from .segmenters import Segmenter, is_file_name, open_segmenters
+from .segmenters import Segmenter, SubwordFiles, is_file_name, open_segmenters
 
 #: Separates a subword from its dependency label.
 FACTOR = "￨"
@@ -270,7 +270,7 @@ class CTranslate2Model(Model):
 
 def load_exported(
     folder: Path,
-    subwords: str | Path | Sequence[str | Path] | None,
+    subwords: SubwordFiles,
     source_parser: str | None,
     device: str | None,
 ) -> CTranslate2Model:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
 from .exported import ABOUT, About, load_exported
 from .model import Model
-from .segmenters import open_segmenters
+from .segmenters import SubwordFiles, open_segmenters
 
 
 def load(
     path: str | Path,
     data: str | Path | None = None,
-    subwords: str | Path | Sequence[str | Path] | None = None,
+    subwords: SubwordFiles = None,
     source_parser: str | None = None,
     device: str | None = None,
     user_dir: str | Path | None = None,
@@ -35,9 +34,9 @@ def load(
             model.
         data: folder of the binarised corpus, with the dictionaries; None: the checkpoint's folder,
             or the one used in training.
-        subwords: the subword model, from sentencepiece or subword-nmt; two of them if source and
-            target have their own; None: the one exported with the model, or none if the model reads
-            words.
+        subwords: the subword model, from sentencepiece or subword-nmt (with a vocabulary, a
+            :class:`.segmenters.SubwordModel`); two of them if source and target have their own;
+            None: the one exported with the model, or none if the model reads words.
         source_parser: the source's parser, such as ``stanza:en``, for models that read its parse;
             see :func:`..parsing.registry.open_parser`.
         device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.

@@ -5,31 +5,150 @@ from __future__ import annotations
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import open_file
-from ..base.text import read_file_lines
+from ..base.numbers import read_whole
+from ..base.text import clean_line, read_file_lines
 from ..data.pieces import apply_pieces, open_pieces
-from ..data.words import detect_scheme
+from ..data.words import SYMBOLS, UNKNOWN, detect_scheme
 
 _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
 
+#: Marks of subwords, how text that has them looks, and what joins it.
+_CUT = {
+    "▁": (re.compile("^▁ |(?<!\\S)▁+[^\\s▁]|[^\\s▁]▁+(?!\\S)"), "sed 's/ //g; s/▁/ /g'"),
+    "@@": (re.compile("[^\\s@]@@(?!\\S)"), "sed 's/@@ //g'"),
+}
+
+
+@dataclass(frozen=True)
+class SubwordModel:
+    """The files that say how to split words.
+
+    Args:
+        path: the codes that subword-nmt learned, or a sentencepiece model.
+        vocabulary: with codes, subwords and their counts, as subword-nmt writes them; words are
+            split until all subwords are in it. None: all that the codes make.
+        threshold: the smallest count of these subwords.
+    """
+
+    path: Path
+    vocabulary: Path | None = None
+    threshold: int = 1
+
+    def open(self) -> Segmenter:
+        """Load them.
+
+        Raises:
+            DataError: a file is not what it should be, or the package that reads it is not
+                installed.
+        """
+        segmenter = open_segmenter(self.path)
+        if self.vocabulary is not None:
+            if not isinstance(segmenter, Codes):
+                raise DataError(f"{self.path}: only codes of subword-nmt go with a vocabulary")
+            segmenter.restrict(read_vocabulary(self.vocabulary, self.threshold))
+        return segmenter
+
+
+SubwordFiles: TypeAlias = "str | Path | SubwordModel | Sequence[str | Path | SubwordModel] | None"
+"""One model, or those of source and target; None: not said."""
+
+
+def read_vocabulary(path: Path, threshold: int) -> dict[str, int]:
+    """Read the subwords that occur so often, and their counts.
+
+    Raises:
+        DataError: a line is not a subword and a number, or no subword is left.
+    """
+    counts = {}
+    for number, line in enumerate(read_file_lines(path), 1):
+        subword, _, count = line.rpartition(" ")
+        try:
+            counts[subword] = read_whole(count)
+        except ValueError:
+            raise DataError(
+                f"{path}:{number}: expected a subword and its count; give what subword-nmt "
+                "get-vocab or learn-joint-bpe-and-vocab wrote"
+            ) from None
+    kept = {subword: count for subword, count in counts.items() if count >= threshold}
+    if not kept:
+        raise DataError(f"{path}: no subword has a count of {threshold}; give a lower threshold")
+    return kept
+
+
+class InSubwords(DataError):
+    """A sentence is in subwords already; ``number`` says which, from 1."""
+
+    def __init__(self, number: int, fault: str) -> None:
+        super().__init__(f"sentence {number}: {fault}")
+        self.number, self.fault = number, fault
+
 
 class Segmenter(ABC):
-    """Splits words into subwords."""
+    """Splits words into subwords.
+
+    Attributes:
+        known: the subwords in the model's dictionary; empty: not said.
+        unknown: how often others occurred.
+    """
 
     #: How it marks them, see :func:`..data.words.find_word_starts`.
     scheme: str
+
+    def __init__(self) -> None:
+        self.known: frozenset[str] = frozenset()
+        self.unknown: Counter[str] = Counter()
+        self._counted: set[str] = set()
 
     @abstractmethod
     def segment(self, words: Sequence[str]) -> list[str]:
         """Return the subwords of a sentence."""
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Split sentences whose words are separated by white space."""
-        return [self.segment(sentence.split()) for sentence in sentences]
+        """Split sentences whose words are separated by white space.
+
+        What has another meaning in a dictionary, such as ``</s>``, becomes ``<unk>``.
+
+        Raises:
+            InSubwords: a sentence is in subwords already.
+        """
+        rows = []
+        for number, sentence in enumerate(sentences, 1):
+            words = clean_line(sentence).split()
+            self._refuse_subwords(number, words)
+            pieces = self.segment(words)
+            rows.append([UNKNOWN if piece in SYMBOLS else piece for piece in pieces])
+            if self.known and sentence not in self._counted:  # else split before, for another task
+                self.unknown.update(piece for piece in rows[-1] if piece not in self.known)
+        self._counted = {*sentences}
+        return rows
+
+    def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
+        text = " ".join(words)
+        for mark, (pattern, remedy) in _CUT.items():
+            are_words = any(mark in word and word in self.known for word in words)
+            if pattern.search(text) and not (self.scheme == "none" and are_words):
+                raise InSubwords(
+                    number, f"in subwords already ({text[:40]!r}); give words: {remedy}"
+                )
+
+    def describe_unknown(self) -> str:
+        """Return a warning if there were subwords that the model does not know, else nothing."""
+        if not self.unknown:
+            return ""
+        examples = ", ".join(subword for subword, _ in self.unknown.most_common(3))
+        return (
+            f"{self.unknown.total()} subwords of the text are not in the model's dictionary, and "
+            f"read as {UNKNOWN}, such as {examples}; if they are many, the training's text was "
+            "split in another way"
+        )
 
 
 class Words(Segmenter):
@@ -55,6 +174,7 @@ class Pieces(Segmenter):
     scheme = "sentencepiece"
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self.processor = open_pieces(path)
 
     def segment(self, words: Sequence[str]) -> list[str]:
@@ -75,6 +195,7 @@ class Codes(Segmenter):
     scheme = "subword_nmt"
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         try:
             from subword_nmt.apply_bpe import BPE
         except ImportError:
@@ -95,6 +216,11 @@ class Codes(Segmenter):
             self.segment(["word"])
         except (ValueError, NotImplementedError):
             raise DataError(f"{path}:1: no version that subword-nmt knows; {_REMEDY}") from None
+
+    def restrict(self, vocabulary: Container[str]) -> None:
+        """Split words until all subwords are in a vocabulary, or are characters."""
+        self.bpe.vocab = vocabulary
+        self.bpe.cache = {}
 
     def segment(self, words: Sequence[str]) -> list[str]:
         """Return the subwords."""
@@ -123,17 +249,30 @@ def name_subwords(language: str) -> str:
     return f"subwords.{language}"
 
 
-def find_subwords(folders: Sequence[Path], source: str, target: str) -> tuple[Path, Path] | None:
+def name_vocabulary(language: str) -> str:
+    """Return the name, in an export's folder, of the vocabulary that restricts the subwords."""
+    return f"vocabulary.{language}"
+
+
+def find_subwords(
+    folders: Sequence[Path], source: str, target: str
+) -> tuple[SubwordModel, SubwordModel] | None:
     """Find the subword models of both languages in the first folder that has them."""
     for folder in folders:
-        paths = folder / name_subwords(source), folder / name_subwords(target)
-        if all(path.is_file() for path in paths):
-            return paths
+        models = [_find_subwords(folder, language) for language in (source, target)]
+        if all(model.path.is_file() for model in models):
+            return models[0], models[1]
     return None
 
 
+def _find_subwords(folder: Path, language: str) -> SubwordModel:
+    vocabulary = folder / name_vocabulary(language)
+    exists = vocabulary.is_file()
+    return SubwordModel(folder / name_subwords(language), vocabulary if exists else None)
+
+
 def open_segmenters(
-    models: str | Path | Sequence[str | Path] | None,
+    models: SubwordFiles,
     folders: Sequence[Path],
     languages: tuple[str, str],
     vocabularies: tuple[Sequence[str], Sequence[str]],
@@ -151,31 +290,27 @@ def open_segmenters(
     Raises:
         DataError: a vocabulary of subwords has no subword model, or one that does not match it.
     """
-    paths = pair_subwords(models) or find_subwords(folders, *languages)
+    pair = pair_subwords(models) or find_subwords(folders, *languages)
     segmenters: list[Segmenter] = []
     for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
         scheme = schemes[side] or detect_scheme(vocabulary)
-        if paths is None:
-            if scheme != "none":
-                raise DataError(
-                    f"the model reads and writes subwords ({scheme}), and no subword model is in "
-                    "its folder; name one"
-                )
-            segmenters.append(Words())
-            continue
-        segmenter = open_segmenter(paths[side])
-        if segmenter.scheme != scheme:
+        if pair is None and scheme != "none":
             raise DataError(
-                f"{paths[side]}: marks subwords as {segmenter.scheme}, but the text of {language} "
-                f"as {scheme}; give the subword model of the training"
+                f"the model reads and writes subwords ({scheme}), and no subword model is in "
+                "its folder; name one"
             )
+        segmenter = pair[side].open() if pair else Words()
+        if pair and segmenter.scheme != scheme:
+            raise DataError(
+                f"{pair[side].path}: marks subwords as {segmenter.scheme}, but the text of "
+                f"{language} as {scheme}; give the subword model of the training"
+            )
+        segmenter.known = frozenset(vocabulary) - SYMBOLS - {UNKNOWN}
         segmenters.append(segmenter)
     return segmenters[0], segmenters[1]
 
 
-def pair_subwords(
-    models: str | Path | Sequence[str | Path] | None,
-) -> tuple[Path, Path] | None:
+def pair_subwords(models: SubwordFiles) -> tuple[SubwordModel, SubwordModel] | None:
     """Return the subword models of source and target; one may serve both.
 
     Raises:
@@ -183,9 +318,10 @@ def pair_subwords(
     """
     if models is None:
         return None
-    paths = [Path(models)] if isinstance(models, str | Path) else [Path(path) for path in models]
-    if not 1 <= len(paths) <= 2:
+    given = [models] if isinstance(models, str | Path | SubwordModel) else models
+    pair = [m if isinstance(m, SubwordModel) else SubwordModel(Path(m)) for m in given]
+    if not 1 <= len(pair) <= 2:
         raise DataError(
-            f"{len(paths)} subword models; give one, or one for the source and one for the target"
+            f"{len(pair)} subword models; give one, or one for the source and one for the target"
         )
-    return paths[0], paths[-1]
+    return pair[0], pair[-1]

@@ -127,6 +127,11 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "sides": ({"bpe/valid.de": "▁a\n▁b\n"}, "valid.de:1: 2 lines here but 1 in"),
     "words": ({"words/train.en": "the observer sleeps\n\nx\nhe says\n"}, "'sees'"),
     "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "choose one with --subword-marks"),
+    "CR": ({"bpe/dev.en": b"the ob@@\rserver\n"}, "dev.en:1: the line has U+000D inside it"),
+    "CR CR": ({"bpe/train.de": b"a\n\r\r\n\n\n"}, "train.de:2: the line has U+000D inside it"),
+    "control": ({"bpe/dev.de": "the ob@@\x01server\n"}, "dev.de:1: the line has U+0001 inside"),
+    "unseen": ({"bpe/train.en": "a\n\u200b\n"}, "train.en:2: the line has nothing but characters"),
+    "symbol": ({"bpe/dev.de": "a </s> b\n"}, "dev.de:1: the line has </s>, which is no word"),
     "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
     "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; see --validpref"),
     "no heads": ({"words/dev.heads.en": None}, "words/dev.labels.de: no such file"),
@@ -269,6 +274,12 @@ def test_no_temporary_folder_is_named(corpus, capsys, caplog):
     said = caplog.text + "".join(capsys.readouterr())
     assert "Wrote preprocessed data" not in said and "Dictionary: " in said
     assert f"{corpus}/bin: the binarised text and its dictionaries\n" in said
+
+
+def test_words_for_unknown_ones_are_counted(corpus, capsys):
+    write(corpus, {"bpe/dev.en": "the <unk>\r\n"})
+    assert preprocess.main(arguments(corpus)) == 0
+    assert f"{corpus}/bpe/dev.en: 1 lines have <unk>, which stands" in capsys.readouterr().out
 
 
 def test_only_dictionaries(corpus, capsys):

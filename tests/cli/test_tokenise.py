@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -31,6 +32,40 @@ def test_detokenising_undoes_it(tmp_path):
     text = ["We can't go (yet), he said: well-known & so on."]
     for options in ((), ("--aggressive",)):
         assert detokenize_moses(tokenise(tmp_path, text, *options), "en") == text
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("tr", "Ali'nin evi İzmir'de."),
+        ("tr", "Ankara'dan gelen, Ayşe’ye 2010'da “evet” yazdı."),
+        ("tr", "O'Brien 'evet' dedi, 'hayır' demedi."),
+        ("ro", "O'Brien și McDonald's au un „dor”, „altul”."),
+        ("it", "E' un po' all'\"Unità\" e dell'11, l'«altro»."),
+        ("fr", "L'« oasis d'Aran » qu'aujourd'hui."),
+        ("ca", "L'home d'Aran va anar a l'\"Espai\" i agafa'l, posa't."),
+        ("en", "We can't: O'Brien's."),
+    ],
+)
+def test_apostrophes_come_back(tmp_path, language, text):
+    words = tokenise(tmp_path, [text], f"--lang={language}")
+    assert detokenize_moses(words, language) == [text]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "small"),
+    [
+        ("tr", "IĞDIR İSTANBUL I\u0323\u0307", "ığdır istanbul i\u0323"),
+        ("az", "Iİ", "ıi"),
+        ("tr-TR", "I", "ı"),
+        ("lt", "ÌÍĨ Į\u0323\u0300 JI\u0301 I", "i̇̀i̇́i̇̃ į\u0323̇̀ ji̇́ i"),
+        ("en", "IĞDIR İ", "iğdir i̇"),
+    ],
+)
+def test_lower_case_is_the_languages(tmp_path, language, text, small):
+    """Against Unicode's SpecialCasing.txt."""
+    found = tokenise(tmp_path, [text], "--words", "--lowercase", f"--lang={language}")
+    assert [normalize("NFD", line) for line in found] == [normalize("NFD", small)]
 
 
 def test_processes_keep_the_order(tmp_path):

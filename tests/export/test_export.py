@@ -440,6 +440,10 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_p
     for source, pieces in zip(sources, model.source_segmenter(sources), strict=True):
         numbers = dictionary.encode_line(" ".join(pieces), add_if_not_exist=False).tolist()
         assert tokenizer(source).input_ids == numbers
+    for text in (" the man", "the man ", "the  man", "the\u00a0man\u3000", "\tthe\x85man\n"):
+        assert model.source_segmenter([text]) == model.source_segmenter(["the man"])
+        assert tokenizer(text).input_ids == tokenizer("the man").input_ids
+    assert tokenizer("old </s> dog").input_ids.count(2) == 1
     batch = tokenizer(sources, return_tensors="pt", padding=True)
     previous = torch.tensor([[2, 5, 6, 7]] * len(sources))
     with torch.no_grad():
@@ -464,7 +468,8 @@ def test_without_sentencepiece_hugging_face_reads_text_that_is_cut(small_corpus,
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     words = (tmp_path / "out" / "tokenizer.json").read_text(encoding="utf-8")
     vocabulary = json.loads(words)["model"]["vocab"]
-    assert tokenizer("▁the ▁d unheard").input_ids == [vocabulary["▁the"], vocabulary["▁d"], 3, 2]
+    for text in ("▁the ▁d </s>", "\u3000▁the\u00a0 ▁d\x1cunheard\n"):
+        assert tokenizer(text).input_ids == [vocabulary["▁the"], vocabulary["▁d"], 3, 2]
 
 
 def test_labels_become_source_factors(small_corpus, tmp_path):

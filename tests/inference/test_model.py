@@ -319,7 +319,9 @@ def test_the_command_prints_translations_and_nothing_else(
     capfd.readouterr()
 
     assert translate.main(command) == 0
-    assert capfd.readouterr() == ("".join(f"{line}\n" for line in translations), "")
+    out, warning = capfd.readouterr()
+    assert out == "".join(f"{line}\n" for line in translations)
+    assert warning.startswith("warning: 4 subwords of the text are not in the model's dictionary")
     for options, alignments in (
         ("--alignments --batch-size=2", links),
         ("--alignments --alignment-head=2", of_a_head),
@@ -339,6 +341,13 @@ def test_the_command_prints_translations_and_nothing_else(
     assert capfd.readouterr().err.startswith("error: the model reads and writes subwords")
 
 
+def test_text_in_subwords_names_its_line(command, tmp_path, capfd):
+    text = tmp_path / "l.en"
+    text.write_text("the man\n" * 2100 + "▁the ▁man\n", encoding="utf-8")
+    assert translate.main([*command, f"--input={text}", "--max-len=1", "--beam=1"]) == 1
+    assert f"error: {text}:2101: in subwords already ('▁the ▁man'); " in capfd.readouterr().err
+
+
 def test_a_line_that_is_too_long_stops_no_others(small_corpus, path, model, tmp_path, capfd):
     text = tmp_path / "l.en"
     sources = small_corpus.learned()[:3]
@@ -352,7 +361,7 @@ def test_a_line_that_is_too_long_stops_no_others(small_corpus, path, model, tmp_
     assert translate.main(options) == 1
     output = capfd.readouterr()
     assert output.out == "".join(expected[:2])
-    assert output.err == f"{reason}split it, or use --too-long empty\n"
+    assert output.err.splitlines()[-1] == f"{reason}split it, or use --too-long empty"
 
     assert translate.main([*options, "--too-long=empty", "--max-len=2"]) == 1
     output = capfd.readouterr()
@@ -364,7 +373,7 @@ def test_a_line_that_is_too_long_stops_no_others(small_corpus, path, model, tmp_
         False,
         False,
     ]
-    cut, error = output.err.splitlines(keepends=True)
+    cut, _, error = output.err.splitlines(keepends=True)
     assert cut.startswith(f"warning: {text}:1: the search came to 2 subwords (--max-len)")
     assert cut.endswith("3 of 5 lines, this is the first\n")
     assert error == f"{reason}no translation: 2 of 5 lines, this is the first\n"

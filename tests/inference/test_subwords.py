@@ -5,7 +5,13 @@ import pytest
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export
-from syncattn_fairseq.inference.segmenters import is_file_name, open_segmenter
+from syncattn_fairseq.inference.segmenters import (
+    SubwordModel,
+    Words,
+    is_file_name,
+    open_segmenter,
+    open_segmenters,
+)
 from tests.checkpoints import make_checkpoint
 
 pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")
@@ -53,6 +59,48 @@ def test_empty_codes_do_not_end_the_program(small_corpus, tmp_path):
         (tmp_path / "out" / f"subwords.{language}").touch()
     with pytest.raises(DataError, match=r"subwords\.en: no subwords to join"):
         syncattn_fairseq.load(tmp_path / "out", device="cpu")
+
+
+def test_symbols_of_a_dictionary_are_no_words(tmp_path):
+    segmenter = open_segmenter(write(tmp_path, b"< /\n</ s\n</s >\n< unk>\n"))
+    assert segmenter(["a </s> b"]) == [["a", "<unk>", "b"]]
+    words = open_segmenters(None, (), ("en", "de"), (["<s>", "<pad>", "</s>", "<unk>", "a"],) * 2)[
+        0
+    ]
+    assert words(["a </s> b <pad> <unk>"]) == [["a", "<unk>", "b", "<unk>", "<unk>"]]
+    assert words.unknown == {"<unk>": 3, "b": 1}
+    assert words.describe_unknown().startswith("4 subwords of the text are not in the model's dict")
+    words(["a </s> b <pad> <unk>"])  # to parse it, say
+    assert words.unknown.total() == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("▁the ▁old", "sed 's/ //g; s/▁/ /g'"),
+        ("▁ 猫", "sed 's/ //g; s/▁/ /g'"),
+        ("the▁ o ld▁", "sed 's/ //g; s/▁/ /g'"),
+        ("the o@@ ld", "sed 's/@@ //g'"),
+    ],
+)
+def test_text_in_subwords_is_refused(tmp_path, text, remedy):
+    for segmenter in (open_segmenter(write(tmp_path, b"h e\n")), Words()):
+        with pytest.raises(DataError, match="^sentence 2: in subwords already") as error:
+            segmenter(["of @@ and a_b▁c ▁", text])
+        assert str(error.value).endswith(f"; give words: {remedy}")
+
+
+def test_a_vocabulary_restricts_the_subwords_of_codes(tmp_path):
+    codes = write(tmp_path, b"#version: 0.2\nh e\nhe r</w>\n")
+    vocabulary = tmp_path / "vocabulary"
+    vocabulary.write_text("her 3\nhe@@ 9\nr 5\nx 4\n")
+    assert SubwordModel(codes, vocabulary).open()(["her x"]) == [["her", "x"]]
+    assert SubwordModel(codes, vocabulary, 4).open()(["her x"]) == [["he@@", "r", "x"]]
+    with pytest.raises(DataError, match=f"^{vocabulary}: no subword has a count of 10"):
+        SubwordModel(codes, vocabulary, 10).open()
+    vocabulary.write_text("her 3\nhe@@\n")
+    with pytest.raises(DataError, match=f"^{vocabulary}:2: expected a subword and its count"):
+        SubwordModel(codes, vocabulary).open()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.errors import DataError, printable
 from ...cli.command_line import CommandLine
-from ...cli.common import add_model_files, command, new_parser, positive
+from ...cli.common import (
+    add_model_files,
+    command,
+    new_parser,
+    positive,
+    read_subwords,
+    warn_of_unknown,
+)
 
 if TYPE_CHECKING:
     from ...inference.model import Model
@@ -40,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     example = _example(args, model)
     picture = _figure(args, example, model).specification()
     picture_files.save(picture, args.output)
+    if model:
+        warn_of_unknown(model)
     if args.output.suffix.lower() != ".svg" and (boxes := picture_files.list_boxes(picture)):
         print(
             f"warning: {args.output}: no font here has letters of {', '.join(boxes)}, which become "
@@ -67,12 +76,11 @@ def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> 
 
 def _subwords(args: argparse.Namespace, example: Example) -> Any:
     from ...inference.answers import Sentence
-    from ...inference.segmenters import open_segmenter, pair_subwords
 
-    paths = pair_subwords(args.subwords)
-    if paths is None:
+    models = read_subwords(args)
+    if models is None:
         return None
-    segmenter = open_segmenter(paths[0])
+    segmenter = models[0].open()
     return Sentence(segmenter([example.source.text])[0], segmenter.scheme)
 
 
@@ -109,7 +117,11 @@ def load_model(args: argparse.Namespace) -> Model:
     if not args.path:
         raise DataError("give the model, --path CHECKPOINT")
     return syncattn_fairseq.load(
-        args.path, args.data_bin, args.subwords, args.source_parser, user_dir=args.user_dir
+        args.path,
+        args.data_bin,
+        read_subwords(args),
+        args.source_parser,
+        user_dir=args.user_dir,
     )
 
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 from ...base.errors import DataError
 from ...base.files import replacing
 from ...cli.command_line import CommandLine
-from ...cli.common import add_model_files, command, new_parser, positive
+from ...cli.common import (
+    add_model_files,
+    command,
+    new_parser,
+    positive,
+    read_subwords,
+    warn_of_unknown,
+)
 from .score import add_arguments, measures, quieten, read_input
 
 if TYPE_CHECKING:
@@ -84,6 +91,8 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     page = render(title, scores, sentences, logs, trainings)
     with replacing(args.output) as temporary:
         temporary.write_text(page, encoding="utf-8")
+    for model in models.values():
+        warn_of_unknown(model)
     size = args.output.stat().st_size / 1e6
     every = len(gold.references)
     count = f"{every} sentences" if count_shown == every else f"{count_shown} of {every} sentences"
@@ -101,7 +110,7 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
         models[systems.index(name)] = syncattn_fairseq.load(
             path,
             args.data_bin,
-            args.subwords,
+            read_subwords(args),
             args.source_parser,
             user_dir=args.user_dir,
         )

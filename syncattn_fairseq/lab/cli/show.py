@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...base.errors import DataError, printable
 from ...base.text import read_lines
-from ...cli.common import command, new_parser, positive
+from ...cli.common import command, new_parser, positive, warn_of_unknown
 from .draw import add_model, load_model
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         else:
             lines = _show(model, example, args.layer).split("\n")
             print("\n" * bool(number) + "\n".join(map(printable, lines)), flush=True)
+    warn_of_unknown(model)
 
 
 def _sentences(args: argparse.Namespace) -> list[str]:

@@ -31,6 +31,7 @@ from .translation import (
     detokenize_moses,
     looks_tokenised,
     score_compound_split_bleu,
+    score_round_trip,
     sum_bleu,
     undo_subwords,
     words_by,
@@ -40,6 +41,8 @@ from .word_alignment import align_words, hides_words
 #: Texts that have nothing to do with each other score less; captions of other pictures do, with 0.6
 #: BLEU and 20 chrF. Good translations of a few short sentences have no BLEU either, but more chrF.
 _UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
+#: The BLEU of references after tokenizer and detokeniser that is not worth a word.
+_LOSSLESS = 99.9
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,13 @@ def score_systems(
     lengths = _count_source_words(outputs, gold, scheme) if by_length else None
     if words is not None:
         gold = replace(gold, references=Packed(words_by(words, gold.references)))
+    elif moses_language is not None:
+        limit = score_round_trip(gold.references, moses_language, tokenize)
+        if limit < _LOSSLESS:
+            warn(
+                f"the references themselves score {limit:.2f} BLEU after the Moses tokenizer of "
+                f"{moses_language} and its detokeniser: no system gets more"
+            )
     tokenised = looks_tokenised(gold.references)
     counts: dict[str, np.ndarray] = {}
     scores: dict[str, SystemScore] = {}

@@ -17,7 +17,7 @@ from sacrebleu.metrics.chrf import CHRF
 from ...base.errors import DataError
 from ...base.packed import BLOCK, Packed
 from ...base.text import read_lines, split_lines
-from ...data.moses import check_language, load_sacremoses
+from ...data.moses import check_language, load_sacremoses, open_detokenizer
 from ...data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, score_sentence
 
@@ -177,9 +177,22 @@ def detokenize_moses(texts: Sequence[str], language: str) -> Sequence[str]:
     Raises:
         DataError: sacremoses is not installed, or does not know the language.
     """
+    return Packed(map(open_detokenizer(language), texts))
+
+
+def score_round_trip(references: Sequence[str], language: str, tokenize: str) -> float:
+    """Compute the BLEU of references that the Moses tokenizer splits and `detokenize_moses` joins.
+
+    It is the most that a perfect translation of tokenised text gets.
+
+    Raises:
+        DataError: as in `detokenize_moses`.
+    """
     check_language(language)
-    detokenizer = load_sacremoses().MosesDetokenizer(language)
-    return Packed(detokenizer.detokenize(text.split()) for text in texts)
+    tokenizer = load_sacremoses().MosesTokenizer(language)
+    words = (tokenizer.tokenize(text, return_str=True, escape=False) for text in references)
+    joined = Packed(map(open_detokenizer(language), words))
+    return sum_bleu(count_ngrams(joined, references, tokenize), tokenize).score
 
 
 def words_by(command: str, texts: Sequence[str]) -> list[str]:
