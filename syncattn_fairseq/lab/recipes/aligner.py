@@ -1,10 +1,15 @@
 """fast_align (Dyer et al., 2013) on a corpus: a baseline for alignments.
 
+``python -m syncattn_fairseq.lab.recipes.aligner --words corpora/C/words --languages de en`` writes
+``fast_align.forward`` and ``fast_align.backward`` there, the links of the test set.
+
 Both of its models learn from the training and the test text together, since fast_align only aligns
 its training text.
 """
 
+import argparse
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,17 +17,13 @@ from tempfile import TemporaryDirectory
 from ...base.errors import DataError
 from ...base.files import replacing
 from ...base.text import read_lines
+from ...cli.common import command
 from ...data.parallel_text import read_pairs
 
 PROGRAM = "fast_align"
 #: Its two directions, with options for each; links are source-target in both.
 WAYS = {"forward": (), "backward": ("-r",)}
 _OPTIONS = ("-d", "-o", "-v")
-
-
-def list_outputs(words: Path) -> list[Path]:
-    """Return the files with the test set's links, one for each direction."""
-    return [words / f"{PROGRAM}.{way}" for way in WAYS]
 
 
 def align(words: Path, languages: Sequence[str]) -> None:
@@ -41,7 +42,7 @@ def align(words: Path, languages: Sequence[str]) -> None:
         with text.open("w", encoding="utf-8") as file:
             for source, target in _pairs(words, languages):
                 file.write(f"{source or '-'} ||| {target or '-'}\n")  # no side may be empty
-        for way, output in zip(WAYS, list_outputs(words), strict=True):
+        for way in WAYS:
             links = Path(folder, way)
             with links.open("wb") as file_of_links:
                 process = subprocess.run(
@@ -56,10 +57,24 @@ def align(words: Path, languages: Sequence[str]) -> None:
                     f"{PROGRAM} exited with status {process.returncode} after {len(lines)} lines"
                     + "".join(f": {text}" for text in fault)
                 )
-            with replacing(output) as path:
+            with replacing(words / f"{PROGRAM}.{way}") as path:
                 path.write_text("".join(f"{line}\n" for line in lines[-count:]), "utf-8")
 
 
 def _pairs(words: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
     for split in ("train", "test"):
         yield from read_pairs(words / split, languages)
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the program."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--words", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--languages", nargs=2, required=True, metavar=("SRC", "TGT"))
+    args = parser.parse_args(argv)
+    align(args.words, args.languages)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -33,12 +33,8 @@ def collect(
         DataError: there are no pairs, one side has more sentences than the other, or a file is not
             in its format.
     """
-    if format_name in PAIRS:
-        pairs = _of_one_file(archives, format_name, address, languages)
-    else:
-        pairs = _of_two_files(archives, format_name, address, languages)
     empty = True
-    for pair in pairs:
+    for pair in _read(archives, format_name, address, languages):
         empty = False
         if keep_empty or any(pair):
             yield pair
@@ -62,16 +58,13 @@ def name_sides(address: str, languages: tuple[str, str]) -> list[str]:
     ]
 
 
-def _of_one_file(
+def _read(
     archives: Path, format_name: str, address: str, languages: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
-    with open_member(archives, address) as file:
-        yield from PAIRS[format_name](file, address, languages)
-
-
-def _of_two_files(
-    archives: Path, format_name: str, address: str, languages: tuple[str, str]
-) -> Iterator[tuple[str, str]]:
+    if format_name in PAIRS:
+        with open_member(archives, address) as file:
+            yield from PAIRS[format_name](file, address, languages)
+        return
     names = name_sides(address, languages)
     if names[0] == names[1]:
         raise DataError(f"{address}: the same file for both sides; put {{language}} into its name")

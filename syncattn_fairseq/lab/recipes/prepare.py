@@ -245,7 +245,7 @@ def _align(corpus: Corpus) -> list[Step]:
     """Align the test set with fast_align if it is installed, to compare its AER."""
     if not corpus.gold_alignments or not shutil.which(PROGRAM):
         return []
-    command = ("python", "-m", "syncattn_fairseq.lab.cli.fast_align")
+    command = ("python", "-m", "syncattn_fairseq.lab.recipes.aligner")
     return [new_step(*command, "--words", folder(corpus, WORDS), "--languages", *corpus.languages)]
 
 
