@@ -102,14 +102,11 @@ class Runner:
         return same and mark is done and before == (stage.settings or {})
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
-        """Return a mark's settings, and whether what the stage reads is still the same.
-
-        Marks of earlier versions do not have all of that: it counts as the same.
-        """
+        """Return a mark's settings, and whether what the stage reads is still the same."""
         content = _read_mark(mark)
-        before, times = content.get("settings"), content.get("after", {})
-        same = all(times.get(name) == time for name, time in self._after(stage).items())
-        return (stage.settings or {}) if before is None else before, same
+        times = self._after(stage).items()
+        same = all(content["after"].get(name) == time for name, time in times)
+        return content.get("settings") or {}, same
 
     def _after(self, stage: Stage) -> dict[str, str | None]:
         """Return when each stage whose result a stage reads was done."""
@@ -211,12 +208,12 @@ def check_executables(stages: Sequence[Stage]) -> None:
 def _read_mark(mark: Path) -> dict[str, Any]:
     try:
         content = read_json(mark)
-    except ValueError:  # such as an empty file, from an earlier version
+    except ValueError:
         content = None
     if (
         not isinstance(content, dict)
         or not isinstance(content.get("settings"), dict | None)
-        or not isinstance(content.get("after", {}), dict)
+        or not isinstance(content.get("after"), dict)
     ):
         raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
     return content

@@ -201,17 +201,6 @@ def test_a_training_stops_if_its_data_was_made_again(runner):
     assert made.read_text() == "1 2\n"
 
 
-def test_marks_of_earlier_versions_count(runner):
-    for name in ("data", "train", "decode"):
-        mark = {"settings": {"limit": 2, "rate": 1} if name == "train" else None}
-        (runner.work / "logs").mkdir(exist_ok=True)
-        (runner.work / "logs" / f"{name}.done").write_text(json.dumps(mark))
-    data = stage("data", bash("false"), settings={"command 1": "x"})
-    assert all(runner.is_done(one) for one in (data, training(2), DECODING))
-    again(runner).run([training(2)])
-    assert not runner.is_done(DECODING)
-
-
 def test_what_this_run_has_finished_is_not_done_twice(runner):
     repeated = again(runner)
     repeated.run([training(2), DECODING])
