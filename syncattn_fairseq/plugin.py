@@ -32,6 +32,7 @@ from .patches import (  # noqa: E402
     plain_options,
     returned_memory,
     safety_saves,
+    unknown_options,
     whole_checkpoints,
 )
 
@@ -53,6 +54,7 @@ finite_losses.stop_at_infinite_losses()
 returned_memory.keep_memory()
 every_sentence.keep_every_sentence()
 cpu_training.refuse_gpu_options()
+unknown_options.refuse_unknown_options()
 amp_scale.unscale_once()
 bf16_device.keep_bf16_off_tpus()
 logged_tensors.log_tensors()

@@ -49,6 +49,8 @@ class CommandLine(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._files: dict[str, list[Names]] = {"inputs": [], "files": [], "outputs": []}
+        #: Ends the program if arguments do not go together.
+        self.check: Callable[[CommandLine, argparse.Namespace], None] = lambda parser, args: None
 
     def name_files(
         self,
@@ -68,6 +70,7 @@ class CommandLine(argparse.ArgumentParser):
                 is writing it.
         """
         parsed = super().parse_known_args(*args, **options)
+        self.check(self, parsed[0])
         paths = {
             kind: [path for each in names for path in self._list_paths(each, parsed[0])]
             for kind, names in self._files.items()

@@ -22,9 +22,7 @@ from .common import command, fraction, new_parser, positive
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Parse a text, or convert what a parser wrote of it."""
-    parser = _parser()
-    args = parser.parse_args(argv)
-    _check(parser, args)
+    args = _parser().parse_args(argv)
     named = {HEADS: args.output, LABELS: args.labels, CONLLU: args.conllu}
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
@@ -182,6 +180,7 @@ def _parser() -> CommandLine:
         "time=1:00:00 (default: 4 hours)",
     )
     parser.claims_outputs = False
+    parser.check = _check
     parser.name_files(
         inputs=["input", "parsed"],
         files=["model", "tagger", "depparse"],

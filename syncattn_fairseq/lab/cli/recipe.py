@@ -36,7 +36,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     args.work = args.work.resolve()
     if not args.configs.is_dir():
         raise DataError(f"--configs {args.configs}: no such folder")
-    corpus = load_corpus(args.configs / args.corpus, args.programs)
+    folder, here = args.configs / args.corpus, Path(args.corpus)
+    if here.is_dir() and not folder.is_dir():
+        raise DataError(
+            f"{here}: no such corpus in {args.configs}; give {here.name} --configs {here.parent}"
+        )
+    corpus = load_corpus(folder, args.programs)
     if args.figure:
         from ..report import picture_files  # needs the extra viz
 
@@ -49,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.table:
         view.print_all()
     else:
+        view.check_baseline()
         _run(args, request, view)
 
 

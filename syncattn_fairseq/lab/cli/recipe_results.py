@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...base.errors import DataError
+from ...base.errors import DataError, suggest
 from ...base.text_tables import format_table, markdown_table
 from ...cli.common import announce
 from ..recipes.request import Request
@@ -58,6 +58,26 @@ class ResultsView:
             self._print_contrasts(self.request.plan)
         else:
             self._print_table(partly)
+
+    def check_baseline(self) -> None:
+        """Check, before anything runs, that there will be results of the baseline.
+
+        Raises:
+            DataError: there will be none.
+        """
+        from ..evaluation.results_file import load_results
+
+        name, seeds = self.baseline, self.request.seeds
+        if name is None:
+            return
+        if self.request.plan:
+            raise DataError(f"--baseline {name}: leave it out, a plan says what is compared")
+        cells = load_results(self.path)["cells"] if self.path.is_file() else []
+        known = {cell["system"] for cell in cells if seeds is None or cell["seed"] in seeds}
+        known |= {row.label for row in self.request.rows}
+        if name not in known:
+            fault = f"neither a given system nor in {self.path}{suggest(name, known)}"
+            raise DataError(f"--baseline {name}: {fault}")
 
     def _print_contrasts(self, plan: Plan) -> None:
         from ..evaluation.results_file import load_results

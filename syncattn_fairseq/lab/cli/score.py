@@ -17,6 +17,7 @@ from ...base.files import replacing
 from ...base.packed import Packed
 from ...cli.command_line import CommandLine
 from ...cli.common import add_subword_marks, announce, command, new_parser, publish
+from ...data.moses import check_language
 from ...data.parses import read_heads, read_labels
 from ...printed.decoded import read_decoded
 from ...trees.brackets import read_trees
@@ -172,6 +173,10 @@ def _moses_language(value: str) -> str | None:
     tool, _, language = value.partition(":")
     if tool != "moses" or not language:
         raise argparse.ArgumentTypeError(f"{value!r}; choose none or moses:LANGUAGE")
+    try:
+        check_language(language)
+    except DataError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return language
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 from omegaconf import OmegaConf
 
-from ...base.errors import DataError, naming
+from ...base.errors import DataError, naming, suggest
 from ...data.parses import SPLITS
 from .config_file import read_config
 from .programs import check_programs
@@ -287,10 +288,12 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     for split in SPLITS:
         facts[split] = _texts(path, split, facts.get(split, []))
     corpora = (*like, folder.name)
-    task = settings_of_all(search_folders(folder.parent), corpora).load().get("task", {})
-    _need(folder / "_corpus.yaml", task, ("source_lang", "target_lang"))
+    settings = settings_of_all(search_folders(folder.parent), corpora)
+    task = settings.load()["task"]
+    place = settings.path if isinstance(task, Mapping) else settings.place_of("task")
+    _need(place, task, ("source_lang", "target_lang"))
     for name in ("source_lang", "target_lang"):
-        check_language(task[name], folder / "_corpus.yaml")
+        check_language(task[name], settings.place_of(f"task.{name}"))
     languages = {"source": task["source_lang"], "target": task["target_lang"]}
     for language in languages.values():
         _add_tools(facts, language)
@@ -303,14 +306,26 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
 
 def _add_tools(facts: dict[str, Any], language: str) -> None:
     """Add a tokeniser and a parser of a language, if none is given."""
-    tools = {"parses": f"--parser stanza --lang {language}"}
+    tools = {"parses": ""}
     if not facts.get("generated"):
         tools["words"] = f"syncattn-tokenise --lang {language} --workers {{cores}}"
     for name, command in tools.items():
         if isinstance(facts.setdefault(name, {}), dict):
             facts[name].setdefault(language, command)
+    if isinstance(facts["parses"], dict) and isinstance(facts["parses"][language], str):
+        facts["parses"][language] = _complete(facts["parses"][language], language)
     if spec := os.environ.get(PARSER + language.upper()):
         facts["parses"] |= {language: f"--parser {shlex.quote(spec)}"}
+
+
+def _complete(parsing: str, language: str) -> str:
+    """Add Stanza and its language to options of ``syncattn-parse`` that leave them out."""
+    parsing = parsing.replace("--parser=", "--parser ")
+    chosen = re.search(r"--parser\s+(\S+)", parsing)
+    parser = "" if chosen else "--parser stanza"
+    stanza = not chosen or chosen[1] == "stanza"
+    spoken = f"--lang {language}" if stanza and not re.search(r"--lang\b", parsing) else ""
+    return " ".join(filter(None, (parser, parsing, spoken)))
 
 
 def read_facts(
@@ -330,9 +345,11 @@ def read_facts(
     check_group(str(name))
     path = find_file(folders, Path(str(name), "_data"))
     if path is None:
-        paths = [p for folder in folders for p in folder.glob("*/_data.yaml")]
-        known = ", ".join(sorted({p.parent.name for p in paths}))
-        raise DataError(f"{folders[0] / str(name)}/_data.yaml: no such corpus; choose from {known}")
+        known = {p.parent.name for folder in folders for p in folder.glob("*/_data.yaml")}
+        raise DataError(
+            f"{folders[0] / str(name)}/_data.yaml: no such corpus{suggest(str(name), known)}; "
+            "or name the folder of your own configs: --configs DIR"
+        )
     if name in after:
         raise DataError(f"{path}: like: {' is like '.join([*after, name])}")
     facts: Any = OmegaConf.to_container(read_config(path))
@@ -346,6 +363,12 @@ def read_facts(
 
 def _check(corpus: Corpus, path: Path) -> None:
     """Check what the types of a corpus's facts do not say."""
+    references = corpus.score.get("references", "raw")
+    if references not in ("raw", "words") or (corpus.generated and references == "raw"):
+        raise DataError(
+            f"{path}: score: references: {references}: give words, or leave it out for untokenised "
+            "references, which a generated corpus does not have"
+        )
     if not corpus.generated:
         for language, tokeniser in corpus.words.items():
             with naming(f"{path}: words: {language}"):
@@ -355,7 +378,11 @@ def _check(corpus: Corpus, path: Path) -> None:
                 f"{path}: heads come with the text, so all pairs are used as they are: give "
                 "clean: null, and valid as texts"
             )
-    if isinstance(corpus.checkpoint, str) and not corpus.checkpoint.isidentifier():
+        if [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) != 1:
+            raise DataError(f"{path}: valid: give one of texts, every: N and last: N")
+        if corpus.here and bool(corpus.here.valid) != bool(corpus.valid):
+            raise DataError(f"{path}: here: valid: give it if valid has texts, and only then")
+    if isinstance(corpus.checkpoint, str) and corpus.checkpoint not in ("best", "last"):
         raise DataError(
             f"{path}: checkpoint: {corpus.checkpoint!r}: give best, last, or for the mean of the "
             "last ones their number"
@@ -378,12 +405,12 @@ def _texts(path: Path, split: str, entries: Any) -> list[str]:
     return [f"{name}={address}" for entry in entries for name, address in entry.items()]
 
 
-def _need(path: Path, values: Any, names: Iterable[str]) -> None:
+def _need(place: object, values: Any, names: Iterable[str]) -> None:
     if not isinstance(values, Mapping):
-        raise DataError(f"{path}: expected names and values, not {values!r}")
+        raise DataError(f"{place}: expected names and values, not {values!r}")
     for name in names:
         if name not in values:
-            raise DataError(f"{path}: the key {name!r} is missing")
+            raise DataError(f"{place}: the key {name!r} is missing")
 
 
 def _make(kind: type[Any], path: Path, values: Any) -> Any:

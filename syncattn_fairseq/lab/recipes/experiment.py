@@ -15,7 +15,7 @@ from .launch import Machines, make_training
 from .prepare import WORDS, folder, gold_alignments, list_logs
 from .row import Row
 from .row_settings import RowSettings
-from .stages import Stage, Step, new_step, options
+from .stages import Stage, Step, split_commands, new_step, options
 from .systems import GENERATION, IGNORED, generation_options
 
 #: Settings that only say when a training ends, if the learning rate does not depend on them.
@@ -107,7 +107,12 @@ class Cell:
         trainings = [self._training(*direction) for direction in self._directions()]
         trained = tuple(training.log for training in trainings)
         decoding = Stage("decode", self.output / "decode", self._decode(), after=trained)
-        scoring = Stage("score", self.output / "score", self._score(), after=(decoding.log,))
+        words_by = split_commands(self.experiment.corpus.score.get("words_by", "cat"))
+        scoring = Stage(
+            *("score", self.output / "score", self._score()),
+            after=(decoding.log,),
+            programs=tuple(words[0] for words in words_by),
+        )
         return [
             replace(
                 stage,
@@ -123,7 +128,7 @@ class Cell:
         if stage == "score":
             return dict(corpus.score)
         if stage == "decode":
-            return {"checkpoint": corpus.checkpoint, **config.get(GENERATION, {})}
+            return {"checkpoint": corpus.checkpoint, **config[GENERATION]}
         sections = (name for name in config if name not in IGNORED)
         settings = {f"{s}.{name}": v for s in sections for name, v in config[s].items()}
         return settings | ({"plugin": plugin} if (plugin := self.settings.own_plugin) else {})
@@ -144,7 +149,7 @@ class Cell:
         changes |= self._tracking(save_dir)
         changes = {k: v for k, v in changes.items() if not k.startswith(GENERATION)}
         changes["common.user_dir"] = str(row.plugin)
-        scheduler = row.config.get("lr_scheduler", {}).get("_name", "fixed")
+        scheduler = row.config["lr_scheduler"].get("_name", "fixed")
         return Stage(
             "train",
             save_dir / "train",

@@ -122,8 +122,10 @@ def load_plan(folder: Path) -> Plan:
         if not isinstance(section, dict) or not {*section} <= {"seeds", "contrasts"}:
             raise DataError(f"{path}: {part}: give seeds and contrasts")
         seeds, groups = section.get("seeds", []), section.get("contrasts", {})
-        if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
-            raise DataError(f"{path}: {part}: seeds: give a list of whole numbers")
+        if not isinstance(seeds, list) or not all(type(n) is int and n >= 0 for n in seeds):
+            raise DataError(f"{path}: {part}: seeds: give a list of whole numbers from 0")
+        if len({*seeds}) < len(seeds) or bool(seeds) != bool(groups):
+            raise DataError(f"{path}: {part}: give seeds, each once, and contrasts")
         if not isinstance(groups, dict) or not all(isinstance(g, list) for g in groups.values()):
             raise DataError(f"{path}: {part}: contrasts: give headings, each with a list")
         contrasts += [
@@ -141,6 +143,8 @@ def load_plan(folder: Path) -> Plan:
     groups = [contrast.group for contrast in contrasts]
     if any(group not in groups for group in per_word):
         raise DataError(f"{path}: per_word: give a list of headings of contrasts")
+    if not contrasts:
+        raise DataError(f"{path}: no contrasts; give some in family or estimates")
     if any(contrast.same for contrast in contrasts) and not margin:
         raise DataError(f"{path}: (=) needs a margin above 0")
     compared = {name for contrast in contrasts for name in contrast.systems}
@@ -157,6 +161,8 @@ def _read(
         raise DataError(
             f"{path}: {str(text)[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without"
         )
+    if match[1] == match[2]:
+        raise DataError(f"{path}: {text}: compare two different systems")
     if match[3] and not tested:
         raise DataError(f"{path}: {text}: only contrasts of the family are tested")
     return Contrast(group, match[1], match[2], seeds, tested, match[3] is not None, per_word)

@@ -159,7 +159,8 @@ def _parser(parsing: str) -> str:
 
 def _download_models(corpus: Corpus, language: str) -> list[Step]:
     """Return the step that downloads the models of a language's parser, if it needs any."""
-    if _parser(corpus.parses[language]) != "stanza" or os.environ.get("STANZA_DIR"):
+    parsing = corpus.parses[language]
+    if _parser(parsing) != "stanza" or os.environ.get("STANZA_DIR") or "--stanza-dir" in parsing:
         return []
     models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
     return [new_step("python", "-c", models)]

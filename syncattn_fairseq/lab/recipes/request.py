@@ -85,6 +85,10 @@ def read_request(
         rows = rows or _read_rows([*trainings], corpus)
         if others := [row.label for row in rows if row.label not in trainings]:
             raise DataError(f"{others[0]}: not in {corpus.folder / '_plan.yaml'}")
+    if seeds or plan:
+        for word in (*settings, *(change for row in rows for change in row.changes)):
+            if word.startswith("common.seed="):
+                raise DataError(f"{word}: --seeds or --plan says another seed; give one of both")
     return Request(corpus, words, rows, read_overrides(settings), seeds, plan)
 
 

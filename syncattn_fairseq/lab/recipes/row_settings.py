@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...base.errors import naming
+from ...base.errors import DataError, naming
 from ...base.user_dir import hash_user_dir
 from .corpus_facts import Corpus
 from .known_options import check_known_options
 from .needs import MULTI_TASK, describe_model, list_needs
 from .prepare import RAW, WORDS, folder
 from .row import Row
-from .systems import System, check_system, check_written_paths, read_overrides
+from .systems import Place, System, check_system, check_written_paths, read_overrides
 
 if TYPE_CHECKING:
     from ...models.description import Description
@@ -55,11 +55,33 @@ class RowSettings:
     @cached_property
     def config(self) -> dict[str, Any]:
         """All settings, except those that depend on the seed and the direction."""
-        config, path = self.base.load(self.changes), self.base.path
-        check_system(config, path)
-        check_written_paths(config, path, self.overrides.keys())
-        check_known_options(config, path, self._find_plugin(config), self.changes.keys())
+        config = self.base.load(self.changes)
+        place = partial(self.base.place_of, changed=self.changes)
+        check_system(config, place)
+        check_written_paths(config, place, self.overrides)
+        check_known_options(config, place, self._find_plugin(config), self.changes)
+        self._check_kept(config, place)
         return config
+
+    def _check_kept(self, config: Mapping[str, Any], place: Place) -> None:
+        """Check that a training leaves the checkpoints that are decoded."""
+        wanted = self.corpus.checkpoint
+        lost: dict[str, Any] = {"checkpoint.no_save": True}
+        if wanted == "best":
+            lost["dataset.disable_validation"] = True
+        elif wanted == "last":
+            lost["checkpoint.no_last_checkpoints"] = True
+        else:
+            lost["checkpoint.no_epoch_checkpoints"] = True
+            kept = config["checkpoint"].get("keep_last_epochs", -1)
+            lost["checkpoint.keep_last_epochs"] = kept if 0 <= kept < int(wanted) else None
+        for name, value in lost.items():
+            section, _, option = name.partition(".")
+            if value is not None and config[section].get(option) == value:
+                raise DataError(
+                    f"{place(name)}={value}: then there is no checkpoint to decode, for which "
+                    f"_data.yaml says checkpoint: {wanted}; leave it out"
+                )
 
     @cached_property
     def model(self) -> Description:

@@ -16,7 +16,7 @@ in this package's. `System.hydra_words` tells hydra to merge the same files.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ...base.errors import DataError
+from ...base.errors import DataError, suggest
 from .config_file import first_line, read_config, read_value
 from .stages import hydra_value, options
 
@@ -61,6 +61,8 @@ WRITTEN = (
     *("common.tensorboard_logdir", "common.plasma_path", "common_eval.results_path"),
     "distributed_training.distributed_init_method",
 )
+#: Begins a message about ``SECTION.OPTION`` with where it was set.
+Place = Callable[[str], str]
 #: Names of languages, and of the files and folders that hydra takes as its groups.
 _NAME = re.compile(r"\w[\w.@+-]*")
 _GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
@@ -117,7 +119,7 @@ class System:
         return self.files[-1].parent.name
 
     def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return its settings, by section and option; its own come first.
+        """Return its settings, by section and option; its own come first, no section is missing.
 
         Args:
             overrides: values by ``SECTION.OPTION`` that replace its own.
@@ -138,7 +140,25 @@ class System:
             except OmegaConfBaseException as error:
                 raise DataError(f"{self.path}: {name}={value}: {first_line(error)}") from None
         merged: Any = OmegaConf.to_container(config)
-        return merged
+        return {**merged, **{n: {} for n in (*SECTIONS, GENERATION) if n not in merged}}
+
+    def place_of(self, name: str, changed: Container[str] = ()) -> str:
+        """Begin a message about ``SECTION.OPTION`` with where it was set, the last file with it.
+
+        Args:
+            name: the setting, or a section.
+            changed: the settings that the command line gave.
+        """
+        setting = name.partition("[")[0]  # without the number of a list's element
+        section, _, option = setting.partition(".")
+        if setting in changed:
+            return f"command line: {name}"
+        for path in map(self._find, reversed(self.files)):
+            values = _read(path).get(section)
+            is_table = isinstance(values, Mapping)
+            if option in values if is_table and option else values is not None:
+                return f"{path}: {name}"
+        return f"{self.path}: {name}"
 
     def _folders_of(self, config: Any) -> dict[str, str]:
         """Return the folders of data and checkpoints, which follow from the names."""
@@ -201,7 +221,7 @@ def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) ->
         name: the system's.
 
     Raises:
-        DataError: there is no such system; the message lists those that all corpora have.
+        DataError: there is no such system.
     """
     corpus = corpora[-1]
     for family in FAMILIES if _NAME.fullmatch(name) else ():
@@ -209,8 +229,11 @@ def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) ->
         if own := [path for path in names if find_file(folders, path)]:
             files = (*_shared(folders, corpora, family), *own)
             return System(name, corpus, folders, files, len(own))
-    known = list_systems(folders, corpora)
-    raise DataError(f"{folders[0]}/{corpus}: no system {name!r}; choose from {', '.join(known)}")
+    said = suggest(name, list_systems(folders, corpora))
+    raise DataError(
+        f"{folders[0]}/{corpus}: no system {name!r}{said}; or name the folder of your own configs: "
+        "--configs DIR"
+    )
 
 
 def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:
@@ -243,56 +266,57 @@ def _read(path: Path) -> Any:
     return config
 
 
-def check_system(config: Mapping[str, Any], path: Path) -> None:
+def check_system(config: Mapping[str, Any], place: Place) -> None:
     """Check that a system has what recipes read from it.
 
     Args:
         config: from `System.load`.
-        path: the file to name in messages.
+        place: begins a message about a setting (`System.place_of`).
 
     Raises:
         DataError: something is missing or of the wrong type.
     """
     for section, values in config.items():
         if section not in (*SECTIONS, *IGNORED):
-            raise DataError(f"{path}: no section {section!r}; choose from {', '.join(SECTIONS)}")
+            known = ", ".join(SECTIONS)
+            raise DataError(f"{place(section)}: no section {section!r}; choose from {known}")
         if not isinstance(values, Mapping):
-            raise DataError(f"{path}: {section}: expected names and values, not {values!r}")
+            raise DataError(f"{place(section)}: expected names and values, not {values!r}")
 
     def value_of(name: str) -> Any:
         section, _, option = name.partition(".")
-        if option not in config.get(section, {}):
-            raise DataError(f"{path}: the key {name} is missing")
+        if option not in config[section]:
+            raise DataError(f"{place(name)}: this key is missing")
         return config[section][option]
 
     for name in _TEXTS:
         value = value_of(name)
         if not isinstance(value, str) or not value.isprintable() or not value:
-            raise DataError(f"{path}: {name}={value!r}: give a name")
+            raise DataError(f"{place(name)}={value!r}: give a name")
     for name in ("task.source_lang", "task.target_lang"):
-        check_language(value_of(name), path)
+        check_language(value_of(name), place(name))
     folder = Path(value_of("checkpoint.save_dir"))
     if not folder.name or ".." in folder.parts:
-        raise DataError(f"{path}: checkpoint.save_dir={folder}: give a folder of its own")
+        raise DataError(f"{place('checkpoint.save_dir')}={folder}: give a folder of its own")
     for name, least in _NUMBERS.items():
         if type(value_of(name)) is not int or value_of(name) < least:
             raise DataError(
-                f"{path}: {name}={value_of(name)}: give a whole number, at least {least}"
+                f"{place(name)}={value_of(name)}: give a whole number, at least {least}"
             )
-    steps = config.get("optimization", {}).get("update_freq", [1])
+    steps = config["optimization"].get("update_freq", [1])
     if not isinstance(steps, list) or not steps or any(type(n) is not int or n < 1 for n in steps):
         raise DataError(
-            f"{path}: optimization.update_freq={steps}: give a list of one whole number, at "
+            f"{place('optimization.update_freq')}={steps}: give a list of one whole number, at "
             "least 1, such as [4]"
         )
 
 
-def check_written_paths(config: Mapping[str, Any], path: Path, trusted: Container[str]) -> None:
+def check_written_paths(config: Mapping[str, Any], place: Place, trusted: Container[str]) -> None:
     """Check that a training writes only below the working folder: a config may be a stranger's.
 
     Args:
         config: from `System.load`, and checked by `check_system`.
-        path: the file to name in messages.
+        place: begins a message about a setting (`System.place_of`).
         trusted: the settings of all systems that the user has given.
 
     Raises:
@@ -300,13 +324,13 @@ def check_written_paths(config: Mapping[str, Any], path: Path, trusted: Containe
     """
     for name in WRITTEN:
         section, _, option = name.partition(".")
-        value = config.get(section, {}).get(option)
+        value = config[section].get(option)
         if value is None or name in trusted:
             continue
         written = Path(str(value).removeprefix("file:"))
         if written.is_absolute() or ".." in written.parts:
             raise DataError(
-                f"{path}: {name}={value}: a file may only name a path below the working folder; "
+                f"{place(name)}={value}: a file may only name a path below the working folder; "
                 "leave it out, and give it on the command line, for all systems"
             )
 
@@ -321,14 +345,14 @@ def check_group(name: str) -> None:
         raise DataError(f"{name}: name a corpus with letters, digits, _ and - only, a letter first")
 
 
-def check_language(name: Any, path: Path) -> None:
+def check_language(name: Any, place: object) -> None:
     """Check that a language can be part of the names of files.
 
     Raises:
         DataError: it cannot.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise DataError(f"{path}: {name!r} is not the name of a language, such as en")
+        raise DataError(f"{place}: {name!r} is not the name of a language, such as en")
 
 
 def training_options(config: dict[str, Any]) -> Iterator[str]:
@@ -343,4 +367,4 @@ def training_options(config: dict[str, Any]) -> Iterator[str]:
 
 def generation_options(config: dict[str, Any]) -> Iterator[str]:
     """Yield the options of ``fairseq-generate``."""
-    yield from options(config.get(GENERATION, {}))
+    yield from options(config[GENERATION])

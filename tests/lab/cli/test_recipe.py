@@ -132,7 +132,7 @@ def test_a_row_with_a_name(capsys):
         (["a/b=pascal:model.pascal_std=2"], ": name a row with letters, digits, _, + and - only"),
         (["é=pascal:model.pascal_std=2"], ": name a row with letters"),
         (["x" * 101 + "=pascal:model.pascal_std=2"], ": name a row with letters"),
-        (["x=pascl:model.pascal_std=2"], "no system 'pascl'; choose from"),
+        (["x=pascl:model.pascal_std=2"], "no system 'pascl'; did you mean pascal?"),
         (["x=pascal:model.pascal_sd=2"], "model.pascal_sd: there is no such option"),
         (["x=pascal"], "x=pascal: write settings as SECTION.OPTION=VALUE"),
         (["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"], "x is another row alrea"),
@@ -183,7 +183,7 @@ def test_a_plugin_that_only_a_file_names_is_not_imported(place, tmp_path, capsys
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        ((), "no system 'lpsii'; choose from"),
+        ((), "no system 'lpsii'; did you mean lpsi?"),
         (("lpsi", "--seeds=9"), "--seeds 9: planned are 1, 2"),
     ],
 )
@@ -264,13 +264,14 @@ def test_slurm_parses_too(capsys):
 
 
 def test_variables(capsys, monkeypatch):
-    monkeypatch.setenv("PARSE_OPTIONS", "--max-words 9 --slurm 'comment=a b'")
+    monkeypatch.setenv("PARSE_OPTIONS", "--max-words 9 --executor slurm --slurm 'comment=a b'")
     monkeypatch.setenv("STANZA_DIR", "/my models")
     _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--to=parse")
     parsing = [shlex.split(c) for c in commands if c.startswith("syncattn-parse")]
     assert len(parsing) == 6
     for words in parsing:
-        assert words[-4:] == ["--max-words", "9", "--slurm", "comment=a b"]
+        assert words[-6:-2] == ["--max-words", "9", "--executor", "slurm"]
+        assert words[-2:] == ["--slurm", "comment=a b"]
         assert words[words.index("--stanza-dir") + 1] == "/my models"
     assert not any("stanza.download" in command for command in commands)
     monkeypatch.setenv("STANZA_DIR", "models")
@@ -448,7 +449,7 @@ def test_stages_that_are_not_there(capsys):
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
         (["transformer:model.dropout"], "model.dropout: write settings as"),
-        (["common.user_dir=nowhere"], "transformer.yaml: --user-dir "),
+        (["common.user_dir=nowhere"], "command line: common.user_dir: --user-dir "),
         (
             ["model.dropuot=0.1"],
             "error: command line: model.dropuot: there is no such option; did you ",
@@ -474,12 +475,28 @@ def test_stages_that_are_not_there(capsys):
         (["model._name=x"], "model._name=x: there is no such model; see docs/options.md, or name"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=x"], "criterion._name=x: there is no such criterion"),
-        (["nothing"], "multi30k_en_de: no system 'nothing'; choose from alibi, "),
+        (["nothing"], "multi30k_en_de: no system 'nothing'; or name"),
         (["@nothing"], "@nothing: multi30k_en_de has no such group; choose from @all"),
+        (
+            ["checkpoint.no_save=true"],
+            "checkpoint.no_save=True: then there is no checkpoint to dec",
+        ),
+        (["transformer:dataset.disable_validation=true"], "_data.yaml says checkpoint: best"),
+        (["generation.beam=0"], "command line: generation.beam=0: give a number from 1"),
+        (["model.dropout=1.5"], "model.dropout=1.5: give a number from 0 to 1"),
+        (["model.encoder_layers=0"], "model.encoder_layers=0: give a number from 1"),
+        (["checkpoint.save_interval=0"], "checkpoint.save_interval=0: give a number from 1"),
+        (["optimization.lr=[-1.0]"], "optimization.lr=[-1.0]: give a number from 0"),
+        (["optimization.max_epoch=0"], "optimization.max_update: nothing ends the training"),
+        (["common.seed=7", "--seeds=1"], "common.seed=7: --seeds or --plan says another seed; gi"),
+        (["transformer:common.seed=7", "--seeds=1"], "common.seed=7: --seeds or --plan says anoth"),
+        (["--baseline=foo"], "--baseline foo: neither a given system nor in "),
+        (["--baseline=transformr"], "did you mean transformer?"),
     ],
 )
 def test_settings_that_are_wrong(words, fault, capsys):
-    systems = [] if ":" in words[0] or "=" not in words[0] else ["transformer"]
+    alone = ":" in words[0].partition("=")[0] or "=" not in words[0]
+    systems = [] if alone else ["transformer"]
     assert fault in fails(capsys, "multi30k_en_de", *systems, *words, "--dry-run")
 
 
@@ -606,13 +623,13 @@ def test_what_a_system_is_merged_from(tmp_path):
     folder = write_configs(
         tmp_path,
         {
-            "base/_data": facts + "systems: [mine]\nscore: {tokenize: none}\n",
+            "base/_data": facts + "systems: [mine]\nscore: {references: words}\n",
             "base/_corpus": "task: {source_lang: en, target_lang: de}\nmodel: {a: 1, b: 1, c: 1}",
             "base/_transformer": "model: {b: 2, c: 2, d: 2}",
             "base/_rnn": "model: {b: 9}",
             "transformer/mine": "model: {_name: x, d: 3, e: 3, f: 3}",
             "base/transformer/mine": "model: {e: 4, f: 4}",
-            "near/_data": "like: base\nscore: {tokenize: char}\n",
+            "near/_data": "like: base\nscore: {references: words, tokenize: char}\n",
             "near/_corpus": "task: {target_lang: fr}\nmodel: {c: 5, f: 5}",
             "far/_data": "like: near\nsystems: []\n",
             "far/transformer/mine": "model: {f: 6}\ntask: {data: mixed}",
@@ -623,10 +640,12 @@ def test_what_a_system_is_merged_from(tmp_path):
     config = base.system("mine").load()
     assert config["model"] == model
     assert config["optimizer"] == {"_name": "adam"}  # of all trainings
+    assert config["ema"] == {}  # no section is missing
     assert config["task"]["data"] == "data-bin/base"
     assert config["checkpoint"]["save_dir"] == "checkpoints/base/mine"
     assert near.system("mine").load()["model"] == {**model, "c": 5}  # the file of a system wins
-    assert (near.target, near.systems, near.score) == ("fr", ["mine"], {"tokenize": "char"})
+    assert (near.target, near.systems) == ("fr", ["mine"])
+    assert near.score == {"references": "words", "tokenize": "char"}
     config = far.system("mine").load({"model.a": 7})
     assert config["model"] == {**model, "a": 7, "c": 5, "f": 6}
     assert (far.target, far.systems) == ("fr", []) and far.score == near.score
@@ -637,7 +656,7 @@ def test_what_a_system_is_merged_from(tmp_path):
     ("name", "text", "fault"),
     [
         ("x/_data", "like: x", "x/_data.yaml: like: x is like x"),
-        ("x/_data", "like: nothing", "nothing/_data.yaml: no such corpus; choose from"),
+        ("x/_data", "like: nothing", "nothing/_data.yaml: no such corpus; or name"),
         ("x/_data", "like: ../x", "../x: name a corpus with letters"),
         ("x/_data", "like: [x]", "['x']: name a corpus with letters"),
         ("transformer/transformer", "defaults: [_self_, x]", "defaults: name no other files"),
@@ -648,6 +667,36 @@ def test_what_a_system_cannot_be_merged_from(tmp_path, name, text, fault, capsys
     copy_corpus("multi30k_en_de", tmp_path)
     write_configs(tmp_path, {name: text})
     assert fault in fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
+
+
+def test_a_message_names_the_file_with_the_setting(tmp_path, capsys):
+    copy_corpus("multi30k_en_de", tmp_path)
+    path = tmp_path / "x" / "_corpus.yaml"
+    before = path.read_text()
+    for changed, fault in (
+        ({"model": {"dropuot": 1}}, "model.dropuot: there is"),
+        ({"dataset": {"max_tokens": 0}}, "dataset.max_tokens=0"),
+        ({"task": {"source_lang": "en", "target_lang": "/"}}, "task.target_lang: '/' is not the"),
+        ({"models": {"a": 1}}, "models: no section"),
+    ):
+        path.write_text(yaml.safe_dump(yaml.safe_load(before) | changed))
+        error = fails(capsys, "x", "transformer", f"--configs={tmp_path}", "--dry-run")
+        assert error.startswith(f"error: {path}: {fault}"), error
+
+
+def test_where_a_folder_of_configs_belongs(tmp_path, capsys, monkeypatch):
+    copy_corpus("multi30k_en_de", tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    assert "give x --configs mine" in fails(capsys, "mine/x", "transformer", "--dry-run")
+
+
+def test_options_of_a_parser_keep_its_language(tmp_path, capsys):
+    copy_corpus("multi30k_en_de", tmp_path)
+    write_configs(tmp_path, {"y/_data": "like: x\nparses: {en: --stanza-dir here}"})
+    _, commands = dry(capsys, "y", "dbsa", f"--configs={tmp_path}", "--to=parse")
+    [one, *_] = (c for c in commands if c.startswith("syncattn-parse") and "train.en" in c)
+    assert "--parser stanza --stanza-dir here --lang en --input" in one
+    assert sum("stanza.download" in c for c in commands) == 1, "German's models"
 
 
 def test_configs_that_are_not_there(capsys):
@@ -709,6 +758,26 @@ def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
         ("multi30k_en_de", "words: {en: cat, de: syncattn-x}", "syncattn-x: there is no such"),
         ("multi30k_en_de", "words: {en: cat, de: syncattn-common}", "there is no such command"),
         ("multi30k_en_de", "words: {en: cat, de: 'a |'}", "words: de: 'a |': a command is missing"),
+        ("builtin_en_de", "score: {tokenize: none}", "score: references: raw: give words"),
+        ("multi30k_en_de", "score: {references: x}", "score: references: x: give words, or leave"),
+        (
+            "multi30k_en_de",
+            "score: {detokenize: 'moses:xx'}",
+            "tokenizer does not know 'xx'; it kn",
+        ),
+        ("multi30k_en_de", "checkpoint: worst", "checkpoint: 'worst': give best, last, or "),
+        ("multi30k_en_de", "valid: {every: 9, last: 9}", "valid: give one of texts, every: N and"),
+        ("multi30k_en_de", "valid: []", "valid: give one of texts, every: N and last: N"),
+        (
+            "multi30k_en_de",
+            "here: {variable: X, train: 't.{language}', test: 'e.{language}'}",
+            "here: valid: give it if valid has texts",
+        ),
+        (
+            "multi30k_en_de",
+            "parses: {en: --parser random --lang en}",
+            "--lang does not go with --pa",
+        ),
         ("atis_en_tr", "clean: {}", "heads come with the text, so all pairs are used as they are"),
         ("atis_en_tr", "valid: {every: 9}", "heads come with the text, so all pairs are used"),
         ("multi30k_en_de", "train: [{--output: /elsewhere}]", "train: no format '--output'"),
@@ -722,7 +791,8 @@ def test_facts_that_are_wrong(corpus, facts, fault, tmp_path, capsys):
     path = tmp_path / "x" / "_data.yaml"
     changed = yaml.safe_load(path.read_text(encoding="utf-8")) | yaml.safe_load(facts)
     path.write_text(yaml.safe_dump(changed), encoding="utf-8")
-    words = ["transformer", f"--configs={tmp_path}", "--dry-run"]
+    system = "dbsa" if "parses" in facts else "transformer"
+    words = [system, f"--configs={tmp_path}", "--dry-run"]
     programs = ["--programs", "a", "syncattn-x", "syncattn-common"]
     error = fails(capsys, "x", *words, *programs)
     assert error.startswith(f"error: {path}: ") and fault in error

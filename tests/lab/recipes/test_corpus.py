@@ -77,7 +77,9 @@ def test_faults_are_named(tmp_path: Path) -> None:
         made(tmp_path, archives=[{"url": "http://x/y", "crc": "1"}])
     with pytest.raises(DataError, match=r"_data\.yaml: the key 'joint' is missing"):
         made(tmp_path, subwords={"size": 8000})
-    with pytest.raises(DataError, match=r"wmt15/_data\.yaml: no such corpus; choose .*wmt14_en_de"):
-        load_corpus(CONFIGS / "wmt15")
-    with pytest.raises(DataError, match=r"multi30k_en_de: no system 'sync'; choose from alibi, "):
-        load_corpus(CONFIGS / "multi30k_en_de").system("sync")
+    with pytest.raises(
+        DataError, match=r"wmt15_en_de/_data\.yaml: no such corpus; did you mean wmt"
+    ):
+        load_corpus(CONFIGS / "wmt15_en_de")
+    with pytest.raises(DataError, match=r"no system 'synatt'; did you mean syncattn\?.* --configs"):
+        load_corpus(CONFIGS / "multi30k_en_de").system("synatt")

@@ -272,6 +272,12 @@ def test_only_what_was_planned_counts() -> None:
     [
         ("family: [1]", "family: give seeds and contrasts"),
         ("family: {seeds: [x], contrasts: {}}", "family: seeds: give a list of whole numbers"),
+        ("family: {seeds: [-1], contrasts: {}}", "family: seeds: give a list of whole numbers"),
+        ("family: {seeds: [1, 1], contrasts: {A: [a - b]}}", "family: give seeds, each once, and"),
+        ("family: {contrasts: {A: [a - b]}}", "family: give seeds, each once, and contrasts"),
+        ("family: {seeds: [1], contrasts: {A: [a - a]}}", "a - a: compare two different systems"),
+        ("margin: 0.1", "no contrasts; give some in family or estimates"),
+        ("family: {seeds: [1], contrasts: {A: []}}", "no contrasts; give some in family"),
         ("family: {seeds: [1], contrasts: {A: x}}", "family: contrasts: give headings"),
         ("family: {seeds: [1], contrasts: {A: [a-b]}}", "'a-b'; expected SYSTEM - SYSTEM"),
         ("family: {seeds: [1], contrasts: {A: [a - b (=)]}}", r"\(=\) needs a margin above 0"),

@@ -1,0 +1,63 @@
+"""The options that fairseq and plugins have registered, by the sections of fairseq's configs."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Any
+
+from .errors import suggest
+
+_SEE = "; see docs/options.md"
+_OWN = f"{_SEE}, or name the plugin of your own that has it: common.user_dir=FOLDER"
+#: Sections to which a plugin adds options.
+_EXTENDED = ("task", "model", "criterion")
+
+
+def registry(section: str) -> Mapping[str, Any]:
+    """Return the classes that the ``_name`` of a section chooses from."""
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+    from fairseq.registry import REGISTRIES
+    from fairseq.tasks import TASK_REGISTRY
+
+    if section == "model":
+        return {**MODEL_REGISTRY, **ARCH_MODEL_REGISTRY}
+    if section == "task":
+        return TASK_REGISTRY
+    found: Mapping[str, Any] = REGISTRIES.get(section, {}).get("registry", {})
+    return found
+
+
+def list_options(section: str, name: str) -> frozenset[str]:
+    """Return the options of a section with this ``_name``, or of one without a choice."""
+    found = frozenset(action.dest for action in make_parser(section, name)._actions)
+    schema = find_schema(section, name)
+    return found | {field.name for field in dataclasses.fields(schema)} if schema else found
+
+
+@cache
+def make_parser(section: str, name: str) -> argparse.ArgumentParser:
+    """Return a parser of the options that have no dataclass, those of models among them."""
+    kind: Any = registry(section).get(name)
+    made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    if hasattr(kind, "add_args"):
+        kind.add_args(made)
+    return made
+
+
+def find_schema(section: str, name: str) -> Any:
+    """Return the dataclass of these options; None: they have no types."""
+    from fairseq.dataclass.configs import FairseqConfig
+
+    kind = registry(section).get(name)
+    if kind is not None:
+        return getattr(kind, "__dataclass", None)
+    group = getattr(FairseqConfig(), section, None)
+    return group if dataclasses.is_dataclass(group) else None
+
+
+def advise(section: str, name: str, known: Collection[str]) -> str:
+    """Return what to do about a name that is not known: the end of a message."""
+    return suggest(name, known) or (_OWN if section in _EXTENDED else _SEE)
