@@ -15,7 +15,7 @@ from .launch import Machines, make_training
 from .prepare import WORDS, folder, gold_alignments, list_logs
 from .row import Row
 from .row_settings import RowSettings
-from .stages import Stage, Step, split_commands, new_step, options
+from .stages import Stage, Step, new_step, options, split_commands
 from .systems import GENERATION, IGNORED, generation_options
 
 #: Settings that only say when a training ends, if the learning rate does not depend on them.
