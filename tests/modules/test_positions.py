@@ -99,7 +99,9 @@ def test_positions_with_other_settings_may_share_a_batch():
 
 
 def test_a_name_is_given_once():
-    with pytest.raises(ValueError, match="already a kind of positions named rotary: choose another"):
+    with pytest.raises(
+        ValueError, match="already a kind of positions named rotary: choose another"
+    ):
         register_positions("rotary")(RotaryPositions)
     assert POSITIONS["rotary"] is RotaryPositions
 
