@@ -3,5 +3,16 @@
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .load import load
 from .model import Model
+from .segmenters import SubwordModel
 
-__all__ = ["Alignment", "Distances", "Model", "Pair", "Parse", "Sentence", "Translation", "load"]
+__all__ = [
+    "Alignment",
+    "Distances",
+    "Model",
+    "Pair",
+    "Parse",
+    "Sentence",
+    "SubwordModel",
+    "Translation",
+    "load",
+]

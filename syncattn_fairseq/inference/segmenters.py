@@ -38,8 +38,8 @@ class SubwordModel:
         threshold: the smallest count of these subwords.
     """
 
-    path: Path
-    vocabulary: Path | None = None
+    path: str | Path
+    vocabulary: str | Path | None = None
     threshold: int = 1
 
     def open(self) -> Segmenter:
@@ -49,7 +49,7 @@ class SubwordModel:
             DataError: a file is not what it should be, or the package that reads it is not
                 installed.
         """
-        segmenter = open_segmenter(self.path)
+        segmenter = open_segmenter(Path(self.path))
         if self.vocabulary is not None:
             if not isinstance(segmenter, Codes):
                 raise DataError(f"{self.path}: only codes of subword-nmt go with a vocabulary")
@@ -61,7 +61,7 @@ SubwordFiles: TypeAlias = "str | Path | SubwordModel | Sequence[str | Path | Sub
 """One model, or those of source and target; None: not said."""
 
 
-def read_vocabulary(path: Path, threshold: int) -> dict[str, int]:
+def read_vocabulary(path: str | Path, threshold: int) -> dict[str, int]:
     """Read the subwords that occur so often, and their counts.
 
     Raises:
@@ -260,7 +260,7 @@ def find_subwords(
     """Find the subword models of both languages in the first folder that has them."""
     for folder in folders:
         models = [_find_subwords(folder, language) for language in (source, target)]
-        if all(model.path.is_file() for model in models):
+        if all(Path(model.path).is_file() for model in models):
             return models[0], models[1]
     return None
 
@@ -319,7 +319,7 @@ def pair_subwords(models: SubwordFiles) -> tuple[SubwordModel, SubwordModel] | N
     if models is None:
         return None
     given = [models] if isinstance(models, str | Path | SubwordModel) else models
-    pair = [m if isinstance(m, SubwordModel) else SubwordModel(Path(m)) for m in given]
+    pair = [m if isinstance(m, SubwordModel) else SubwordModel(m) for m in given]
     if not 1 <= len(pair) <= 2:
         raise DataError(
             f"{len(pair)} subword models; give one, or one for the source and one for the target"

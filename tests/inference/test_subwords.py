@@ -1,10 +1,12 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export
+from syncattn_fairseq.export.pipeline import _add_subwords
 from syncattn_fairseq.inference.segmenters import (
     SubwordModel,
     Words,
@@ -96,6 +98,15 @@ def test_a_vocabulary_restricts_the_subwords_of_codes(tmp_path):
     vocabulary.write_text("her 3\nhe@@ 9\nr 5\nx 4\n")
     assert SubwordModel(codes, vocabulary).open()(["her x"]) == [["her", "x"]]
     assert SubwordModel(codes, vocabulary, 4).open()(["her x"]) == [["he@@", "r", "x"]]
+    model = SubwordModel(codes, vocabulary, 4)
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    task = SimpleNamespace(schemes=("subword_nmt", "subword_nmt"))
+    _add_subwords(
+        SimpleNamespace(subwords=(model,) * 2, source="en", target="de", task=task), folder
+    )
+    for segmenter in open_segmenters(None, [folder], ("en", "de"), (["he@@"], ["r@@"])):
+        assert segmenter(["her x"]) == [["he@@", "r", "x"]]
     with pytest.raises(DataError, match=f"^{vocabulary}: no subword has a count of 10"):
         SubwordModel(codes, vocabulary, 10).open()
     vocabulary.write_text("her 3\nhe@@\n")

@@ -174,6 +174,19 @@ def test_intervals_by_length_are_of_the_system_minus_the_baseline():
     assert 0 < low < high and bad["1-10"].interval is None
 
 
+@pytest.mark.parametrize(
+    ("reference", "warned"), [("nr. 178/2002 .", True), ("Ali'nin evi.", False)]
+)
+def test_references_that_the_tokenizer_changes_are_told(reference, warned):
+    pytest.importorskip("sacremoses")
+    beam = [DecodedSentence("", "Ali ' nin evi .")] * 2
+    said = []
+    gold = Gold(references=[reference, "Bu İzmir'de bir ev."])
+    score_systems({"Ours": Output(beam)}, gold, moses_language="tr", warn=said.append)
+    said = [warning for warning in said if warning.startswith("the references themselves score ")]
+    assert len(said) == warned
+
+
 def test_the_tokenizer_is_that_of_all_measures():
     outputs = {"a": Output([DecodedSentence("", "a,b")])}
     score = score_systems(outputs, Gold(["ab,"]), tokenize="char")["a"]
