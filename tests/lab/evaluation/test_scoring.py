@@ -174,9 +174,7 @@ def test_intervals_by_length_are_of_the_system_minus_the_baseline():
     assert 0 < low < high and bad["1-10"].interval is None
 
 
-@pytest.mark.parametrize(
-    ("reference", "warned"), [("nr. 178/2002 .", True), ("Ali'nin evi.", False)]
-)
+@pytest.mark.parametrize(("reference", "warned"), [("kamus'zz ev.", 1), ("Ali'nin evi.", 0)])
 def test_references_that_the_tokenizer_changes_are_told(reference, warned):
     pytest.importorskip("sacremoses")
     beam = [DecodedSentence("", "Ali ' nin evi .")] * 2
