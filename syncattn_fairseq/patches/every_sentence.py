@@ -41,25 +41,31 @@ def keep_every_sentence() -> None:
 
     @functools.wraps(select)
     def select_some(
-        self: Any, indices: Any, dataset: Any, max_positions: Any = None, ignore: bool = False
+        self: Any,
+        indices: Any,
+        dataset: Any,
+        max_positions: Any = None,
+        ignore_invalid_inputs: bool = False,
     ) -> Any:
         kept, long = dataset.filter_indices_by_size(indices, max_positions)
-        if long and (len(kept) == 0 or not ignore):
+        if long and (len(kept) == 0 or not ignore_invalid_inputs):
             names = [name for name, loaded in self.datasets.items() if loaded is dataset]
-            leave_out = "" if ignore else ", or use --skip-invalid-size-inputs-valid-test"
+            leave_out = ", or use --skip-invalid-size-inputs-valid-test"
+            first = getattr(dataset, "first", 0) + min(long) + 1  # of fairseq-interactive's input
             raise DataError(
                 f"{names[0] if names else 'input'}: {len(long)} of {len(indices)} sentences have "
                 f"more subwords than the model or an option allows ({_show(max_positions)}); the "
-                f"first is number {min(long) + 1}, of {_show(dataset.size(min(long)))}; raise "
+                f"first is number {first}, of {_show(dataset.size(min(long)))}; raise "
                 "--max-tokens, --max-source-positions and --max-target-positions, or shorten them"
-                f"{leave_out}"
+                f"{'' if ignore_invalid_inputs else leave_out}"
             )
-        return select(self, indices, dataset, max_positions, ignore)
+        return select(self, indices, dataset, max_positions, ignore_invalid_inputs)
 
     @functools.wraps(make)
     def make_and_check(self: Any, cfg: Any, task: Any, model: Any, *args: Any, **kw: Any) -> None:
         make(self, cfg, task, model, *args, **kw)
-        if isinstance(task, TranslationTask):  # before an epoch of training, not after it
+        if isinstance(task, TranslationTask) and not cfg.dataset.disable_validation:
+            # Before an epoch of training, not after it.
             limits = resolve_max_positions(task.max_positions(), model.max_positions())
             leave_out = cfg.dataset.skip_invalid_size_inputs_valid_test
             for data in task.datasets.values():

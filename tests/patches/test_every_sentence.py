@@ -46,6 +46,13 @@ def test_no_task_loses_sentences(task, limits):
     assert sorted(number for batch in batches for number in batch) == list(range(13))
 
 
+def test_few_sentences_that_are_too_long_may_be_left_out(task):
+    kept = task.filter_indices_by_size(
+        np.arange(13), Numbers(), max_positions=10, ignore_invalid_inputs=True
+    )
+    assert kept.tolist() == [*range(10)]
+
+
 def test_what_fits_into_no_batch_is_one_line(task):
     with pytest.raises(DataError, match="^--max-tokens 12: sentence 13 alone has 13 subwords"):
         task.get_batch_iterator(Numbers(), max_tokens=12)
