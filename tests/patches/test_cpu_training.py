@@ -15,7 +15,11 @@ def configuration(**distributed: Any) -> Any:
     given = {"distributed_world_size": 2, "distributed_init_method": None, **distributed}
     given = {"distributed_no_spawn": False, **given}
     return OmegaConf.create(
-        {"common": {"fp16": True, "cpu": True, "tpu": False}, "distributed_training": given}
+        {
+            "common": {"fp16": True, "cpu": True, "tpu": False},
+            "distributed_training": given,
+            "model": {"_name": "none"},
+        }
     )
 
 
