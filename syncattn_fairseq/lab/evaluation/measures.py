@@ -66,6 +66,9 @@ class Measure:
 
 
 BLEU = Measure("BLEU", "bleu.score", tested=("sentences", "seeds"))
+CHRF = Measure(
+    "chrF", "chrf.score", lambda ours, gold, _: score_chrf(ours, gold), tested=("seeds",)
+)
 NLL = Measure(
     "NLL",
     "valid.nll_loss",
@@ -80,7 +83,7 @@ MEASURES = [
     Measure(
         "BLEU, compounds split", "compound_split_bleu.score", note="not to be compared with BLEU"
     ),
-    Measure("chrF", "chrf.score", lambda ours, gold, _: score_chrf(ours, gold), tested=("seeds",)),
+    CHRF,
     Measure("RIBES", "ribes.score", score_ribes),
     Measure("UAS source", "source_attachment.uas", factor=100),
     Measure("UAS target", "target_attachment.uas", factor=100),

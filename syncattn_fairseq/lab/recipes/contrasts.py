@@ -7,7 +7,7 @@ from typing import Any
 from ...base.errors import DataError
 from ..evaluation.differences import Difference, Group, Line, format_difference, make_difference
 from ..evaluation.intervals import Interval, bootstrap_seeds, equivalence, welch, welch_interval
-from ..evaluation.measures import NLL, NONE, Measure, format_p, holm, list_compared
+from ..evaluation.measures import CHRF, NLL, NONE, Measure, format_p, holm, list_compared
 from ..evaluation.results_file import unpack_counts
 from ..evaluation.results_tables import describe_power, list_notes
 from .plan import Contrast, Plan
@@ -171,7 +171,7 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
     Raises:
         DataError: no contrast is complete.
     """
-    measured = [MeasuredPlan(plan, cells, measure) for measure in list_compared()[:2]]
+    measured = [MeasuredPlan(plan, cells, measure) for measure in (NLL, CHRF)]
     groups: dict[str, list[Line]] = {}
     for contrast in plan.contrasts:
         differences = [one.difference(contrast) for one in measured]
