@@ -24,14 +24,28 @@ Names: TypeAlias = "str | Callable[[argparse.Namespace], Iterable[str | Path]]"
 _NOT_FILES = ("NAME", "ALIGNMENT", "MEASURE")
 
 
-_claims: ExitStack | None = None
+class _Claims(ExitStack):
+    """Claims files for the command that runs, each once, however often arguments are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._paths: set[Path] = set()
+
+    def add(self, path: Path) -> None:
+        """Claim a file until the command ends."""
+        if path.resolve() not in self._paths:
+            self.enter_context(claiming(path))
+            self._paths.add(path.resolve())
+
+
+_claims: _Claims | None = None
 
 
 @contextmanager
 def claiming_outputs() -> Iterator[None]:
     """Keep the outputs that arguments name from other commands, from reading them on."""
     global _claims
-    with ExitStack() as stack:
+    with _Claims() as stack:
         before, _claims = _claims, stack
         try:
             yield
@@ -80,7 +94,7 @@ class CommandLine(argparse.ArgumentParser):
             # A device may have several writers, and what cannot be written is named by who writes.
             new = path.parent.is_dir() and not path.exists() and path.name != "-"
             if _claims and (new or path.is_file()):
-                _claims.enter_context(claiming(path))
+                _claims.add(path)
         return parsed
 
     def error(self, message: str) -> NoReturn:
