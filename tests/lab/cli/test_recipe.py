@@ -135,6 +135,8 @@ def test_a_row_with_a_name(capsys):
         (["x=pascl:model.pascal_std=2"], "no system 'pascl'; did you mean pascal?"),
         (["x=pascal:model.pascal_sd=2"], "model.pascal_sd: there is no such option"),
         (["x=pascal"], "x=pascal: write settings as SECTION.OPTION=VALUE"),
+        (["x=pascal:"], ": write settings as SECTION.OPTION=VALUE"),
+        (["$(x)=pascal:model.pascal_std=2"], ": name a row with letters"),
         (["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"], "x is another row alrea"),
     ],
 )
@@ -438,6 +440,12 @@ def test_stages_that_are_not_there(capsys):
         (["checkpoint.save_dir="], "checkpoint.save_dir=None: give a name"),
         (["checkpoint.save_dir=.."], "checkpoint.save_dir=..: give a folder of its own"),
         (["checkpoint.save_dir=/"], "checkpoint.save_dir=/: give a folder of its own"),
+        (["checkpoint.save_dir=a/../.."], "checkpoint.save_dir=a/../..: give a folder of its own"),
+        (["checkpoint.save_dir=."], "checkpoint.save_dir=.: give a folder of its own"),
+        (["dataset.max_tokens=null"], "dataset.max_tokens=None: give a whole number"),
+        (["optimization.lr=0.1"], "optimization.lr: "),
+        (["model.encoder_layers=[1,2]"], "model.encoder_layers: invalid int value: '1,2'"),
+        (["a.b.c=3"], "a.b.c=3: write settings as"),
         (['checkpoint.save_dir="a\\nb"'], "checkpoint.save_dir='a\\nb': give a name"),
         (["task.source_lang=../en"], "'../en' is not the name of a language"),
         (["common.user_dir=3"], "common.user_dir=3: give a name"),
@@ -476,6 +484,7 @@ def test_stages_that_are_not_there(capsys):
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=x"], "criterion._name=x: there is no such criterion"),
         (["nothing"], "multi30k_en_de: no system 'nothing'; or name"),
+        (["../transformer/dbsa"], "no system"),
         (["@nothing"], "@nothing: multi30k_en_de has no such group; choose from @all"),
         (
             ["checkpoint.no_save=true"],
@@ -523,6 +532,8 @@ def test_a_config_may_not_set_up_hydra(tmp_path, capsys):
     [
         ("common", "log_file", "/elsewhere"),
         ("common", "log_file", "a/../../elsewhere"),
+        ("common", "aim_repo", "/elsewhere"),
+        ("common", "tensorboard_logdir", "/elsewhere"),
         ("checkpoint", "checkpoint_suffix", "/../../elsewhere"),
         ("common_eval", "results_path", "../elsewhere"),
         ("distributed_training", "distributed_init_method", "file:///elsewhere"),
