@@ -97,12 +97,12 @@ class _Handler(socketserver.BaseRequestHandler):
 def _serve(fairseq: str, ours: str) -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
+    _warm()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     second = os.fork()
     if second == 0:
         importlib.import_module("syncattn_fairseq.plugin")
-    gc.collect()
-    gc.freeze()  # else each command copies what is shared when it looks for garbage
+    gc.disable()  # a command makes little garbage; to look for it copies what is shared
     try:
         with _Server(fairseq if second else ours, _Handler) as server:
             print("ready", flush=True)
@@ -111,6 +111,13 @@ def _serve(fairseq: str, ours: str) -> None:
         if second:
             os.kill(second, signal.SIGTERM)
             os.waitpid(second, 0)
+
+
+def _warm() -> None:
+    """Compose fairseq's settings once: hydra's parsers and plugins begin with empty caches."""
+    options = importlib.import_module("fairseq.options")
+    arguments = options.parse_args_and_arch(options.get_generation_parser(), ["data"])
+    importlib.import_module("fairseq.dataclass.utils").convert_namespace_to_omegaconf(arguments)
 
 
 def _become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> int:
