@@ -92,15 +92,15 @@ def run_and_be_killed(argv: list[str], finished: int) -> None:
     """Run the command in a process, which is killed when that many shards are finished."""
     process = multiprocessing.get_context("spawn").Process(target=main, args=(argv,))
     process.start()
-    deadline = time.monotonic() + 60
     while len(list(Path("train.heads.en.shards").glob("0*"))) < finished:
-        assert process.is_alive() and time.monotonic() < deadline
+        assert process.is_alive()
         time.sleep(0.01)
     assert process.pid is not None
     started = descendants(process.pid)
     assert len(started) > 2
     os.kill(process.pid, signal.SIGKILL)
     process.join()
+    deadline = time.monotonic() + 600  # for a slow machine; they end at once
     while any(Path(f"/proc/{child}").exists() for child in started):
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -29,14 +29,6 @@ def forked(forked_programs: Path) -> Iterator[None]:
     commands.programs = commands.BIN
 
 
-@pytest.fixture
-def from_scratch(forked: None) -> Iterator[None]:
-    """Run the commands of one test as users do, imports and all."""
-    forked_programs, commands.programs = commands.programs, commands.BIN
-    yield
-    commands.programs = forked_programs
-
-
 @pytest.fixture(scope="session")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with words, heads and subwords: ``words/train.en``, ``pieces/train.en``, ..."""

@@ -9,7 +9,6 @@ import subprocess
 import tarfile
 from base64 import b64decode
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -116,7 +115,7 @@ def count(line: str) -> int:
 #: A corpus of each kind, and the systems to train on it. Every other one is tested in
 #: test_recipes_of_other_corpora.py, beside this file, so that two processes share the work.
 RECIPES = [
-    ("wmt14_en_de", ["transformer", "syncattn"]),
+    ("wmt14_en_de", ["syncattn"]),
     ("wmt16_en_ro", ["dbsa"]),
     ("aspec_ja_en", ["syncattn"]),
     ("aspec_ja_en_lpsi", ["sync_attention"]),
@@ -254,19 +253,17 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
     assert recipes.main([*changed, "--seeds=1"]) == 1
     assert "done before with other settings: " in capsys.readouterr().err
 
-    def repeated(*changes: str) -> tuple[bool, Any]:
-        """Return whether the training continued, and its result."""
-        stages, _ = recipe("lpsi", "--seeds=1", *changes)
-        assert stages == [f"lpsi, seed 1: {stage}" for stage in ("train", "decode", "score")]
-        cells = load_results(work / "results" / "small.json")["cells"]
-        (cell,) = (c for c in cells if (c["system"], c["seed"]) == ("lpsi", 1))
-        log = (work / "checkpoints/small/lpsi/1/train.log").read_text()
-        return "checkpoint_last.pt (epoch 1 @ 4 updates)" in log, cell
-
-    went_on, cell = repeated("optimization.max_update=6")
-    assert went_on and cell["updates"] == 6
-    went_on, cell = repeated("optimization.max_update=6", "model.dropout=0.5", "--from=train")
-    assert not went_on and cell["updates"] == 6 and cell["overrides"]["model.dropout"] == 0.5
+    log = work / "checkpoints/small/lpsi/1/train.log"
+    longer = ("lpsi", "--seeds=1", "optimization.max_update=6")
+    went_on = "checkpoint_last.pt (epoch 1 @ 4 updates)"
+    assert recipe(*longer, "--to=train")[0] == ["lpsi, seed 1: train"]
+    assert went_on in log.read_text()
+    stages, _ = recipe(*longer, "model.dropout=0.5", "--from=train")
+    assert stages == [f"lpsi, seed 1: {stage}" for stage in ("train", "decode", "score")]
+    assert went_on not in log.read_text()
+    cells = load_results(work / "results" / "small.json")["cells"]
+    [cell] = (c for c in cells if (c["system"], c["seed"]) == ("lpsi", 1))
+    assert cell["updates"] == 6 and cell["overrides"]["model.dropout"] == 0.5
     assert not list(tmp_path.rglob("here")) and not list(tmp_path.rglob("*.log.*"))
     assert not list(tmp_path.rglob("hydra_train.log"))
     # What reads what was made again is made again; a training does not continue on other data.

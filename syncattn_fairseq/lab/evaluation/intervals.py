@@ -221,11 +221,11 @@ def bootstrap_seeds(
     generator = np.random.default_rng(_SEED)
 
     def compare(weights: np.ndarray, seeds: Sequence[np.ndarray]) -> float:
-        ours, theirs = (
-            np.mean([score(weights @ outputs[seed]) for seed in drawn])
-            for outputs, drawn in zip(pair, seeds, strict=True)
-        )
-        return float(ours - theirs)
+        means = []
+        for outputs, drawn in zip(pair, seeds, strict=True):
+            scores = {seed: score(weights @ outputs[seed]) for seed in {*drawn.tolist()}}
+            means.append(np.mean([scores[seed] for seed in drawn]))
+        return float(means[0] - means[1])
 
     def draw() -> float:
         weights = np.bincount(generator.choice(size, size), minlength=size).astype(float)

@@ -221,6 +221,7 @@ def test_plain_text_alone(tmp_path, monkeypatch, capsys):
     assert details[0]["source"]["words"] == []
     assert details[0]["sure"] is details[0]["possible"] is None, "no gold"
     page = Path("r.html").read_text(encoding="utf-8")
+    assert ">Sentences (2)<" in page
     shown = ["system", "BLEU", "± 95 %", "difference", "p", "verdict", "chrF", "RIBES"]
     assert table(page, "Scores")[0] == shown, "no column of dashes"
     assert "B has as much BLEU as A" in page
@@ -248,9 +249,6 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
     assert len(head["sentences"]) == 2 and head["scores"]["A"]["sentences"] == 3
     assert len(drawn["systems"][0]["source"]) == 250 and "long" not in drawn
     assert long == {"long": 251} and len(head["sentences"][1]["source"].split()) == 251
-    assert report.main(named) == 0
-    assert "r.html: 3 sentences" in capsys.readouterr().out
-    assert ">Sentences (3)<" in Path("r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
