@@ -270,6 +270,7 @@ def _parser() -> CommandLine:
         "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
         "job)",
     )
+    parser.claims_outputs = False  # syncattn-report, in a process of its own, claims the report
     parser.name_files(files=["results"], outputs=["figure", "report"])
     return parser
 
