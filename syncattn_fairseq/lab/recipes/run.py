@@ -16,6 +16,7 @@ from ...base.files import read_json, replacing
 from ...parsing.eda_parser import EDA, KYTEA
 from . import jobs
 from .display import Display
+from .outputs import hash_outputs, list_changed
 from .processes import Failed, Processes, search_path
 from .stages import Stage, Step, list_programs, list_unset_variables
 
@@ -25,6 +26,8 @@ INSTALLATION = {
     "eda": f"install {EDA}",
     "fast_align": "install fast_align, https://github.com/clab/fast_align",
 }
+#: Folders with marks.
+_MARKED = ("logs", "checkpoints")
 #: A line that says why a command failed.
 _FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
 
@@ -71,6 +74,8 @@ class Runner:
                 continue
             base = self.work / stage.log
             done = base.with_suffix(".done")
+            for earlier in stage.after:
+                self._check_files(self.work / earlier.with_suffix(".done"))
             self._begin(stage, base, done)
             with (
                 self.display.stage(stage.title, stage.updates) as bar,
@@ -80,15 +85,16 @@ class Runner:
                     self._step(stage, number, step, log, bar.show, environment or {}, locks)
             commands = [str(step) for step in stage.steps]
             time = datetime.now(UTC).isoformat()
-            self._mark(done, stage, {"made": time, **self.provenance, "commands": commands})
+            made = {"made": time, **self.provenance, "commands": commands}
+            self._mark(done, stage, {**made, "files": hash_outputs(stage, self.work)})
             self.finished.add(stage.log)
 
     def is_done(self, stage: Stage) -> bool:
         """Tell whether a stage is done already.
 
         Raises:
-            DataError: it was begun or done with other settings; or it can be continued, but its
-                data was made again since.
+            DataError: it was begun or done with other settings; or a file that it made has changed;
+                or it can be continued, but its data was made again since.
         """
         if self.again:
             return stage.log in self.finished
@@ -99,7 +105,22 @@ class Runner:
             return False
         before, same = self._compare(mark, stage)
         _check_mark(mark, stage, before, same)
+        if same:
+            self._check_files(mark)
         return same and mark is done and before == (stage.settings or {})
+
+    def _check_files(self, mark: Path) -> None:
+        """Refuse files that have changed since a stage made them, but not as another one's."""
+        if not mark.exists():
+            return
+        for name, digest in list_changed(_read_mark(mark)["files"], self.work).items():
+            marks = (path for part in _MARKED for path in (self.work / part).rglob("*.done"))
+            others = (_read_mark(other)["files"].get(name, [""]) for other in marks)
+            if all(digest != other[-1] for other in others):
+                raise DataError(
+                    f"{self.work / name}: changed since {mark} was written; put the file back, or "
+                    f"make it again with --from {mark.stem.partition('-')[0]}"
+                )
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
         """Return a mark's settings, and whether what the stage reads is still the same."""
@@ -214,6 +235,8 @@ def _read_mark(mark: Path) -> dict[str, Any]:
         not isinstance(content, dict)
         or not isinstance(content.get("settings"), dict | None)
         or not isinstance(content.get("after"), dict)
+        or not isinstance(files := content.setdefault("files", {}), dict)
+        or not all(isinstance(file, list) and file for file in files.values())
     ):
         raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
     return content

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.locks import locked
 from syncattn_fairseq.lab.recipes.display import Display
+from syncattn_fairseq.lab.recipes.outputs import SMALL
 from syncattn_fairseq.lab.recipes.processes import Processes, _terminal
 from syncattn_fairseq.lab.recipes.run import Runner, check_executables, select_stages
 from syncattn_fairseq.lab.recipes.stages import Stage, Step, new_step, read_pipeline
@@ -151,7 +152,13 @@ def test_a_limit_that_is_no_number_never_continues(wrong, right):
 def test_a_damaged_note_of_a_finished_stage_is_named(runner):
     runner.run([stage("a", bash("true"), settings={"x": 1})])
     [done] = runner.work.rglob("a.done")
-    wrong = ('{"settings": [1]}', '{"settings": "x"}', '{"after": [1]}', '{"after": null}')
+    wrong = (
+        '{"after": {}, "files": {"x": 1}}',
+        '{"settings": [1]}',
+        '{"settings": "x"}',
+        '{"after": [1]}',
+        '{"after": null}',
+    )
     for text in ("", "[" * 100_000, *wrong):
         done.write_text(text)
         with pytest.raises(DataError, match=r"a\.done: cannot be read; remove it to do this stage"):
@@ -199,6 +206,42 @@ def test_a_training_stops_if_its_data_was_made_again(runner):
     assert made.read_text() == "1 2\n"
     runner.run([data, training(2)])
     assert made.read_text() == "1 2\n"
+
+
+@pytest.mark.parametrize("size", [4, SMALL + 1])
+def test_a_changed_file_is_refused_before_it_is_used(runner, size):
+    words = runner.work / "words"
+    words.mkdir()
+    made = new_step("bash", "-c", f"head -c {size} /dev/zero > words/train.en", "--output")
+    made = replace(made, commands=((*made.commands[0], "words/train"),))
+    first, later = stage("tokenise", made), stage("clean", bash("true"), after=(LOGS / "tokenise",))
+    runner.run([first])
+    (words / "train.heads.en").write_text("of a later stage")
+    path = words / "train.en"
+    for repeat in (path.touch, lambda: path.write_bytes(bytes(size)), lambda: None):
+        repeat()
+        assert runner.is_done(first)
+    path.write_bytes(b"1" + bytes(size - 1))
+    fault = r"words/train\.en: changed since .*tokenise\.done was written; put the file back, or ma"
+    for stages in ([first], [later]):
+        with pytest.raises(DataError, match=fault):
+            runner.run(stages)
+    again(runner).run([first, later])
+    path.unlink()
+    assert runner.is_done(first), "who reads it says that it is gone"
+
+
+def test_a_file_of_two_stages_is_as_the_last_one_made_it(runner):
+    (runner.work / "data").mkdir()
+    two = [
+        stage(name, Step((("bash", "-c", f"echo {name} > data/x", "--destdir", "data"),)))
+        for name in "ab"
+    ]
+    runner.run(two)
+    assert all(map(runner.is_done, two))
+    (runner.work / "data" / "x").write_text("c")
+    with pytest.raises(DataError, match="data/x: changed since"):
+        runner.is_done(two[0])
 
 
 def test_what_this_run_has_finished_is_not_done_twice(runner):
