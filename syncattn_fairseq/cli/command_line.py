@@ -42,11 +42,15 @@ _claims: _Claims | None = None
 
 
 @contextmanager
-def claiming_outputs() -> Iterator[None]:
-    """Keep the outputs that arguments name from other commands, from reading them on."""
+def claiming_outputs(claims: bool = True) -> Iterator[None]:
+    """Keep the outputs that arguments name from other commands, from reading them on.
+
+    Args:
+        claims: False: arguments are read for a call that is made later.
+    """
     global _claims
     with _Claims() as stack:
-        before, _claims = _claims, stack
+        before, _claims = _claims, stack if claims else None
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...base.errors import DataError, naming
+from ...cli.command_line import claiming_outputs
 from ..recipes.stages import Stage
 
 _PREFIX = "syncattn-"
@@ -36,7 +37,11 @@ def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
 
 
 def _check(words: tuple[str, ...]) -> None:
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as message:
+    with (
+        claiming_outputs(claims=False),
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(io.StringIO()) as message,
+    ):
         try:
             _parser_of(words[0]).parse_args(words[1:])
         except SystemExit:
