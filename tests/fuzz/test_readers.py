@@ -14,21 +14,29 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+from fairseq.data.indexed_dataset import MMapIndexedDataset
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text import count_lines, read_lines
+from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.cli import bpe
-from syncattn_fairseq.data.labels import load_dictionary
+from syncattn_fairseq.data.labels import load_dictionary, load_unambiguous
+from syncattn_fairseq.data.mmap_blocks import check_dataset, check_symbols, write_dataset
 from syncattn_fairseq.data.parse_blocks import are_trees, parse_heads_of_lines
 from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
 from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
 from syncattn_fairseq.data.schemes import stored_schemes
 from syncattn_fairseq.data.words import SCHEMES
+from syncattn_fairseq.export.card import read_scores
 from syncattn_fairseq.lab.evaluation.alignment import read_alignments
+from syncattn_fairseq.lab.evaluation.results_file import load_results, record
+from syncattn_fairseq.lab.evaluation.results_tables import make_rows, make_tables
 from syncattn_fairseq.lab.evaluation.translation import read_text
+from syncattn_fairseq.lab.report.training_points import read_training_log
 from syncattn_fairseq.parsing.formats import FORMATS
 from syncattn_fairseq.parsing.manifest import Manifest
 from syncattn_fairseq.parsing.parse_corpus import convert_parsed
@@ -42,6 +50,19 @@ MEMORY = 2**28
 """Bytes that a reader may take for a file of a few kilobytes."""
 
 HEADS = "2 0 2\n\n0\n3 3 0 3\n"
+CELL = {
+    **{"system": "base", "seed": 1, "overrides": {}, "scores": {"BLEU": 1.5}, "commit": "abc"},
+    **{"signatures": {"BLEU": "tok:none"}, "valid": {"loss": 3.0}, "updates": 850},
+    **{"seconds": 90.0, "updates_per_second": 9.5, "hardware": "a CPU"},
+}
+RESULTS = {"corpus": "x", "cells": [CELL, {**CELL, "seed": 2}, {**CELL, "system": "ours"}]}
+SCORES = {
+    "systems": {"a": {"sentences": 2, "scores": {"BLEU": 1.5}, "signatures": {"BLEU": "tok:none"}}}
+}
+LOG = (
+    "2026-01-01 10:00:00 | INFO | train_inner | epoch 001: 5 / 9 loss=9.1, num_updates=5, lr=0.1\n"
+    '2026-01-01 10:00:00 | INFO | valid | {"epoch": 1, "valid_loss": "8.5", "num_updates": "9"}\n'
+)
 TEXT = "the man sleeps\n\nyes\nit rains im Haus\n"
 JSON = {
     "docId": "a",
@@ -155,6 +176,15 @@ def read_schemes(path: Path) -> None:
     assert set(stored_schemes(path.parent).values()) <= set(SCHEMES)
 
 
+def read_results(path: Path) -> None:
+    """Whatever is accepted can be shown, and recorded."""
+    results = load_results(path)
+    names = [*dict.fromkeys(cell["system"] for cell in results["cells"])]
+    if names:
+        make_tables(make_rows(results, names, None, lambda name: names[0]), format_table)
+    record(path, results["corpus"], [])
+
+
 READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "lines": (TEXT, consume(read_lines)),
     "line count": (TEXT, count_lines),
@@ -179,6 +209,10 @@ READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     ),
     "corenlp-json": (json.dumps(JSON, indent=1), read_table("corenlp-json")),
     "parsed text": (CONLLU, convert),
+    "dictionary to reuse": ("a 12\nb 7\na@@ 3 #fairseq:overwrite\n", load_unambiguous),
+    "results": (json.dumps(RESULTS), read_results),
+    "scores": (json.dumps(SCORES), read_scores),
+    "training log": (LOG, read_training_log),
 }
 
 
@@ -220,6 +254,24 @@ def model() -> bytes:
         argv = ["learn", "--vocab-size=25", f"--model={folder}/m", "--input", f"{folder}/text"]
         assert bpe.main(argv) == 0
         return Path(folder, "m.model").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", ["idx", "bin"])
+def test_damaged_datasets(tmp_path, suffix):
+    write_dataset(tmp_path / "x", 3, np.int16, [(np.arange(5), np.array([2, 2, 1]))])
+    valid = (tmp_path / f"x.{suffix}").read_bytes()
+
+    def check(seed: int) -> None:
+        (tmp_path / f"x.{suffix}").write_bytes(mutate(valid, Random(seed)))
+        try:
+            check_dataset(f"{tmp_path}/x")
+            check_symbols(f"{tmp_path}/x", 9)
+        except DataError as error:
+            assert "\n" not in str(error) and f"{tmp_path}/x." in str(error)
+        else:  # what is accepted can be read
+            assert sum(map(len, MMapIndexedDataset(f"{tmp_path}/x"))) > 0
+
+    fuzzed(check)()
 
 
 def test_damaged_sentencepiece_models(tmp_path, model):
