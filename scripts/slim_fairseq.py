@@ -27,6 +27,11 @@ LABEL = "+pure"  # after the version, so that one sees which build is installed
 # file: (text, what takes its place)
 EDITS = {
     "fairseq/scoring/bleu.py": [("ctypes.cdll.LoadLibrary(libbleu.__file__)", "libbleu")],
+    # A lock between processes needs /dev/shm, which some containers lack; this one is a debugger's.
+    "fairseq/pdb.py": [
+        ("import multiprocessing\n", "import threading\n"),
+        ("multiprocessing.Lock()", "threading.Lock()"),
+    ],
     # From Python 3.14 on, str(Optional[int]) is "int | None".
     "fairseq/dataclass/utils.py": [
         (

@@ -1,8 +1,8 @@
 """Import fairseq where processes cannot share memory.
 
-Fault: all versions import ``fairseq.pdb`` first, whose debugger has a lock between processes. There
+Fault: fairseq as it is on PyPI imports ``fairseq.pdb`` first, whose debugger has a lock between processes. There
 is none without a ``/dev/shm`` that can be written, as in some containers.
-Test: ``test_shared_memory.py``. Needed by our commands; fairseq's own fail before we are imported.
+Test: ``test_shared_memory.py``. Our build of fairseq needs none.
 """
 
 import multiprocessing
