@@ -1,7 +1,7 @@
 """Import fairseq where processes cannot share memory.
 
-Fault: fairseq as it is on PyPI imports ``fairseq.pdb`` first, whose debugger has a lock between processes. There
-is none without a ``/dev/shm`` that can be written, as in some containers.
+Fault: fairseq as it is on PyPI imports ``fairseq.pdb`` first, whose debugger has a lock between
+processes. There is none without a ``/dev/shm`` that can be written, as in some containers.
 Test: ``test_shared_memory.py``. Our build of fairseq needs none.
 """
 
