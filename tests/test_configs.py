@@ -133,8 +133,8 @@ def test_options_and_overrides(capsys):
 
 def test_options_of_a_config_that_is_missing(capsys):
     for words, fault in (
-        (["nothing", "pascal"], "nothing/_data.yaml: no such corpus; choose "),
-        (["wmt18_en_tr", "pascl"], "wmt18_en_tr: no system 'pascl'; choose "),
+        (["nothing", "pascal"], "nothing/_data.yaml: no such corpus; or name the folder of y"),
+        (["wmt18_en_tr", "pascl"], "wmt18_en_tr: no system 'pascl'; did you mean pascal?"),
     ):
         assert import_file(CONFIG_OPTIONS).main(words) == 1
         error = capsys.readouterr().err

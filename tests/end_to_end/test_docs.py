@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -141,6 +142,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkout")
     for name in ("syncattn_fairseq", "scripts", "configs", "examples"):
         (folder / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "docs" / "results", folder / "docs" / "results")
     corpus.main([str(folder / "words"), "--train=400", "--valid=7", "--test=6", "--seed=3"])
     (folder / "printed").mkdir()
     return folder

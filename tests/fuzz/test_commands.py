@@ -181,7 +181,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     monkeypatch.chdir(place)
     methods = {"translate": lambda x: x, "find_long": lambda _: {}, "list_warnings": lambda _: {}}
-    translator = SimpleNamespace(**methods)
+    knows = SimpleNamespace(describe_unknown=lambda: "")
+    translator = SimpleNamespace(**methods, source_segmenter=knows, target_segmenter=knows)
     monkeypatch.setattr("syncattn_fairseq.inference.load", lambda *args: translator)
     return place
 

@@ -163,7 +163,6 @@ def test_detokenize(files, capsys):
 
 
 REFUSED = {
-    "--detokenize moses:xx": "the Moses tokenizer does not know 'xx'; it knows ",
     "--compound-split xx": "the Moses tokenizer does not know 'xx'; it knows ",
     "--tokenize ko-mecab": "--tokenize ko-mecab: ",
     "--source-heads out": "out:1: a head is out of range; 0 is the root, k the k-th of the 2 words",
@@ -387,6 +386,13 @@ def test_bleu_of_several_test_sets_and_their_mean(files, capsys):
     assert "--parts: 4 sentences, but 3 are here" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*options, "--parts", "one"])
+
+
+def test_a_language_that_moses_does_not_know_is_refused_in_one_line(files, capsys):
+    with pytest.raises(SystemExit):
+        main([*SYSTEMS, "--detokenize", "moses:xx"])
+    error = capsys.readouterr().err
+    assert "does not know 'xx'" in error and error.count("\n") == 1
 
 
 def test_words_are_cut_anew_on_both_sides(files, capsys):

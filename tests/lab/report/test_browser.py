@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.skipif(
 
 class Attentive:
     """A model that knows the attention of the third sentence and reads the others differently."""
+
+    source_segmenter = target_segmenter = SimpleNamespace(describe_unknown=lambda: "")
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[Alignment]:
         cross = np.array([[0, 0.25, 0, 0.6], [0.1, 0, 0, 0.9]])
