@@ -4,12 +4,11 @@
 with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 """
 
-from .patches import fairseq_version, one_line, quiet, shared_memory
+from .patches import fairseq_version, one_line, quiet
 
 # These shape the messages of the others.
 one_line.fail_in_one_line()
 quiet.quieten_commands()
-shared_memory.spare_shared_locks()
 fairseq_version.require_fairseq()
 
 # What follows imports fairseq: check first that it works.

@@ -27,7 +27,6 @@ from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
 from ..data.words import SCHEMES
 from ..patches.fairseq_version import MISSING
-from ..patches.shared_memory import spare_shared_locks
 from .command_line import CommandLine, claiming_outputs
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
         try:
             _open_closed_streams()
             _check_words(sys.argv[1:] if argv is None else argv)
-            spare_shared_locks()
             with warnings.catch_warnings(), keeping_pipes(), _ending_in_order(), claiming_outputs():
                 if not sys.warnoptions:
                     warnings.filterwarnings("ignore", module=OTHERS)

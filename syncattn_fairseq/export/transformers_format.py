@@ -11,6 +11,7 @@ import torch
 from ..base.errors import DataError
 from ..base.files import read_file
 from ..data.pieces import SPACES, add_line_reading
+from ..inference.model import MAX_LEN
 from ..inference.segmenters import Pieces
 from .check import Sample, target_scores
 from .ctranslate2_format import refuse_options, refuse_positions
@@ -86,7 +87,9 @@ class TransformersFormat(Format):
         wrong += [key for key in unexpected if not key.endswith((".version", "._float_tensor"))]
         if wrong:
             raise DataError(f"{folded.name}: FSMT has different parameters: {', '.join(wrong)}")
-        model.generation_config.max_length = 200  # as fairseq's --max-len-b
+        # With the token that begins a translation and the one that ends it.
+        longest = min(MAX_LEN, folded.model.max_positions()[1] - 1) + 2
+        model.generation_config.max_length = longest
         model.save_pretrained(folder)
         _write_tokenizer(folded, folder)
 

@@ -18,6 +18,10 @@ NO_PARSER = (
 logger = logging.getLogger(__name__)
 
 
+#: The most subwords of a translation, unless a model has fewer positions or its user says less.
+MAX_LEN = 1000
+
+
 class Model(ABC):
     """A translation model, with the subwords that it reads and writes.
 
@@ -40,7 +44,7 @@ class Model(ABC):
         self.beam = 5
         self.batch_size = 32
         self.length_penalty = 1.0
-        self.max_len = 1000
+        self.max_len = MAX_LEN
 
     def translate(self, sentences: Sequence[str]) -> list[Translation]:
         """Translate sentences, in order; log a warning if translations may be cut, or lack parses.
