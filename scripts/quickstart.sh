@@ -58,7 +58,7 @@ END
 words=$work/corpora/builtin_en_de/words models=$work/checkpoints/builtin_en_de
 data=$work/data-bin/builtin_en_de pieces=$work/corpora/builtin_en_de/pieces/bpe.model
 syncattn=$models/syncattn/$seed
-model=(--path "$syncattn/checkpoint_best.pt" --data-bin "$data" --subwords "$pieces" --gold "$words/test" -s en -t de)
+model=(--path "$syncattn/checkpoint_best.pt" --data-bin "$data" --subwords "$pieces" --gold "$words/test")
 
 printf '\n# pictures and an export\n' >>"$commands"
 show=(syncattn-show "${model[@]}" --number 5 17 45)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from syncattn_fairseq.lab.cli import show
+from syncattn_fairseq.lab.cli import draw, show
 from tests.checkpoints import Corpus, make_checkpoint
 from tests.parsing.chain import CONLLU
 
@@ -129,3 +129,20 @@ def test_standard_input_that_is_not_utf8_is_refused(locale):
 def test_sentences_do_not_go_with_gold(capsys):
     assert show.main([SENTENCE, "--gold", "words/test", "--path", "none.pt"]) == 1
     assert capsys.readouterr().err == "error: --gold has its own sentences; give no others\n"
+
+
+@pytest.mark.parametrize("command", [show, draw])
+def test_the_options_of_the_quickstart_are_known(command):
+    script = (Path(__file__).parents[3] / "scripts" / "quickstart.sh").read_text()
+    known = {option for action in flatten(command._parser()) for option in action.option_strings}
+    [model] = re.findall(r"^model=\((.*)\)$", script, re.MULTILINE)
+    options = {word for word in shlex.split(model) if word.startswith("-")}
+    assert len(options) == 4 and options <= known
+
+
+def flatten(parser):
+    """Yield the arguments of a parser and its subcommands."""
+    for action in parser._actions:
+        yield action
+        for subcommand in action.choices.values() if isinstance(action.choices, dict) else ():
+            yield from subcommand._actions
