@@ -74,7 +74,8 @@ def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False
         busy()
         fcntl.flock(descriptor, kind)
     except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):  # no locks supported
+        # There are no locks, or, on NFS, none of a folder, which cannot be opened for writing.
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EBADF):
             raise
     return os.fstat(descriptor).st_nlink > 0
 

@@ -1,3 +1,4 @@
+import errno
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -6,7 +7,7 @@ from typing import Any
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.locks import locked, remove_locked
+from syncattn_fairseq.base.locks import lock, locked, remove_locked
 
 
 def test_only_one_process_at_a_time(tmp_path):
@@ -91,3 +92,14 @@ def test_a_folder_that_nobody_can_make_is_an_error(tmp_path):
     for folder in (Path("/proc/nowork"), tmp_path / "broken", tmp_path / "broken" / "below"):
         with pytest.raises(FileNotFoundError), locked(folder / "lock", "busy"):
             pass
+
+
+@pytest.mark.parametrize("fault", [errno.ENOLCK, errno.EBADF])  # no locks; NFS, of a folder
+def test_a_file_system_without_locks_stops_nobody(tmp_path, monkeypatch, fault):
+    def refuse(*_):
+        raise OSError(fault, "no locks")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    assert lock(descriptor, "busy")
+    os.close(descriptor)
