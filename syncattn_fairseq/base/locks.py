@@ -53,12 +53,17 @@ def claiming(*paths: Path) -> Iterator[None]:
 
     Raises:
         DataError: another process has claimed one.
+        OSError: of the system; the error names the file, not the hidden one.
     """
     with ExitStack() as stack:
         for path in {path.resolve() for path in paths}:
             own = path.with_name(f".{path.name}.lock")
             busy = f"{path}: another process is writing it; wait until it ends, or stop it"
-            stack.enter_context(locked(own, busy))
+            try:
+                stack.enter_context(locked(own, busy))
+            except OSError as error:
+                error.filename = str(path)
+                raise
             stack.callback(own.unlink, missing_ok=True)
         yield
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.locks import lock, locked, remove_locked
+from syncattn_fairseq.base.locks import claiming, lock, locked, remove_locked
 
 
 def test_only_one_process_at_a_time(tmp_path):
@@ -103,3 +103,10 @@ def test_a_file_system_without_locks_stops_nobody(tmp_path, monkeypatch, fault):
     descriptor = os.open(tmp_path, os.O_RDONLY)
     assert lock(descriptor, "busy")
     os.close(descriptor)
+
+
+def test_errors_of_a_claim_name_the_file(tmp_path):
+    path = tmp_path / ("o" * 252)  # with what a hidden name adds, too long
+    with pytest.raises(OSError) as error, claiming(path):
+        pass
+    assert error.value.filename == str(path)
