@@ -42,10 +42,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..base.inputs import name_input
     from ..base.text import read_lines
     from ..inference import load
-    from ..inference.model import logger
     from ..inference.segmenters import InSubwords
 
-    logger.setLevel("ERROR")  # what it would say is said below, with lines of the input
     model = load(
         args.path,
         args.data_bin,
@@ -71,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if stops:
             sentences = sentences[: min(found)]
         sentences = ["" if n in found else sentence for n, sentence in enumerate(sentences)]
-        translations = model.translate(sentences)
+        translations = model.translate(sentences, warn=False)  # said below, by line
         sys.stdout.writelines(_output(model, sentences, translations, args))
         sys.stdout.flush()
         for warning, indices in model.list_warnings(translations).items():

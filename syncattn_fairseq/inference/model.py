@@ -46,8 +46,12 @@ class Model(ABC):
         self.length_penalty = 1.0
         self.max_len = MAX_LEN
 
-    def translate(self, sentences: Sequence[str]) -> list[Translation]:
-        """Translate sentences, in order; log a warning if translations may be cut, or lack parses.
+    def translate(self, sentences: Sequence[str], warn: bool = True) -> list[Translation]:
+        """Translate sentences, in order.
+
+        Args:
+            sentences: the sources.
+            warn: log what `list_warnings` returns.
 
         Raises:
             DataError: a sentence is too long, or the model needs parses but has no parser.
@@ -58,7 +62,7 @@ class Model(ABC):
             hypotheses = self._translate([sources[i] for i in indices])
             for index, translation in zip(indices, hypotheses, strict=True):
                 translations[index] = translation
-        for warning, indices in self.list_warnings(translations).items():
+        for warning, indices in self.list_warnings(translations).items() if warn else ():
             count = f"{len(indices)} of {len(sources)} sentences, this is the first"
             logger.warning(f"sentence {indices[0] + 1}: {warning}: {count}")
         return translations
