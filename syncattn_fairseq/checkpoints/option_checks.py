@@ -1,7 +1,7 @@
 """Check the options that a checkpoint brings along, before a model is built from them."""
 
 import sys
-from argparse import Action, ArgumentParser, Namespace
+from argparse import Action, Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..base.literals import evaluate
+from .registered_options import make_parser
 
 #: fairseq evaluates these options if they are strings.
 # fmt: off
@@ -133,14 +134,11 @@ def _check_types(options: dict[str, Any], weights: Mapping[str, Tensor] | None) 
     name = options.get("_name") or options.get("arch")
     if not _is_known(name):
         return
-    model = ARCH_MODEL_REGISTRY[name]
-    parser = ArgumentParser(add_help=False, conflict_handler="resolve")
-    model.add_args(parser)
-    for action in parser._actions:
-        if action.dest in options:
-            _check_type(action, options[action.dest])
-    if weights is not None and issubclass(model, FairseqEncoderDecoderModel):
-        _check_sizes({action.dest for action in parser._actions}, options, weights)
+    declared = {action.dest: action for action in make_parser("model", name)._actions}
+    for option in declared.keys() & options.keys():
+        _check_type(declared[option], options[option])
+    if weights is not None and issubclass(ARCH_MODEL_REGISTRY[name], FairseqEncoderDecoderModel):
+        _check_sizes({*declared}, options, weights)
 
 
 def _check_sizes(

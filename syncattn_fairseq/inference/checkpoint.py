@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..base.errors import DataError, naming
 from ..data.dataset import SyntaxPairDataset
-from ..tasks.forced_decoding import ForcedDecoding
+from ..tasks.forced_decoding import ForcedDecoding, average
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .ensemble import Ensemble
 from .model import NO_PARSER, Model
@@ -108,7 +108,7 @@ class CheckpointModel(Model):
         with self._exposing_head(head):
             for indices, forced in self._force(pairs):
                 if layer is None:
-                    attention = forced.average([extra["attn"][0] for extra in forced.extras])
+                    attention = average([extra["attn"][0] for extra in forced.extras])
                 else:
                     [attention] = forced.cross_attention([layer])
                 assert attention is not None

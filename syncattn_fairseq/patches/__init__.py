@@ -1,8 +1,8 @@
-"""What this package changes in fairseq and PyTorch: one fault a file, one function a file.
+"""What this package changes in fairseq and PyTorch: one fault a file, one function ``mend`` a file.
 
-:mod:`syncattn_fairseq.plugin` calls the functions, in order. Each file names the versions with the
-fault, and a test in ``tests/patches`` that fails without the patch. To see whether a patch is still
-needed with a new version, comment out its line in ``plugin.py`` (and its call in the tests of
-one_line, safety_saves and finite_losses) and run that test: if it passes, delete the patch. "All
-versions" are fairseq 0.12.2 and fairseq-fixed 0.12.3.1.
+:mod:`syncattn_fairseq.plugin` calls them, in order. Each file names the versions with the fault,
+and a test in ``tests/patches`` that fails without the patch. To see whether a patch is still needed
+with a new version, take its name out of ``plugin.py`` (and its call out of the tests of one_line,
+safety_saves and finite_losses) and run that test: if it passes, delete the patch. "All versions"
+are fairseq 0.12.2 and fairseq-fixed 0.12.3.1.
 """

@@ -8,7 +8,7 @@ Test: ``test_amp_scale.py``.
 from typing import Any
 
 
-def unscale_once() -> None:
+def mend() -> None:
     """Let ``--amp`` step with the optimizer whose gradients it has unscaled."""
     from fairseq.optim import AMPOptimizer
 

@@ -5,23 +5,20 @@ where PyTorch cannot use TPUs. fairseq-hydra-train reads ``common.bf16=true`` as
 Test: ``test_bf16_device.py``.
 """
 
-import functools
 import importlib.util
 from typing import Any
 
+from .wrapping import wrap
 
-def keep_bf16_off_tpus() -> None:
+
+def mend() -> None:
     """Let ``--bf16`` mean a TPU only where ``torch_xla`` is installed."""
     from fairseq import options
 
-    parse = options.parse_args_and_arch
-
-    @functools.wraps(parse)
-    def parse_for_this_machine(*args: Any, **kwargs: Any) -> Any:
+    @wrap(options, "parse_args_and_arch")
+    def parse_for_this_machine(parse: Any, *args: Any, **kwargs: Any) -> Any:
         parsed = parse(*args, **kwargs)
         values = parsed[0] if isinstance(parsed, tuple) else parsed  # a tuple with parse_known=True
         if getattr(values, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
             values.tpu = False
         return parsed
-
-    options.parse_args_and_arch = parse_for_this_machine

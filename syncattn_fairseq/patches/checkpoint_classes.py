@@ -7,7 +7,7 @@ Test: ``test_checkpoint_classes.py``.
 """
 
 
-def allow_checkpoint_classes() -> None:
+def mend() -> None:
     """Name the classes that fairseq's checkpoints hold."""
     import torch
 

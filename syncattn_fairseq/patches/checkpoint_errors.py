@@ -5,7 +5,6 @@ options, the weights or the training of a checkpoint do not go together with wha
 Test: ``test_checkpoint_errors.py``.
 """
 
-import functools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,35 +15,28 @@ from ..base.errors import DataError
 from ..checkpoints.building import explain, naming_checkpoint
 from ..checkpoints.checkpoint_file import LAST
 from ..checkpoints.option_checks import require_architecture
+from .wrapping import wrap
 
 
-def name_checkpoints_in_errors() -> None:
+def mend() -> None:
     """Make fairseq's commands name the checkpoint that they cannot decode with, or resume from."""
     from fairseq import checkpoint_utils, models
 
-    build_model = models.build_model
-    ensemble = checkpoint_utils.load_model_ensemble_and_task
-    resume = checkpoint_utils.load_checkpoint
-
-    @functools.wraps(build_model)
-    def build_known(cfg: Any, *args: Any, **kwargs: Any) -> Any:
+    @wrap(models, "build_model")
+    def build_known(build: Any, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         require_architecture(cfg)
-        return build_model(cfg, *args, **kwargs)
+        return build(cfg, *args, **kwargs)
 
-    @functools.wraps(ensemble)
-    def load_ensemble(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+    @wrap(checkpoint_utils, "load_model_ensemble_and_task")
+    def load_ensemble(load: Any, filenames: Any, *args: Any, **kwargs: Any) -> Any:
         with naming_checkpoint(*filenames):
-            return ensemble(filenames, *args, **kwargs)
+            return load(filenames, *args, **kwargs)
 
-    @functools.wraps(resume)
-    def resume_named(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+    @wrap(checkpoint_utils, "load_checkpoint")
+    def resume_named(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
         own = cfg.restore_file == LAST and not trainer.checkpoint_suffix
         with _naming_resumed(Path(cfg.save_dir) / LAST if own else cfg.restore_file):
             return resume(cfg, trainer, **kwargs)
-
-    models.build_model = build_known
-    checkpoint_utils.load_model_ensemble_and_task = load_ensemble
-    checkpoint_utils.load_checkpoint = resume_named
 
 
 @contextmanager

@@ -6,25 +6,24 @@ trained with, they ignore its options, and call the weights damaged, or translat
 Test: ``test_checkpoint_task.py``.
 """
 
-import functools
 from typing import Any
 
 from ..base.errors import DataError
 from ..checkpoints.checkpoint_file import read_options
 from ..checkpoints.option_checks import require_plugin
 from ..registered_names import TASK
+from .wrapping import wrap
 
 
-def follow_checkpoints() -> None:
+def mend() -> None:
     """Take our task from the checkpoint if none is named, and refuse to do without its plugin."""
     from fairseq import checkpoint_utils, options, utils
     from fairseq.tasks import TASK_REGISTRY
 
-    parse = options.parse_args_and_arch
-    ensemble = checkpoint_utils.load_model_ensemble_and_task
-
-    @functools.wraps(parse)
-    def parse_for_checkpoint(parser: Any, input_args: Any = None, *args: Any, **kw: Any) -> Any:
+    @wrap(options, "parse_args_and_arch")
+    def parse_for_checkpoint(
+        parse: Any, parser: Any, input_args: Any = None, *args: Any, **kw: Any
+    ) -> Any:
         if {"task", "path"} <= {action.dest for action in parser._actions}:
             path = parser.parse_known_args(input_args)[0].path
             trained = read_options(utils.split_paths(path)[0], "task") if path else {}
@@ -33,13 +32,11 @@ def follow_checkpoints() -> None:
                 parser.set_defaults(task=name)
         return parse(parser, input_args, *args, **kw)
 
-    @functools.wraps(ensemble)
-    def load_with_plugin(
-        filenames: Any, arg_overrides: Any = None, task: Any = None, *args: Any, **kw: Any
-    ) -> Any:
+    @wrap(checkpoint_utils, "load_model_ensemble_and_task")
+    def load_with_plugin(load: Any, filenames: Any, *args: Any, **kw: Any) -> Any:
         for path in filenames:
             require_plugin(path, read_options(path, "common").get("user_dir"))
-        models, cfg, task = ensemble(filenames, arg_overrides, task, *args, **kw)
+        models, cfg, task = load(filenames, *args, **kw)
         for path, model in zip(filenames, models, strict=True):
             if getattr(model, "source_fields", None) and not hasattr(task, "fields"):
                 reads = model.source_fields.reads
@@ -49,6 +46,3 @@ def follow_checkpoints() -> None:
                         f"--task {TASK}"
                     )
         return models, cfg, task
-
-    options.parse_args_and_arch = parse_for_checkpoint
-    checkpoint_utils.load_model_ensemble_and_task = load_with_plugin

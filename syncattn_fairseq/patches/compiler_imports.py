@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .wrapping import wrap
+
 #: Where PyTorch keeps a function as its compiler should see it.
 _SEEN = "__dynamo_disable"
 
 
-def avoid_compiler_imports() -> None:
+def mend() -> None:
     """Let these functions import the compiler only where a program has imported it before."""
     import torch
 
@@ -22,14 +24,10 @@ def avoid_compiler_imports() -> None:
         if hasattr(method, "__wrapped__") and not name.startswith("_"):
             _avoid(method)
 
-    check = torch._check_with
-
-    @functools.wraps(check)
-    def check_with(error: Any, condition: Any, message: Any) -> None:
+    @wrap(torch, "_check_with")
+    def check_with(check: Any, error: Any, condition: Any, message: Any) -> None:
         if condition is not True:
             check(error, condition, message)
-
-    torch._check_with = check_with  # type: ignore[assignment]
 
 
 def _avoid(function: Callable[..., Any]) -> None:

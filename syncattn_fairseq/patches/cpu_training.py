@@ -6,26 +6,24 @@ with ``--distributed-world-size 2``; with ``--distributed-init-method``, too, th
 Test: ``test_cpu_training.py``.
 """
 
-import functools
 import os
 from typing import Any
 
 from ..base.errors import DataError
+from .wrapping import wrap
 
 #: What torchrun sets.
 _TORCHRUN = {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}
 
 
-def refuse_gpu_options() -> None:
+def mend() -> None:
     """Check the options of a training before it starts."""
     import torch
     from fairseq.distributed import utils
     from fairseq.trainer import Trainer
 
-    call, make = utils.call_main, Trainer.__init__
-
-    @functools.wraps(call)
-    def call_checked(cfg: Any, main: Any, **kwargs: Any) -> Any:
+    @wrap(utils, "call_main")
+    def call_checked(call: Any, cfg: Any, main: Any, **kwargs: Any) -> Any:
         given = cfg.distributed_training
         several, launched = given.distributed_world_size, False
         if given.distributed_init_method is None and os.environ.keys() >= _TORCHRUN:
@@ -41,11 +39,8 @@ def refuse_gpu_options() -> None:
             )
         return call(cfg, main, **kwargs)
 
-    @functools.wraps(make)
-    def make_checked(self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
+    @wrap(Trainer, "__init__")
+    def make_checked(make: Any, self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
         if cfg.common.fp16 and (cfg.common.cpu or not torch.cuda.is_available()):
             raise DataError("--fp16 trains on a GPU only; leave it out, or use --bf16")
         make(self, cfg, *args, **kwargs)
-
-    utils.call_main = call_checked
-    Trainer.__init__ = make_checked

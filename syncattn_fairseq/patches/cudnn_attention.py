@@ -8,7 +8,7 @@ patch shows whether it still costs time.
 """
 
 
-def avoid_cudnn_attention() -> None:
+def mend() -> None:
     """Let PyTorch choose among its other kernels."""
     import torch
 

@@ -9,7 +9,7 @@ import sys
 from ..base.literals import evaluate
 
 
-def run_no_options() -> None:
+def mend() -> None:
     """Let fairseq evaluate its options as literals."""
     for name, module in [*sys.modules.items()]:
         if name.partition(".")[0] == "fairseq":

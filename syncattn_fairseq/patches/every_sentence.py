@@ -6,15 +6,15 @@ translation; and they end with a traceback if a sentence has too many subwords.
 Test: ``test_every_sentence.py``.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import DataError
+from .wrapping import wrap
 
 
-def keep_every_sentence() -> None:
+def mend() -> None:
     """Make batches of any size, and errors in one line of sentences that fit in none."""
     from fairseq.data import FairseqDataset
     from fairseq.tasks import FairseqTask
@@ -22,11 +22,9 @@ def keep_every_sentence() -> None:
     from fairseq.trainer import Trainer
     from fairseq.utils import resolve_max_positions
 
-    batch, select = FairseqDataset.batch_by_size, FairseqTask.filter_indices_by_size
-    make = Trainer.__init__
-
-    @functools.wraps(batch)
+    @wrap(FairseqDataset, "batch_by_size")
     def batch_all(
+        batch: Any,
         self: Any,
         indices: Any,
         max_tokens: int | None = None,
@@ -39,8 +37,9 @@ def keep_every_sentence() -> None:
             check_tokens(self, indices, max_tokens)
             raise
 
-    @functools.wraps(select)
+    @wrap(FairseqTask, "filter_indices_by_size")
     def select_some(
+        select: Any,
         self: Any,
         indices: Any,
         dataset: Any,
@@ -61,8 +60,10 @@ def keep_every_sentence() -> None:
             )
         return select(self, indices, dataset, max_positions, ignore_invalid_inputs)
 
-    @functools.wraps(make)
-    def make_and_check(self: Any, cfg: Any, task: Any, model: Any, *args: Any, **kw: Any) -> None:
+    @wrap(Trainer, "__init__")
+    def make_and_check(
+        make: Any, self: Any, cfg: Any, task: Any, model: Any, *args: Any, **kw: Any
+    ) -> None:
         make(self, cfg, task, model, *args, **kw)
         if isinstance(task, TranslationTask) and not cfg.dataset.disable_validation:
             # Before an epoch of training, not after it.
@@ -71,10 +72,6 @@ def keep_every_sentence() -> None:
             for data in task.datasets.values():
                 numbers = select_some(task, np.arange(len(data)), data, limits, leave_out)
                 check_tokens(data, numbers, cfg.dataset.max_tokens_valid)
-
-    FairseqDataset.batch_by_size = batch_all
-    FairseqTask.filter_indices_by_size = select_some
-    Trainer.__init__ = make_and_check
 
 
 def check_tokens(dataset: Any, numbers: Any, most: int | None) -> None:

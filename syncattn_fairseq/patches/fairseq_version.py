@@ -15,7 +15,7 @@ WHEEL = "our wheel of fairseq-fixed 0.12.3.1 (bash scripts/build.sh makes it, se
 MISSING = f"fairseq, which this needs, is not installed: install {WHEEL}"
 
 
-def require_fairseq() -> None:
+def mend() -> None:
     """Import fairseq; fail with one clear line if there is none, or one that does not work.
 
     Raises:

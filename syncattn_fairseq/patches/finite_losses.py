@@ -6,13 +6,13 @@ save the checkpoints of a training that has diverged.
 Test: ``test_finite_losses.py``.
 """
 
-import functools
 import math
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..base.errors import DataError
+from .wrapping import wrap
 
 _REMEDY = "lower --lr, warm up for longer, or set --clip-norm"
 
@@ -31,7 +31,7 @@ def _no_search(model: Any) -> None:
     raise _NotFinite
 
 
-def stop_at_infinite_losses() -> None:
+def mend() -> None:
     """Make fairseq stop when losses or gradients are not finite.
 
     It then saves only its ``crash.pt``, which holds the parameters from before the update. After an
@@ -40,12 +40,8 @@ def stop_at_infinite_losses() -> None:
     from fairseq import checkpoint_utils, trainer
     from fairseq.logging import metrics
 
-    step = trainer.Trainer.train_step
-    save = checkpoint_utils.save_checkpoint
-    save_crash = trainer.Trainer.save_checkpoint
-
-    @functools.wraps(step)
-    def train_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+    @wrap(trainer.Trainer, "train_step")
+    def train_step(step: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         logs: list[Mapping[str, Any]] = []
         hook = self.criterion.register_forward_hook(lambda *call: logs.append(call[-1][-1]))
         try:
@@ -57,13 +53,15 @@ def stop_at_infinite_losses() -> None:
         finally:
             hook.remove()
 
-    @functools.wraps(save_crash)
-    def save_unless_refused(self: Any, *args: Any, **kwargs: Any) -> Any:
+    @wrap(trainer.Trainer, "save_checkpoint")
+    def save_unless_refused(save: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(sys.exc_info()[1], DataError):  # the one that ends the training
-            return save_crash(self, *args, **kwargs)
+            return save(self, *args, **kwargs)
 
-    @functools.wraps(save)
-    def save_finite(cfg: Any, trainer: Any, epoch_itr: Any, val_loss: float | None) -> Any:
+    @wrap(checkpoint_utils, "save_checkpoint")
+    def save_finite(
+        save: Any, cfg: Any, trainer: Any, epoch_itr: Any, val_loss: float | None
+    ) -> Any:
         name, value = f"valid {cfg.best_checkpoint_metric}", val_loss
         if value is None:
             name, value = "train loss", metrics.get_smoothed_values("train").get("loss", 0.0)
@@ -77,9 +75,6 @@ def stop_at_infinite_losses() -> None:
         return save(cfg, trainer, epoch_itr, val_loss)
 
     trainer.NanDetector = _no_search
-    trainer.Trainer.train_step = train_step
-    trainer.Trainer.save_checkpoint = save_unless_refused
-    checkpoint_utils.save_checkpoint = save_finite
 
 
 def _diagnose(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str:

@@ -5,18 +5,17 @@ which is still empty: without the extension, the option does nothing.
 Test: ``test_ngram_blocking.py``.
 """
 
-import functools
 from typing import Any
 
+from .wrapping import wrap
 
-def mend_ngram_blocking() -> None:
+
+def mend() -> None:
     """Show fairseq only the columns that are filled."""
     from fairseq.ngram_repeat_block import NGramRepeatBlock
 
-    block = NGramRepeatBlock._no_repeat_ngram
-
-    @functools.wraps(block)
-    def block_seen(self: Any, tokens: Any, lprobs: Any, bsz: int, beam_size: int, step: int) -> Any:
+    @wrap(NGramRepeatBlock, "_no_repeat_ngram")
+    def block_seen(
+        block: Any, self: Any, tokens: Any, lprobs: Any, bsz: int, beam_size: int, step: int
+    ) -> Any:
         return block(self, tokens[:, : step + 1], lprobs, bsz, beam_size, step)
-
-    NGramRepeatBlock._no_repeat_ngram = block_seen

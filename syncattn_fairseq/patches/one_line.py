@@ -12,7 +12,7 @@ from types import TracebackType
 from ..base.errors import DataError, describe, describe_lack_of_memory, printable
 
 
-def fail_in_one_line() -> None:
+def mend() -> None:
     """Let fairseq's commands print a `DataError`, or one that names a file, without a traceback.
 
     Other programs keep their tracebacks.

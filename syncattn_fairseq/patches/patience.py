@@ -5,38 +5,32 @@ counted. And when a training that has ended is started again, they make more upd
 Test: ``test_patience.py``.
 """
 
-import functools
 import logging
 import sys
 from typing import Any
 
 from ..checkpoints.checkpoint_file import LAST
+from .wrapping import wrap
 
 logger = logging.getLogger(__name__)
 
 
-def keep_patience() -> None:
+def mend() -> None:
     """Store in checkpoints what ``--patience`` has counted, and go on counting from there."""
     from fairseq import checkpoint_utils
 
-    persist = checkpoint_utils.torch_persistent_save
-    resume = checkpoint_utils.load_checkpoint
-
-    @functools.wraps(persist)
-    def persist_counts(obj: Any, *args: Any, **kwargs: Any) -> Any:
+    @wrap(checkpoint_utils, "torch_persistent_save")
+    def persist_counts(persist: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
         _store(obj)
         return persist(obj, *args, **kwargs)
 
-    @functools.wraps(resume)
-    def resume_counts(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+    @wrap(checkpoint_utils, "load_checkpoint")
+    def resume_counts(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
         resumed = resume(cfg, trainer, **kwargs)
         if cfg.restore_file == LAST and not trainer.checkpoint_suffix:
             _restore(None if cfg.reset_optimizer or cfg.reset_meters else resumed[0])
             _stop_if_complete(trainer, cfg.patience)
         return resumed
-
-    checkpoint_utils.torch_persistent_save = persist_counts
-    checkpoint_utils.load_checkpoint = resume_counts
 
 
 def _store(state: Any) -> None:

@@ -5,22 +5,19 @@ if a plugin allows it. With the patch, fairseq alone can load the checkpoints of
 Test: ``test_plain_options.py``.
 """
 
-import functools
 from argparse import Namespace
 from typing import Any
 
+from .wrapping import wrap
 
-def store_options_plainly() -> None:
+
+def mend() -> None:
     """Turn the options into a table when fairseq writes a checkpoint."""
     from fairseq import checkpoint_utils
 
-    persist = checkpoint_utils.torch_persistent_save
-
-    @functools.wraps(persist)
-    def persist_plainly(obj: Any, *args: Any, **kwargs: Any) -> Any:
+    @wrap(checkpoint_utils, "torch_persistent_save")
+    def persist_plainly(persist: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
         cfg = obj.get("cfg") if isinstance(obj, dict) else None
         if isinstance(cfg, dict) and isinstance(cfg.get("model"), Namespace):
             cfg["model"] = vars(cfg["model"])
         return persist(obj, *args, **kwargs)
-
-    checkpoint_utils.torch_persistent_save = persist_plainly

@@ -24,7 +24,7 @@ _TORCH = (
 _TRANSLATING = ("fairseq_cli.generate", "fairseq_cli.interactive", "fairseq_cli.validate")
 
 
-def quieten_commands() -> None:
+def mend() -> None:
     """Hide these warnings and lines, unless Python was told to show warnings (``-W``)."""
     if not is_fairseq_command() or sys.warnoptions:
         return

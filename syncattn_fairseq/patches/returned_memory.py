@@ -8,11 +8,12 @@ Test: ``test_returned_memory.py``; ``python benchmarks/rivals.py`` measures what
 """
 
 import ctypes
-import functools
 import os
 import resource
 from pathlib import Path
 from typing import Any
+
+from .wrapping import wrap
 
 #: Parameters of mallopt: blocks never have a mapping of their own, the top of the heap is never
 #: returned, and the heap grows by 128 MiB.
@@ -24,19 +25,15 @@ _HUGE = 2**21
 _MADV_HUGEPAGE = 14
 
 
-def keep_memory() -> None:
+def mend() -> None:
     """Make fairseq's trainer keep memory, unless it trains on a GPU."""
     from fairseq.trainer import Trainer
 
-    make = Trainer.__init__
-
-    @functools.wraps(make)
-    def make_and_set(self: Any, cfg: Any, *args: Any, **options: Any) -> None:
+    @wrap(Trainer, "__init__")
+    def make_and_set(make: Any, self: Any, cfg: Any, *args: Any, **options: Any) -> None:
         make(self, cfg, *args, **options)
         if not self.cuda:
             set_allocator()
-
-    Trainer.__init__ = make_and_set
 
 
 def set_allocator() -> bool:

@@ -4,28 +4,22 @@ Fault: all versions ignore them in ``fairseq-hydra-train``, if the model has no 
 Test: ``test_unknown_options.py``.
 """
 
-from __future__ import annotations
-
-import functools
 from argparse import Namespace
 from typing import Any
 
 from ..base.errors import DataError
-from ..base.registered_options import advise, list_options
+from ..checkpoints.registered_options import advise, list_options
+from .wrapping import wrap
 
 
-def refuse_unknown_options() -> None:
+def mend() -> None:
     """Check a model's options when a training begins."""
     from fairseq.trainer import Trainer
 
-    make = Trainer.__init__
-
-    @functools.wraps(make)
-    def check_and_make(self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
+    @wrap(Trainer, "__init__")
+    def check_and_make(make: Any, self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
         _check(cfg.model)
         make(self, cfg, *args, **kwargs)
-
-    Trainer.__init__ = check_and_make
 
 
 def _check(options: Any) -> None:

@@ -6,7 +6,6 @@ and never name the file.
 Test: ``test_whole_checkpoints.py``, and ``scripts/kill_test.py``.
 """
 
-import functools
 import logging
 import os
 import re
@@ -21,6 +20,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.locks import lock
 from ..checkpoints.checkpoint_file import LAST, load_checkpoint, save_checkpoint
+from .wrapping import wrap
 
 _NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
 _TEMPORARY = re.compile(r"\." + _NAME.pattern + r"\.[0-9a-f]+\.tmp")
@@ -28,7 +28,7 @@ _TEMPORARY = re.compile(r"\." + _NAME.pattern + r"\.[0-9a-f]+\.tmp")
 logger = logging.getLogger(__name__)
 
 
-def keep_checkpoints_whole() -> None:
+def mend() -> None:
     """Make fairseq write checkpoints whole, and resume from the newest whole one.
 
     If ``checkpoint_last.pt`` is damaged, training resumes from the newest intact checkpoint beside
@@ -39,29 +39,25 @@ def keep_checkpoints_whole() -> None:
     """
     from fairseq import checkpoint_utils, file_io
 
-    copy = file_io.PathManager.copy
-    persist = checkpoint_utils.torch_persistent_save
-    if hasattr(persist, "__wrapped__"):
-        raise RuntimeError("keep_checkpoints_whole() comes before what wraps torch_persistent_save")
-    load = checkpoint_utils.load_checkpoint_to_cpu
-    resume = checkpoint_utils.load_checkpoint
+    if hasattr(checkpoint_utils.torch_persistent_save, "__wrapped__"):
+        raise RuntimeError("mend() comes before what wraps torch_persistent_save")
 
-    @functools.wraps(copy)
-    def copy_whole(src_path: str, dst_path: str, overwrite: bool = False) -> Any:
+    @wrap(file_io.PathManager, "copy")
+    def copy_whole(copy: Any, src_path: str, dst_path: str, overwrite: bool = False) -> Any:
         if not file_io.PathManager.supports_rename(dst_path):
             return copy(src_path, dst_path, overwrite)
         with replacing(Path(dst_path)) as temporary:
             shutil.copyfile(src_path, temporary)
         return True
 
-    @functools.wraps(persist)
-    def persist_whole(obj: Any, filename: str, async_write: bool = False) -> Any:
+    @wrap(checkpoint_utils, "torch_persistent_save")
+    def persist_whole(persist: Any, obj: Any, filename: str, async_write: bool = False) -> Any:
         if async_write or not file_io.PathManager.supports_rename(filename):
             return persist(obj, filename, async_write)
         return save_checkpoint(obj, filename)
 
-    @functools.wraps(load)
-    def load_whole(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    @wrap(checkpoint_utils, "load_checkpoint_to_cpu")
+    def load_whole(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return load_checkpoint(path, lambda: load(path, *args, **kwargs))
 
     def load_newest(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -79,8 +75,8 @@ def keep_checkpoints_whole() -> None:
                 return state
             raise
 
-    @functools.wraps(resume)
-    def resume_whole(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+    @wrap(checkpoint_utils, "load_checkpoint")
+    def resume_whole(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
         if trainer.data_parallel_rank == 0 and not cfg.no_save:
             _claim(Path(cfg.save_dir))
             _remove_leftovers(Path(cfg.save_dir))
@@ -91,11 +87,6 @@ def keep_checkpoints_whole() -> None:
             return resume(cfg, trainer, **kwargs)
         finally:
             checkpoint_utils.load_checkpoint_to_cpu = load_whole
-
-    file_io.PathManager.copy = staticmethod(copy_whole)
-    checkpoint_utils.torch_persistent_save = persist_whole
-    checkpoint_utils.load_checkpoint_to_cpu = load_whole
-    checkpoint_utils.load_checkpoint = resume_whole
 
 
 def find_intact(folder: Path) -> Iterator[Path]:

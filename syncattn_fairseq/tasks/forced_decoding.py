@@ -56,8 +56,8 @@ class ForcedDecoding:
         Args:
             key: ``src_dependency`` or ``tgt_dependency``.
         """
-        heads = [torch.cat(extra[key], 1) for extra in self.extras if key in extra]
-        return self.average([attention.mean(1) for attention in heads])
+        heads = [torch.cat(extra[key], 1).mean(1) for extra in self.extras if key in extra]
+        return average(heads) if heads else None
 
     def distances(self, key: str) -> dict[int, list[list[float]]]:
         """Return distances by layer, from 1, and sentence; empty if none are measured.
@@ -76,18 +76,11 @@ class ForcedDecoding:
         inside = self.inside(self.source if key == "src_distances" else self.target)
         by_layer = {}
         for layer, distances in sorted(measured.items()):
-            mean = self.average(distances)
-            assert mean is not None
-            mean = mean.cpu()
+            mean = average(distances).cpu()
             if key == "tgt_distances":  # state t + 1 reads what state t predicted
                 mean = mean.roll(-1, 1)
             by_layer[layer] = [row[words].tolist() for row, words in zip(mean, inside, strict=True)]
         return by_layer
-
-    @staticmethod
-    def average(values: Sequence[Tensor]) -> Tensor | None:
-        """Average over models; None without models."""
-        return torch.stack(list(values)).mean(0) if values else None
 
     def between_tokens(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[Tensor]:
         """Return each sentence's matrix, without padding and the end of sentence.
@@ -129,18 +122,17 @@ class ForcedDecoding:
         encoded = [model.encoder(**encoder_input) for model in self.models]
         if layers is None:
             layers = range(1, 1 + min(model.decoder.num_layers for model in self.models))
+        tokens = self.input["prev_output_tokens"]
         means = []
         for layer in layers:
-            attention = [
-                model.decoder(
-                    self.input["prev_output_tokens"],
-                    encoder_out=encoder_out,
-                    features_only=True,
-                    alignment_layer=layer - 1,
-                )[1]["attn"][0]
-                for model, encoder_out in zip(self.models, encoded, strict=True)
+            extras = [
+                model.decoder(tokens, out, features_only=True, alignment_layer=layer - 1)[1]
+                for model, out in zip(self.models, encoded, strict=True)
             ]
-            mean = self.average(attention)
-            assert mean is not None
-            means.append(mean)
+            means.append(average([extra["attn"][0] for extra in extras]))
         return means
+
+
+def average(values: Sequence[Tensor]) -> Tensor:
+    """Average over models."""
+    return torch.stack([*values]).mean(0)

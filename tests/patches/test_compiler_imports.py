@@ -7,9 +7,9 @@ import syncattn_fairseq
 PROGRAM = """
 import sys
 import torch
-from syncattn_fairseq.patches.compiler_imports import avoid_compiler_imports
+from syncattn_fairseq.patches.compiler_imports import mend
 
-avoid_compiler_imports()
+mend()
 attention = torch.nn.MultiheadAttention(4, 2)
 
 

@@ -43,7 +43,7 @@ def test_a_fairseq_that_cannot_be_imported(tmp_path, source, said):
 def test_a_fairseq_that_does_not_know_the_types_of_python_3_14(monkeypatch):
     monkeypatch.setattr("fairseq.dataclass.utils.interpret_dc_type", lambda kind: kind)
     with pytest.raises(ImportError, match="does not work .*; install our wheel of fairseq-fixed"):
-        fairseq_version.require_fairseq()
+        fairseq_version.mend()
 
 
 @pytest.mark.parametrize("name", ["fairseq", "fairseq_cli"])

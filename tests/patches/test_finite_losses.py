@@ -9,7 +9,7 @@ from fairseq import trainer as fairseq_trainer
 from fairseq.logging import metrics
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.patches.finite_losses import stop_at_infinite_losses
+from syncattn_fairseq.patches.finite_losses import mend
 
 NAN, INF = float("nan"), float("inf")
 
@@ -50,7 +50,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     monkeypatch.setattr(Trainer, "save_checkpoint", Trainer.save_checkpoint)
     monkeypatch.setattr(fairseq_trainer, "NanDetector", None)
     monkeypatch.setattr(checkpoint_utils, "save_checkpoint", lambda *args: found.append(args[-1]))
-    stop_at_infinite_losses()
+    mend()
     with metrics.aggregate("train"):
         yield found
     metrics.reset()

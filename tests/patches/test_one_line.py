@@ -7,9 +7,9 @@ import pytest
 PROGRAM = """\
 import sys
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.patches.one_line import fail_in_one_line
+from syncattn_fairseq.patches.one_line import mend
 
-fail_in_one_line()
+mend()
 class ProcessRaisedException(Exception): pass
 raise {error}
 """

@@ -6,8 +6,8 @@ import pytest
 PROGRAM = """\
 import logging, sys, warnings
 logging.basicConfig(level=logging.DEBUG, format="%(message)s", stream=sys.stdout)
-from syncattn_fairseq.patches.quiet import quieten_commands
-quieten_commands()
+from syncattn_fairseq.patches.quiet import mend
+mend()
 from argparse import Namespace
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.options import get_generation_parser, parse_args_and_arch

@@ -83,7 +83,7 @@ def test_only_trainings_on_a_cpu_keep_memory(cuda, monkeypatch):
 
     monkeypatch.setattr(Trainer, "__init__", make)
     monkeypatch.setattr(returned_memory, "set_allocator", lambda: set_for.append("memory"))
-    returned_memory.keep_memory()
+    returned_memory.mend()
     made: Any = Trainer
     made("cuda" if cuda else "cpu")
     assert set_for == ([] if cuda else ["memory"])

@@ -38,7 +38,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     monkeypatch.setattr(train, "validate_and_save", original)
     monkeypatch.setattr(train.should_stop_early, "__dict__", {}, raising=False)
     monkeypatch.setattr(checkpoint_utils, "load_checkpoint", lambda cfg, trainer, **kwargs: cfg)
-    safety_saves.save_between_validations()
+    safety_saves.mend()
     return found
 
 

@@ -13,7 +13,7 @@ from fairseq.file_io import PathManager
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.checkpoints.averaging import average_checkpoints
-from syncattn_fairseq.patches.whole_checkpoints import find_intact, keep_checkpoints_whole
+from syncattn_fairseq.patches.whole_checkpoints import find_intact, mend
 from tests.patches.resuming import resume, save
 
 
@@ -182,4 +182,4 @@ def test_a_checkpoint_is_written_whole_and_the_same_every_time(tmp_path):
 
 def test_it_is_not_put_on_top_of_what_changes_checkpoints():
     with pytest.raises(RuntimeError, match="comes before what wraps torch_persistent_save"):
-        keep_checkpoints_whole()
+        mend()

@@ -18,8 +18,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ...base.errors import DataError, naming
-from ...base.registered_options import advise, find_schema, list_options, make_parser, registry
 from ...base.user_dir import import_user_dir
+from ...checkpoints.registered_options import (
+    advise,
+    find_schema,
+    list_options,
+    make_parser,
+    registry,
+)
 from .stages import options
 from .systems import GENERATION, IGNORED, WRITTEN, Place
 

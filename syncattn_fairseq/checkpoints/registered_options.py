@@ -1,14 +1,12 @@
 """The options that fairseq and plugins have registered, by the sections of fairseq's configs."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
-from .errors import suggest
+from ..base.errors import suggest
 
 _SEE = "; see docs/options.md"
 _OWN = f"{_SEE}, or name the plugin of your own that has it: common.user_dir=FOLDER"
