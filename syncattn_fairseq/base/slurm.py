@@ -95,17 +95,12 @@ def queued(jobs: Iterable[str]) -> set[str]:
     return set(answer.stdout.split())
 
 
-def wait(
-    jobs: Mapping[T, Any],
-    is_done: Callable[[T], bool],
-    pause: Callable[[float], object] = time.sleep,
-) -> list[T]:
+def wait(jobs: Mapping[T, Any], is_done: Callable[[T], bool]) -> list[T]:
     """Wait until each job is done, or has left the queue without being done.
 
     Args:
         jobs: submitit's, by what they do.
         is_done: whether a job has left its result; called at each look.
-        pause: called with the seconds until the next look; an error of it ends the waiting.
 
     Returns:
         Those that are not done.
@@ -122,4 +117,4 @@ def wait(
                 del left[task]
         if not left:
             return lost
-        pause(_LOOK)
+        time.sleep(_LOOK)

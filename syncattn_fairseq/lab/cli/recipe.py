@@ -87,7 +87,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     prepared = cells or [Cell(experiment, read_row(name)) for name in corpus.members("@all")]
     needs = set().union(*(cell.settings.needs for cell in prepared))
     cores = len(os.sched_getaffinity(0))
-    parsing = machines.parsing(min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores)
+    parsing = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
     preparation = list_preparation(corpus, cores, parsing, needs)
     stages = {cell: cell.stages() for cell in cells}
     chosen = select_stages(
@@ -136,12 +136,10 @@ def _choose_machines(args: argparse.Namespace) -> tuple[Machines, int]:
 
     from ..recipes.launch import Machines
 
-    if args.nodes > 1 and args.slurm is None:
-        raise DataError(f"--nodes {args.nodes}: needs --slurm, which starts them")
     gpus = torch.cuda.device_count()
-    cpu = args.cpu or (gpus == 0 and args.slurm is None)
+    cpu = args.cpu or gpus == 0
     processes = args.processes or (1 if cpu else max(gpus // args.jobs, 1))
-    return Machines(processes, args.nodes, cpu, args.slurm), gpus
+    return Machines(processes, cpu), gpus
 
 
 def _parser() -> CommandLine:
@@ -153,7 +151,7 @@ def _parser() -> CommandLine:
         "that was interrupted, or whose limit of updates has grown.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
         epilog="Stages: download, collect, tokenise, clean (for the built-in corpus: generate), "
-        "align (with gold alignments), subwords, parse, binarise; for each system and seed train, "
+        "subwords, parse, binarise; for each system and seed train, "
         "decode, score. What reads something that was made again since is made again, too; a "
         "training stops instead. Environment variables: PARSE_OPTIONS holds more "
         "options for syncattn-parse, STANZA_DIR is the folder of its models, PARSER_JA and so on "
@@ -257,19 +255,10 @@ def _parser() -> CommandLine:
         "--processes",
         type=positive,
         metavar="N",
-        help="processes on each machine, one for each GPU (default: the GPUs of this machine, "
+        help="processes of a training, one for each GPU (default: the GPUs of this machine, "
         "divided by --jobs, or 1)",
     )
-    group.add_argument("--nodes", type=positive, default=1, metavar="N", help="Slurm machines")
     group.add_argument("--cpu", action="store_true", help="train without GPUs")
-    group.add_argument(
-        "--slurm",
-        nargs="*",
-        metavar="OPTION[=VALUE]",
-        help="parse, train and decode in Slurm jobs and wait for them; long options of sbatch, "
-        "such as partition=gpu time=7-0 (default: 4 hours; a longer training continues in another "
-        "job)",
-    )
     parser.claims_outputs = False  # syncattn-report, in a process of its own, claims the report
     parser.name_files(files=["results"], outputs=["figure", "report"])
     return parser

@@ -179,7 +179,7 @@ def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
     cores = len(os.sched_getaffinity(0))
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
     common = {} if os.environ.get("OMP_NUM_THREADS") else {"OMP_NUM_THREADS": str(threads)}
-    if machines.cpu or machines.slurm is not None:
+    if machines.cpu:
         return [common] * jobs
     import torch
 
@@ -213,9 +213,7 @@ def find_commit() -> str:
 
 def describe_hardware(machines: Machines, jobs: int) -> str:
     """Describe the hardware of a training."""
-    count = machines.processes * machines.nodes
-    if machines.slurm is not None:
-        return f"Slurm ({' '.join(machines.slurm)}), {count} processes"
+    count = machines.processes
     if not machines.cpu:
         import torch
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .aligner import PROGRAM, WAYS
 from .cell_results import REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
@@ -197,7 +195,7 @@ class Cell:
             *("--task", task["_name"], "-s", source, "-t", target, "--path", path),
             *("--batch-size", "100", *(["--cpu"] if machines.cpu else []), *how),
         )
-        return replace(step, output=self.output / output, job=machines.job(1))
+        return replace(step, output=self.output / output)
 
     def _score(self) -> list[Step]:
         corpus, output = self.experiment.corpus, self.output
@@ -224,9 +222,6 @@ class Cell:
             if corpus.gold_alignments:
                 links += ["--one-based", "--backward", "cell", output / REVERSED / "forced.txt"]
                 steps.append(self._score_reversed(how))
-                if shutil.which(PROGRAM):
-                    for way in WAYS:
-                        links += [f"--{way}", PROGRAM, words / f"{PROGRAM}.{way}"]
             steps.append(
                 new_step(
                     *("syncattn-align", "--gold", gold_alignments(corpus), *links),

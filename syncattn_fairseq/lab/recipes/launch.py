@@ -1,8 +1,8 @@
 """One training on any number of processes, with the batch size of its config."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ...base.errors import DataError
@@ -20,40 +20,15 @@ WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.hand
 
 @dataclass(frozen=True)
 class Machines:
-    """Where to parse, train and decode.
+    """How to train and decode on this machine.
 
     Attributes:
-        processes: number on each machine; each has a GPU unless ``cpu``.
-        nodes: number of machines; more than one need Slurm.
+        processes: number for one training; each has a GPU unless ``cpu``.
         cpu: train without GPUs, and so in single precision.
-        slurm: long options of sbatch, such as ``partition=gpu``; None: on this machine.
     """
 
     processes: int = 1
-    nodes: int = 1
     cpu: bool = False
-    slurm: Sequence[str] | None = None
-
-    def job(self, processes: int, nodes: int = 1) -> Mapping[str, Any] | None:
-        """Return the Slurm options of a job; None: it runs on this machine."""
-        if self.slurm is None:
-            return None
-        gpus = {} if self.cpu else {"gpus-per-node": processes}
-        named = (text.partition("=") for text in self.slurm)
-        options = {name: value or True for name, _, value in named}
-        return {"nodes": nodes, "ntasks_per_node": processes, **gpus, **options}
-
-    def parsing(self, processes: int) -> list[str]:
-        """Return the options of ``syncattn-parse`` that say where: here, or a job for each shard.
-
-        Args:
-            processes: how many may parse at the same time on this machine.
-        """
-        if self.slurm is None:
-            return ["--workers", str(processes)]
-        gpus = [] if self.cpu else ["gpus-per-node=1"]
-        options = [*gpus, *self.slurm]
-        return ["--executor", "slurm", *(["--slurm", *options] if options else [])]
 
 
 def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
@@ -98,20 +73,15 @@ def make_training(
     if config["task"]["_name"] == TASK:  # which can save without validating
         every = config["task"].get("safety_save_updates", SAVED_EVERY)
         settings["task.safety_save_updates"] = every
-    settings |= divide_batch(config, machines.processes * machines.nodes)
+    settings |= divide_batch(config, machines.processes)
     if machines.cpu:
         settings |= {"common.cpu": True, "common.fp16": False}
     words = system.hydra_words()
     # ++ sets an option whether or not the config has it.
     words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]
     words += WITHOUT_FILE
-    job = machines.job(machines.processes, machines.nodes)
+    if machines.processes == 1:
+        return new_step("fairseq-hydra-train", *words)
     worker = ("-m", "syncattn_fairseq.lab.recipes.worker", *words)
-    if machines.processes == machines.nodes == 1:
-        step = new_step("fairseq-hydra-train", *words)
-    elif job is None:
-        count = f"--nproc-per-node={machines.processes}"
-        step = new_step("torchrun", "--standalone", count, *worker)
-    else:
-        step = new_step("python", *worker)
-    return replace(step, job=job)
+    count = f"--nproc-per-node={machines.processes}"
+    return new_step("torchrun", "--standalone", count, *worker)

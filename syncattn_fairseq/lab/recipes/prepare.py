@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise, product
 from pathlib import Path
 
 from ...base.errors import DataError
 from ...data.parses import SPLITS
-from .aligner import PROGRAM
 from .corpus_facts import Corpus
 from .needs import MULTI_TASK
 from .stages import Stage, Step, new_step, options, read_pipeline, split_words
@@ -40,9 +38,7 @@ def gold_alignments(corpus: Corpus) -> Path:
     return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
 
 
-def list_preparation(
-    corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]
-) -> list[Stage]:
+def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> list[Stage]:
     """Return the stages up to the binarised corpus.
 
     The stages of the texts are the same for all systems. Parses have a stage for each language and
@@ -51,10 +47,10 @@ def list_preparation(
     Args:
         corpus: what to prepare.
         cores: number of parallel processes.
-        parsing: options of ``syncattn-parse`` that say where, see `Machines.parsing`.
+        parsing: how many processes parse.
         needs: what the systems need (`list_needs`).
     """
-    steps, compared = _steps(corpus, cores, parsing, needs), _steps(corpus, 1, (), needs)
+    steps, compared = _steps(corpus, cores, parsing, needs), _steps(corpus, 1, 1, needs)
     after = _list_sources(corpus, steps)
     return [
         Stage(
@@ -89,7 +85,7 @@ def _list_sources(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]
     texts = [name for name in ("generate", *TEXTS) if name in stages]
     words, source = texts[-1], corpus.source
     after = {later: [earlier] for earlier, later in pairwise(texts)}
-    after |= {name: [words] for name in stages if name.startswith(("align", "subwords", "parse"))}
+    after |= {name: [words] for name in stages if name.startswith(("subwords", "parse"))}
     after["binarise"] = ["subwords"]
     for name in stages:
         if name.startswith("binarise-"):
@@ -100,9 +96,7 @@ def _list_sources(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]
     return after
 
 
-def _steps(
-    corpus: Corpus, cores: int, parsing: Sequence[str], needs: set[str]
-) -> dict[str, list[Step]]:
+def _steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:
     """Return what each stage of the preparation does."""
     parsed = [] if corpus.generated else _list_parsed(corpus, needs)
     texts: dict[str, list[Step]] = {
@@ -120,7 +114,6 @@ def _steps(
         }
     steps = {
         **texts,
-        "align": _align(corpus),
         "subwords": _subwords(corpus, cores),
         "parse": _collect_parses(corpus, needs) if needs else [],
         **{f"parse-{language}": _parse(corpus, language, parsing) for language in parsed},
@@ -242,14 +235,6 @@ def _clean(corpus: Corpus) -> list[Step]:
     ]
 
 
-def _align(corpus: Corpus) -> list[Step]:
-    """Align the test set with fast_align if it is installed, to compare its AER."""
-    if not corpus.gold_alignments or not shutil.which(PROGRAM):
-        return []
-    command = ("python", "-m", "syncattn_fairseq.lab.recipes.aligner")
-    return [new_step(*command, "--words", folder(corpus, WORDS), "--languages", *corpus.languages)]
-
-
 def _subwords(corpus: Corpus, cores: int) -> list[Step]:
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
     commands = [new_step("mkdir", "-p", pieces)]
@@ -296,7 +281,7 @@ def _collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
     return steps
 
 
-def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
+def _parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if language in corpus.list_treebanks() else "heads"
@@ -312,7 +297,7 @@ def _parse(corpus: Corpus, language: str, parsing: Sequence[str]) -> list[Step]:
                 if language == corpus.source
                 else ()
             ),
-            *(*parsing, *split_words(os.environ.get("PARSE_OPTIONS", ""))),
+            *("--workers", workers, *split_words(os.environ.get("PARSE_OPTIONS", ""))),
         )
         for split in SPLITS
     ]

@@ -57,8 +57,6 @@ class Processes:
 
     def __init__(self) -> None:
         self._writing = threading.Lock()
-        self.ended = threading.Event()
-        """Set when the block ends."""
 
     def __enter__(self) -> Processes:
         self._watch = subprocess.Popen(
@@ -72,7 +70,6 @@ class Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.ended.set()
         with self._writing:
             self._to_watch.close()
         self._watch.wait()

@@ -14,7 +14,6 @@ from typing import IO, Any
 from ...base.errors import DataError
 from ...base.files import read_json, replacing
 from ...parsing.eda_parser import EDA, KYTEA
-from . import jobs
 from .display import Display
 from .outputs import hash_outputs, list_changed
 from .processes import Failed, Processes, search_path
@@ -24,7 +23,6 @@ from .stages import Stage, Step, list_programs, list_unset_variables
 INSTALLATION = {
     "kytea": f"install {KYTEA}",
     "eda": f"install {EDA}",
-    "fast_align": "install fast_align, https://github.com/clab/fast_align",
 }
 #: Folders with marks.
 _MARKED = ("logs", "checkpoints")
@@ -81,8 +79,8 @@ class Runner:
                 self.display.stage(stage.title, stage.updates) as bar,
                 base.with_suffix(".log").open("ab") as log,
             ):
-                for number, step in enumerate(stage.steps, 1):
-                    self._step(stage, number, step, log, bar.show, environment or {}, locks)
+                for step in stage.steps:
+                    self._step(stage, step, log, bar.show, environment or {}, locks)
             commands = [str(step) for step in stage.steps]
             time = datetime.now(UTC).isoformat()
             made = {"made": time, **self.provenance, "commands": commands}
@@ -160,7 +158,6 @@ class Runner:
     def _step(
         self,
         stage: Stage,
-        number: int,
         step: Step,
         log: IO[bytes],
         show: Callable[[str], object],
@@ -179,11 +176,7 @@ class Runner:
             show(text)
 
         try:
-            if step.job is None:
-                self.processes.run(step, self.work, log, on_line, environment, locks)
-            else:
-                base = self.work / f"{stage.log}-{number}"
-                jobs.run(step, self.work, base, log, on_line, self.processes.ended)
+            self.processes.run(step, self.work, log, on_line, environment, locks)
         except Failed as failure:
             reason = fault or last or "it said nothing"
             raise DataError(

@@ -22,13 +22,11 @@ class Step:
         commands: the words of each.
         source: file that the first one reads; None: nothing.
         output: file for what the last one prints, complete or not there at all; None: the log.
-        job: its Slurm options; None: it runs on this machine.
     """
 
     commands: tuple[tuple[str, ...], ...]
     source: Path | None = None
     output: Path | None = None
-    job: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
         """Return the same as a line of bash, which may leave an incomplete output though."""
@@ -39,9 +37,6 @@ class Step:
         words += [f"| {command}" for command in rest]
         if self.output:
             words.append(f"> {shlex.quote(str(self.output))}")
-        if self.job is not None:
-            options = " ".join(f"{name}={value}" for name, value in self.job.items())
-            words.append(f" # Slurm job: {options}")
         return " ".join(words)
 
 

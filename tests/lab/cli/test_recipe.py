@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.lab.cli.recipe import main
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.launch import Machines
 from syncattn_fairseq.lab.recipes.needs import describe_model, list_needs
 from syncattn_fairseq.lab.recipes.programs import check_programs
 from tests.cli.errors import read_error
@@ -121,7 +120,7 @@ def test_a_row_with_a_name(capsys):
     assert "+transformer@_global_=pascal" in training[0]
     score = next(c for c in commands if c.startswith("syncattn-score"))
     assert f"--system wide {folder}/test.txt " in score
-    _, commands = dry(capsys, "nc11_en_de", row, "--from=decode", "--slurm", "partition=gpu")
+    _, commands = dry(capsys, "nc11_en_de", row, "--from=decode")
     assert all(folder in c for c in commands)
 
 
@@ -244,27 +243,6 @@ def test_parses_are_compared_with_those_of_the_corpus(capsys):
     assert not any("forced.txt" in c or "heads" in c for c in others)
 
 
-def test_jobs_of_slurm(capsys):
-    arguments = ("--from=train", "--to=decode", "--slurm", "partition=gpu")
-    _, commands = dry(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--processes=4", *arguments)
-    jobs = [c.partition("  # Slurm job: ")[2] for c in commands if "Slurm" in c]
-    assert jobs == [
-        "nodes=2 ntasks_per_node=4 gpus-per-node=4 partition=gpu",
-        *["nodes=1 ntasks_per_node=1 gpus-per-node=1 partition=gpu"] * 2,  # test, and its parses
-    ]
-
-
-def test_slurm_parses_too(capsys):
-    arguments = ("wmt14_en_de", "dbsa", "--to=parse", "--slurm", "partition=gpu")
-    parses = [c for c in dry(capsys, *arguments)[1] if c.startswith("syncattn-parse")]
-    assert len(parses) == 6
-    for command in parses:
-        assert command.endswith("--executor slurm --slurm gpus-per-node=1 partition=gpu")
-    assert Machines(cpu=True, slurm=["exclusive"]).parsing(4)[2:] == ["--slurm", "exclusive"]
-    assert Machines(cpu=True, slurm=[]).parsing(4) == ["--executor", "slurm"]
-    assert Machines(cpu=True).parsing(4) == ["--workers", "4"]
-
-
 def test_variables(capsys, monkeypatch):
     monkeypatch.setenv("PARSE_OPTIONS", "--max-words 9 --executor slurm --slurm 'comment=a b'")
     monkeypatch.setenv("STANZA_DIR", "/my models")
@@ -367,11 +345,6 @@ def test_a_parser_is_one_word_with_its_own_models(capsys, monkeypatch, parser):
         parsing = [shlex.split(c) for c in commands if c.startswith("syncattn-parse")]
         assert [words[2:4] for words in parsing] == [[parser, "--input"]] * 3
         assert not any("stanza.download" in command for command in commands)
-
-
-def test_several_machines_need_slurm(capsys):
-    error = fails(capsys, "wmt14_en_de", "dbsa", "--nodes=2", "--dry-run")
-    assert "--nodes 2: needs --slurm" in error
 
 
 @pytest.mark.parametrize(
