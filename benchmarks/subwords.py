@@ -55,7 +55,7 @@ def make_corpus(folder: Path, lines: int, block: int = 20_000) -> int:
         open(folder / WORDS, "w", encoding="utf-8") as plain,
         open(folder / HEADS_FILE, "w", encoding="utf-8") as heads,
     ):
-        write_dataset(folder / DATASET, lines, np.int16, blocks())
+        write_dataset(folder / DATASET, np.int16, blocks())
     return total
 
 

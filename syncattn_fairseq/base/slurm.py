@@ -1,6 +1,5 @@
 """Submit jobs to Slurm through submitit, and ask which of them wait or run."""
 
-import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -8,10 +7,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import DataError
-
-#: A time limit in Slurm's notation: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, or
-#: DAYS-HOURS with or without :MINUTES and :SECONDS.
-_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 
 #: How often a job may reach its time limit and be queued again; submitit requires a number.
 _TIME_LIMITS = 1000
@@ -32,10 +27,8 @@ def open_executor(folder: Path, options: Mapping[str, str | bool], **parameters:
         parameters: of submitit.
 
     Raises:
-        DataError: submitit or Slurm is missing, or the time is not in Slurm's notation.
+        DataError: submitit or Slurm is missing.
     """
-    rest = dict(options)
-    minutes = minutes_of(str(rest.pop("time", "240")))
     try:
         import submitit
     except ImportError:
@@ -47,7 +40,7 @@ def open_executor(folder: Path, options: Mapping[str, str | bool], **parameters:
             "Slurm jobs need srun and sbatch; run this on a machine of the cluster, or without "
             "Slurm"
         ) from None
-    executor.update_parameters(time=minutes, additional_parameters=rest, **parameters)
+    executor.update_parameters(time=240, additional_parameters=options, **parameters)
     return executor
 
 
@@ -63,25 +56,6 @@ def submitted(submit: Callable[..., Any], *arguments: Any) -> Any:
         return submit(*arguments)
     except submitit.core.utils.FailedJobError as error:
         raise DataError(f"sbatch: {' '.join(str(error).split())}") from None
-
-
-def minutes_of(time: str) -> int:
-    """Return a time limit in minutes, rounded up.
-
-    Raises:
-        DataError: the time is not in Slurm's notation.
-    """
-    found = _TIME.fullmatch(time)
-    if not found:
-        raise DataError(f"time={time}: give minutes, hours:minutes:seconds or days-hours")
-    days, *parts = found.groups()
-    given = [int(part) for part in parts if part is not None]
-    if days is not None:
-        hours, minutes, seconds = [*given, 0, 0][:3]
-        hours += 24 * int(days)
-    else:
-        hours, minutes, seconds = {1: [0, *given, 0], 2: [0, *given], 3: given}[len(given)]
-    return 60 * hours + minutes + (seconds > 0)
 
 
 def queued(jobs: Iterable[str]) -> set[str]:

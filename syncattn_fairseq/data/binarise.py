@@ -10,14 +10,13 @@ from unicodedata import normalize
 
 import numpy as np
 from fairseq.data import Dictionary
-from fairseq.data.indexed_dataset import index_file_path
+from fairseq.data.indexed_dataset import MMapIndexedDataset, index_file_path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.files import open_file
 from ..base.text import count_lines, read_lines
 from .checksums import store_checksums
-from .mmap_blocks import SizesReader, check_dataset, write_dataset
+from .mmap_blocks import check_dataset, write_dataset
 from .parse_blocks import are_trees, parse_heads_of_lines, parse_labels_of_lines
 from .parses import check_parsed, check_tree, parse_heads
 from .subwords import CONTINUATION, NO_HEAD
@@ -289,30 +288,30 @@ def binarise(
     """
     counts = TextCounts()
     check_dataset(str(text_dataset))
-    with open_file(index_file_path(str(text_dataset))) as index:
-        sizes = SizesReader(index)
-        if sizes.sentences != count_lines(source.text, source.values):
-            raise DataError(
-                f"{text_dataset}: {sizes.sentences} sentences, not as many as {source.text} has now"
-            )
+    index = MMapIndexedDataset.Index(index_file_path(str(text_dataset)))
+    if len(index) != count_lines(source.text, source.values):
+        raise DataError(
+            f"{text_dataset}: {len(index)} sentences, not as many as {source.text} has now"
+        )
 
-        def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for marks, subwords in source.marks(counts, dictionary):
-                expected = sizes.read(len(subwords)) - 1  # the end of sentence
-                wrong = np.flatnonzero(subwords != expected)
-                if len(wrong):
-                    first = wrong[0]
-                    number = counts.sentences - len(subwords) + first + 1
-                    raise DataError(
-                        f"{source.text}:{number}: {subwords[first]} subwords here, but "
-                        f"{expected[first]} in {text_dataset}; binarise the text and its "
-                        f"{source.annotation.name} in the same run"
-                    )
-                yield marks, subwords
+    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        begin = 0
+        for marks, subwords in source.marks(counts, dictionary):
+            expected = index.sizes[begin : begin + len(subwords)] - 1  # the end of sentence
+            wrong = np.flatnonzero(subwords != expected)
+            if len(wrong):
+                first = wrong[0]
+                raise DataError(
+                    f"{source.text}:{begin + first + 1}: {subwords[first]} subwords here, but "
+                    f"{expected[first]} in {text_dataset}; binarise the text and its "
+                    f"{source.annotation.name} in the same run"
+                )
+            yield marks, subwords
+            begin += len(subwords)
 
-        # A head is at most the number of words, that is, at most the number of subwords.
-        largest = len(dictionary) if dictionary else sizes.largest()
-        dtype = np.int16 if largest <= np.iinfo(np.int16).max else np.int32
-        write_dataset(destination, sizes.sentences, dtype, blocks())
-        store_checksums(str(text_dataset), str(destination))
+    # A head is at most the number of words, that is, at most the number of subwords.
+    largest = len(dictionary) if dictionary else index.sizes.max(initial=0)
+    dtype = np.int16 if largest <= np.iinfo(np.int16).max else np.int32
+    write_dataset(destination, dtype, blocks())
+    store_checksums(str(text_dataset), str(destination))
     return counts

@@ -1,21 +1,19 @@
-"""Read and write fairseq's memory-mapped datasets, a block of sentences at a time.
+"""Check fairseq's memory-mapped datasets, and write them a block of sentences at a time.
 
-fairseq's own classes hold the size and the address of every sentence in memory; these need no more
-memory for a large corpus than for a small one.
-
-An index file holds a header, the number of sentences (int64), how many entries each has (int32),
-and at which byte of the data file each begins (int64).
+An index file holds a header (magic number, version, type of entries, number of sentences), how many
+entries each sentence has (int32), and at which byte of the data file each begins (int64).
 """
 
+import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from fairseq.data.huffman import HuffmanMMapIndex
 from fairseq.data.indexed_dataset import (
     IndexedDataset,
     MMapIndexedDataset,
+    MMapIndexedDatasetBuilder,
     _code_to_dtype,
     data_file_path,
     index_file_path,
@@ -24,76 +22,38 @@ from fairseq.data.indexed_dataset import (
 from ..base.errors import DataError
 from ..base.files import open_file, replacing
 
-_HEADER = (9, 8, 1, 8)  # bytes of the magic number, version, type of entries and count
-_COUNT_AT = sum(_HEADER[:3])
-_SIZES_AT = sum(_HEADER)
+_HEADER = struct.Struct("<9sQBQ")
+_DAMAGED = "damaged or cut short; binarise the text again"
 #: How the indices of fairseq's other kinds of dataset begin.
 _OTHERS = (IndexedDataset._HDR_MAGIC, HuffmanMMapIndex._HDR_MAGIC[:8])
-_DAMAGED = "damaged or cut short; binarise the text again"
 
 
-class SizesReader:
-    """Reads how many entries the sentences of a dataset have.
-
-    Args:
-        index: the dataset's index file, open.
-
-    Attributes:
-        sentences: number of sentences.
-    """
-
-    def __init__(self, index: BinaryIO) -> None:
-        self._index = index
-        index.seek(_COUNT_AT)
-        counts = np.fromfile(index, np.int64, 1)
-        if not counts.size:
-            raise DataError(f"{index.name}: not a binarised text; binarise it again")
-        self.sentences = int(counts[0])
-
-    def read(self, sentences: int) -> np.ndarray:
-        """Return the sizes of the next sentences."""
-        return np.fromfile(self._index, np.int32, sentences)
-
-    def largest(self, block: int = 2**16) -> int:
-        """Return the size of the longest sentence, and go back to the first sentence."""
-        starts = range(0, self.sentences, block)
-        sizes = [self.read(min(block, self.sentences - start)).max() for start in starts]
-        self._index.seek(_SIZES_AT)
-        return int(max(sizes, default=0))
-
-
-def check_dataset(dataset: str, block: int = 2**20) -> None:
+def check_dataset(dataset: str) -> None:
     """Check that a dataset's index fits its data file; fairseq would name no file.
 
     Args:
         dataset: path without suffix; if it is not memory-mapped, nothing is checked.
-        block: how many sentences are checked at a time.
 
     Raises:
         DataError: a file is damaged or cut short; the error names it.
     """
     if not _is_mapped(dataset):
         return
-    index_path, data_path = index_file_path(dataset), data_file_path(dataset)
+    index_path, data_path = map(Path, (index_file_path(dataset), data_file_path(dataset)))
     with open_file(index_path) as index:
-        magic, version, code, count = (index.read(size) for size in _HEADER)
-        sentences = int.from_bytes(count, "little")
-        dtype = _code_to_dtype.get(int.from_bytes(code, "little"))
-        sound = magic == MMapIndexedDataset.Index._HDR_MAGIC and version == b"\1" + bytes(7)
-        if not sound or not dtype or _size(index_path) != _SIZES_AT + 12 * sentences:
+        magic, version, code, sentences = _HEADER.unpack(
+            index.read(_HEADER.size).ljust(_HEADER.size)
+        )
+        dtype = _code_to_dtype.get(code)
+        sound = (magic, version) == (MMapIndexedDataset.Index._HDR_MAGIC, 1)
+        if not sound or not dtype or index_path.stat().st_size != _HEADER.size + 12 * sentences:
             raise DataError(f"{index_path}: {_DAMAGED}")
-        end = 0
-        for start in range(0, sentences, block):
-            number = min(block, sentences - start)
-            index.seek(_SIZES_AT + 4 * start)
-            sizes = np.fromfile(index, np.int32, number)
-            index.seek(_SIZES_AT + 4 * sentences + 8 * start)
-            addresses = np.fromfile(index, np.int64, number)
-            ends = end + sizes.cumsum(dtype=np.int64) * dtype().itemsize
-            if sizes.min() < 0 or addresses[0] != end or (addresses[1:] != ends[:-1]).any():
-                raise DataError(f"{index_path}: {_DAMAGED}")
-            end = int(ends[-1])
-    if _size(data_path) != end:
+        sizes = np.fromfile(index, np.int32, sentences)
+        begins = np.fromfile(index, np.int64, sentences)
+    ends = np.append(0, sizes.cumsum(dtype=np.int64) * dtype().itemsize)
+    if sizes.min(initial=0) < 0 or not np.array_equal(begins, ends[:-1]):
+        raise DataError(f"{index_path}: {_DAMAGED}")
+    if data_path.stat().st_size != ends[-1]:
         raise DataError(f"{data_path}: {_DAMAGED}")
 
 
@@ -118,11 +78,7 @@ def check_symbols(dataset: str, symbols: int) -> None:
 
 def _is_mapped(dataset: str) -> bool:
     with open_file(index_file_path(dataset)) as index:
-        return index.read(_HEADER[0])[:8] not in _OTHERS
-
-
-def _size(path: str) -> int:
-    return Path(path).stat().st_size
+        return index.read(8) not in _OTHERS
 
 
 def has_entry(dataset: str, least: int) -> bool:
@@ -144,7 +100,6 @@ def _read_entries(dataset: str) -> Iterator[np.ndarray]:
 
 def write_dataset(
     dataset: Path,
-    sentences: int,
     dtype: type[np.signedinteger],
     blocks: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> None:
@@ -152,7 +107,6 @@ def write_dataset(
 
     Args:
         dataset: path without suffix.
-        sentences: number of sentences.
         dtype: of the entries.
         blocks: for each block of sentences, their entries one after the other, (entries,), and
             how many each has, (sentences,).
@@ -160,18 +114,9 @@ def write_dataset(
     index_path, data_path = index_file_path(str(dataset)), data_file_path(str(dataset))
     # The index appears last: without it, the dataset does not exist for fairseq.
     with replacing(Path(index_path)) as index_name, replacing(Path(data_path)) as data_name:
-        with MMapIndexedDataset.Index.writer(str(index_name), dtype):
-            pass  # this wrote the header
-        with index_name.open("r+b") as index, data_name.open("wb") as data:
-            index.seek(_COUNT_AT)
-            index.write(np.int64(sentences).tobytes())
-            written = 0
-            for entries, sizes in blocks:
-                entries = entries.astype(dtype, copy=False)
-                addresses = data.tell() + (sizes.cumsum() - sizes) * entries.itemsize
-                index.seek(_SIZES_AT + 4 * written)
-                index.write(sizes.astype(np.int32).tobytes())
-                index.seek(_SIZES_AT + 4 * sentences + 8 * written)
-                index.write(addresses.astype(np.int64).tobytes())
-                data.write(entries.tobytes())
-                written += len(sizes)
+        builder = MMapIndexedDatasetBuilder(str(data_name), dtype)
+        with builder._data_file as data:
+            for entries, sizes in blocks:  # not sentence by sentence, which takes much longer
+                data.write(entries.astype(dtype, copy=False).tobytes())
+                builder._sizes += sizes.tolist()
+        builder.finalize(str(index_name))

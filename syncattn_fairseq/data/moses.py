@@ -1,11 +1,8 @@
 """The Moses tokenizer, an optional dependency."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
-from unicodedata import combining
 
 from ..base.errors import DataError
 
@@ -49,19 +46,9 @@ _ENDINGS = (
     "(?!dedi|diye|ile|ise)(?:[yns]?[ae]|[yns]?[ıiuü]|[yn]?[dt][aeıiuü][nrmk]?|[nyms]?[ıiuü][nmz]|l[aeıiuü]"
     "[rknz]?|l[ae]|yl[ae]|n?c[aeıiuü]|ki|m[ıiuü]ş|ş?[ae]r|s[ıiuü]z|k[ae]n|nc[ıiuü]|t)+"
 )
-#: Words that lose their end before a vowel, in French, Italian and Catalan.
-_ELIDED = (
-    "(?<!\\S)((?:[cdjlmnstCDJLMNST]|[Qq]u|[Ll]orsqu|[Pp]uisqu|[Jj]usqu|[Uu]n|[DdNnSsCc]?[AaEeOoUu]ll|"
-    "[Dd]egl|[Qq]uell|[Qq]uest|[Bb]ell|[Ss]ant|[Aa]nch|[Cc]om|[Dd]ov|[Tt]utt|[Gg]rand|[Cc]os))"
-)
 #: Where the detokeniser must leave no space, and where it must leave one.
 _GLUE, _GAP = "\ue000", "\ue001"
 _BOTH, _LEFT, _RIGHT = rf"\1\2{_GLUE} ", rf"\1\2{_GAP} ", rf"\1 \2{_GLUE} "
-_ROMANCE = (
-    (f"{_ELIDED} (['’]) (?=[\\w\"«“])", _BOTH),
-    ("(\\S|^) ([«“]) ", _RIGHT),
-    ("(\\S) ([»”]) ", _LEFT),
-)
 #: What the tokenizer takes apart and its detokeniser does not put together, in text between spaces.
 _APART = {
     "": (  # where every apostrophe is separated: O'Brien, d'Ivoire, McDonald's
@@ -74,9 +61,6 @@ _APART = {
         ("(\\S|^) (“) ", _RIGHT),
         ("(\\S) (”) ", _LEFT),
     ),
-    "fr": _ROMANCE[:1],
-    "it": (*_ROMANCE, ("(?<!\\S)(E|[Pp]o) (') ", _LEFT)),
-    "ca": (*_ROMANCE, ("([aeiouàèéíòóú]) (['’]) (?=(?:ls?|n|m|t|s|ns|hi|ho)(?!\\S))", _BOTH)),
 }
 
 
@@ -104,28 +88,8 @@ def open_detokenizer(language: str) -> Callable[[str], str]:
     return detokenize
 
 
-_BELOW, _ABOVE = (
-    "".join(
-        c for c in map(chr, range(0x300, 0x2000)) if (combining(c) == 230) == above and combining(c)
-    )
-    for above in (False, True)
-)
-#: Unicode's SpecialCasing.txt: what lower case is in some languages, before Python's own rule.
-_LOWER_TURKIC = ((f"I([{_BELOW}]*)\u0307", r"i\1"), ("I", "ı"), ("İ", "i"))
-_LOWER = {
-    "tr": _LOWER_TURKIC,
-    "az": _LOWER_TURKIC,
-    "lt": (
-        (f"([IJĮ])(?=[{_BELOW}]*[{_ABOVE}])", "\\1\u0307"),
-        ("Ì", "i\u0307\u0300"),
-        ("Í", "i\u0307\u0301"),
-        ("Ĩ", "i\u0307\u0303"),
-    ),
-}
-
-
 def lower_case(text: str, language: str) -> str:
-    """Return a text in a language's lower case: Turkish, Azeri and Lithuanian have their own i."""
-    for pattern, small in _LOWER.get(re.split("[-_]", language)[0], ()):
-        text = re.sub(pattern, small, text)
+    """Return a text in a language's lower case: Turkish and Azeri have an i without a dot."""
+    if re.split("[-_]", language)[0] in ("tr", "az"):
+        text = text.replace("I\u0307", "i").replace("I", "ı").replace("İ", "i")
     return text.lower()

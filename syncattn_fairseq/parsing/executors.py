@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ..base.errors import DataError
 from ..base.files import hash_file, read_json, replacing
-from ..base.slurm import minutes_of, open_executor, queued, submitted
+from ..base.slurm import open_executor, queued, submitted
 from ..base.slurm import wait as wait_for_jobs
 from ..base.worker_pool import end_with_parent
 from .shards import Shard, ShardTask
@@ -122,11 +122,7 @@ def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) 
     Args:
         workers: how many jobs may run at the same time; None: all.
         options: options of ``sbatch``, by their long names.
-
-    Raises:
-        DataError: Slurm does not understand the time limit.
     """
-    minutes_of(str(options.get("time", 0)))
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
         executor = open_executor(

@@ -258,7 +258,7 @@ def model() -> bytes:
 
 @pytest.mark.parametrize("suffix", ["idx", "bin"])
 def test_damaged_datasets(tmp_path, suffix):
-    write_dataset(tmp_path / "x", 3, np.int16, [(np.arange(5), np.array([2, 2, 1]))])
+    write_dataset(tmp_path / "x", np.int16, [(np.arange(5), np.array([2, 2, 1]))])
     valid = (tmp_path / f"x.{suffix}").read_bytes()
 
     def check(seed: int) -> None:
