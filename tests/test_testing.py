@@ -63,6 +63,6 @@ def test_parts_may_share_their_options(monkeypatch):
     class Other(one):
         pass
 
-    monkeypatch.setattr("syncattn_fairseq.modules.part_registry.PARTS", {})
+    monkeypatch.setattr("syncattn_fairseq.modules.part.PARTS", {})
     register_part("one")(one)
     register_part("other")(Other)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.criterions.terms import Term, register_term
-from syncattn_fairseq.data.fields import NOTHING, SourceField, SourceFields
+from syncattn_fairseq.data.fields import SourceField
 from syncattn_fairseq.modules import register_part
 from syncattn_fairseq.modules.heads import Heads, Scope
 from syncattn_fairseq.modules.positions import offsets
@@ -77,22 +77,15 @@ class RootHeads(Heads):
     Options = RootOptions
     title = "root"
     encoder_layers = "root_layers"
+    reads = ROOT
 
     def __init__(self, count: int, head_dim: int, view: Any) -> None:
         super().__init__(count, head_dim, view)
         self.bonus = nn.Parameter(torch.zeros(count))
 
-    @classmethod
-    def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return what the encoder reads of the parse: the root, if a layer has such heads."""
-        return (
-            SourceFields(fields=frozenset([ROOT])) if cls.list_layers(cfg, "encoder") else NOTHING
-        )
-
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return each head's bonus where the key is the root, ``(B, h, 1, S)``."""
-        root = self.view.require("src_root", reader="root heads")
-        return self.bonus[:, None, None] * root[:, None, None]
+        return self.bonus[:, None, None] * self.read()[:, None, None]
 
 
 @dataclass

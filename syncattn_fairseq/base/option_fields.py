@@ -18,18 +18,37 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def option(default: Any, help: str, choices: Iterable[str] = ()) -> Any:
+def option(
+    default: Any,
+    help: str,
+    choices: Iterable[str] = (),
+    at_least: float | None = None,
+    above: float | None = None,
+) -> Any:
     """Make the field of an option.
 
     Args:
         default: its value unless it is set.
         help: what it does.
         choices: its possible values, if only some are.
+        at_least, above: the smallest number that is possible, or the largest that is not.
     """
     metadata: dict[str, Any] = {"help": help}
     if choices:
         metadata["choices"] = tuple(choices)
+    metadata |= {"at_least": at_least, "above": above}
     return field(default=default, metadata=metadata)
+
+
+def check_numbers(cfg: Any, options: type) -> None:
+    """Raise ``DataError`` if an option in ``cfg`` is a number that is too small."""
+    for each in fields(options):
+        value = getattr(cfg, each.name, None)
+        at_least, above = each.metadata.get("at_least"), each.metadata.get("above")
+        if at_least is not None and not value >= at_least:  # NaN is not
+            raise DataError(f"{flag(each.name)} {value}: must be {at_least} or more")
+        if above is not None and not value > above:
+            raise DataError(f"{flag(each.name)} {value}: must be above {above}")
 
 
 def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> None:

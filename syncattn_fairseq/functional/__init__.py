@@ -28,11 +28,10 @@ from .controls.alibi import alibi_slopes, linear_biases
 from .controls.forget_gate import forget_log_gates
 from .controls.relative_depth import relative_depth_scores, tree_depths
 from .controls.rotary import rotary_angles, rotate
-from .controls.supervised_gate import gap_heights, supervised_gates
+from .controls.supervised_gate import gap_heights, supervised_log_gates
 from .controls.t5 import relative_buckets
 from .controls.tree_planted import planted_losses, planted_target
 from .dbsa import biaffine_scores, dependency_loss
-from .lisa import parser_scores
 from .lpsi import (
     constant_log_gates,
     distance_gates,
@@ -73,7 +72,6 @@ __all__ = [
     "local_attention",
     "parent_gaussian",
     "parent_scaled_scores",
-    "parser_scores",
     "planted_losses",
     "planted_target",
     "predicted_position",
@@ -83,7 +81,7 @@ __all__ = [
     "relative_depth_scores",
     "rotary_angles",
     "rotate",
-    "supervised_gates",
+    "supervised_log_gates",
     "sync_attention_loss",
     "sync_mse_loss",
     "sync_rank_loss",

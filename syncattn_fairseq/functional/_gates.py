@@ -38,8 +38,8 @@ def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
     size = log_factors.size(-1)
     before = log_factors.new_ones(size, size).tril(-1)  # [a, b]: 1 if b < a
     after = before.transpose(0, 1)
-    if causal:  # sum over the j before t that i is before
-        return multiply(log_factors * before, before).add(after, alpha=SHUT)
+    if causal:
+        return sum_left(log_factors).add(after, alpha=SHUT)
     # On the right, sum over the j after t that i is after: the same product does both.
     between = torch.cat([before, after])
     on_sides = log_factors.unsqueeze(-2) * between.view(2, size, size).transpose(0, 1)
@@ -57,4 +57,4 @@ def sum_left(log_factors: Tensor) -> Tensor:
     """
     size = log_factors.size(-1)
     before = log_factors.new_ones(size, size).tril(-1)
-    return multiply(log_factors * before, before)
+    return multiply(log_factors * before, before)  # sum over the j before t that i is before

@@ -50,7 +50,7 @@ def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = F
     For keys to the right, the factors are again those of the words in between: `g_{t,i} =
     Π_{j=t+1}^{i−1} α_{j,t}`. Its pivot is `d_t`, too, as in the authors' code, whose products also
     have the key's own factor. That is not the mirror image of the left side, whose pivot would be
-    `d_{t+1}`: see :func:`.supervised_gates`. A word itself and its neighbours have gate 1.
+    `d_{t+1}`: see :func:`.supervised_log_gates`. A word itself and its neighbours have gate 1.
 
     Args:
         distances: d, ``(..., T)``.

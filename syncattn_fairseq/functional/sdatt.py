@@ -64,7 +64,7 @@ def _sum_over(x: Tensor, dim: int) -> Tensor:
     return x.squeeze(dim) if x.size(dim) == 1 else x.sum(dim)
 
 
-def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
+def predicted_position(activation: Tensor, last: Tensor) -> Tensor:
     """Predict the source position of a state (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid(v_p · tanh(W_p s'_i))
@@ -74,16 +74,11 @@ def predicted_position(activation: Tensor, length: Tensor) -> Tensor:
 
     Args:
         activation: the argument of the sigmoid, ``(..., T)``.
-        length: J, ``(...)``, tokens of the source.
+        last: J - 1, ``(..., 1)``, the position of the source's last token.
 
     Returns:
         p, ``(..., T)``, between 0 and J - 1, in float32 or wider.
     """
-    return position_up_to(activation, length.unsqueeze(-1) - 1)
-
-
-def position_up_to(activation: Tensor, last: Tensor) -> Tensor:
-    """Compute :func:`predicted_position`, given the last position, J - 1, ``(..., 1)``."""
     return widen(activation).sigmoid() * last
 
 

@@ -11,8 +11,7 @@ from ..base.errors import DataError
 from ..base.option_fields import option
 from ..modules.batch_view import BatchView
 from ..modules.layer_numbers import read_layer
-from ..modules.part import Part
-from ..modules.part_registry import register_part
+from ..modules.part import Part, register_part
 
 
 @dataclass

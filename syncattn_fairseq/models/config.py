@@ -8,10 +8,10 @@ from fairseq.dataclass import FairseqDataclass
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..base.option_fields import as_fairseq, option
+from ..base.option_fields import as_fairseq, check_numbers, option
 from ..data.fields import SourceFields
 from ..modules.layer_numbers import SIDES, read_layer
-from ..modules.part_registry import PARTS
+from ..modules.part import PARTS
 from ..modules.positions import POSITIONS
 
 
@@ -111,6 +111,7 @@ def check_model_options(cfg: Any) -> None:
                 f"--{side}-attention-heads {heads}: must divide --{side}-embed-dim {width}"
             )
     for part in (*PARTS.values(), *POSITIONS.values()):
+        check_numbers(cfg, part.Options)
         part.check(cfg)
     read_layer(cfg, "alignment_layer", "decoder")
     if cfg.sync_layer and cfg.alignment_layer not in (0, cfg.sync_layer):

@@ -6,8 +6,7 @@ from typing import Any
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
 from ..base.errors import DataError
-from ..base.option_fields import option
-from ..modules.layer_numbers import check_range
+from ..base.option_fields import check_numbers, option
 from ..modules.source_attention import TREE_POSITIONS
 
 ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
@@ -32,11 +31,15 @@ class SyntaxRNNConfig(FairseqDataclass):
         "global", "how the decoder attends to the source"
     )
     double_context: bool = option(False, "add the context of this attention to a global one")
-    half_window: int = option(10, "local and flexible attention: tokens on either side (D)")
+    half_window: int = option(
+        10, "local and flexible attention: tokens on either side (D)", at_least=1
+    )
     renormalise_local: bool = option(
         False, "make the weights of local attention sum to one, unlike in the paper"
     )
-    tree_window: int = option(4, "syntax-directed attention: edges in any direction (n)")
+    tree_window: int = option(
+        4, "syntax-directed attention: edges in any direction (n)", at_least=1
+    )
     tree_position: ChoiceEnum(list(TREE_POSITIONS)) = option(  # type: ignore[valid-type]
         "predicted",
         "syntax-directed attention: count edges from the word predicted from the "
@@ -59,5 +62,4 @@ def check(args: Any, task: Any) -> None:
                 f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} differs "
                 f"from --decoder-embed-dim {args.decoder_embed_dim}"
             )
-    for window in ("half_window", "tree_window"):
-        check_range(args, window, 1, float("inf"), "must be 1 or more")
+    check_numbers(args, SyntaxRNNConfig)

@@ -13,8 +13,7 @@ from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..functional import distances_from, expected_distances, syntax_directed_scores
 from ..modules.batch_view import BatchView
 from ..modules.layer_numbers import check_range, read_layer
-from ..modules.part import Part
-from ..modules.part_registry import register_part
+from ..modules.part import Part, register_part
 from ..modules.source_attention import TREE_POSITIONS, PositionPredictor, Source
 
 
@@ -26,6 +25,7 @@ class TreeWindowOptions:
         0,
         "radius, in edges of the source's dependency tree, within which the cross-attention's "
         "syntax-directed heads see words (SDAtt: 4; 0 = no such heads)",
+        at_least=0,
     )
     cross_attention_tree_position: str = option(
         "predicted",
@@ -76,7 +76,6 @@ class TreeCrossAttention(Part, MultiheadAttention):
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check that the layer and the heads exist and are free."""
-        check_range(cfg, "cross_attention_tree_window", 0, float("inf"), "must be 0 or more")
         read_layer(cfg, "cross_attention_tree_layer", "decoder")
         heads = cfg.decoder.attention_heads
         explanation = f"the decoder has {heads} heads a layer"

@@ -5,7 +5,7 @@ from .batch_view import BatchView
 from .folded_linear import FoldedLinear
 from .gru import gru_step
 from .label_embedding import LabelEmbedding
-from .part_registry import PARTS, register_part
+from .part import PARTS, register_part
 from .source_attention import (
     FlexibleAttention,
     GlobalAttention,

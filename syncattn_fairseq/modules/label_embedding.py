@@ -10,8 +10,7 @@ from ..base.option_fields import option
 from ..data.fields import LABELS, NOTHING, SourceFields
 from .batch_view import BatchView
 from .layer_numbers import check_range
-from .part import Part
-from .part_registry import register_part
+from .part import Part, register_part
 
 
 @dataclass

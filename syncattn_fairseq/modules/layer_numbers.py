@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..base.errors import DataError
-from ..base.option_fields import flag
+from ..base.option_fields import flag, option
 
 SIDES = ("encoder", "decoder")
 
@@ -15,11 +15,14 @@ def check_range(cfg: Any, option: str, lowest: float, highest: float, explanatio
         raise DataError(f"{flag(option)} {value}: {explanation}")
 
 
-def check_positive(cfg: Any, option: str) -> None:
-    """Raise ``DataError`` if an option is 0 or less."""
-    value = getattr(cfg, option)
-    if not value > 0:  # NaN is not
-        raise DataError(f"{flag(option)} {value}: must be above 0")
+def encoder_layers_option(what: str) -> Any:
+    """Make the option that lists encoder layers with some kind of heads, which ``what`` tells."""
+    return option("", f"encoder layers {what}, such as 1,2, or all (none)")
+
+
+def decoder_layers_option() -> Any:
+    """Make the option that lists the decoder layers with the same heads."""
+    return option("same", "the same for the decoder; same: those of the encoder")
 
 
 def read_layer(cfg: Any, option: str, side: str) -> int:

@@ -1,8 +1,11 @@
-"""The base class of a model's syntactic parts."""
+"""The base class of a model's syntactic parts, and their registry."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
 
+from ..base.errors import DataError
+from ..base.option_fields import add_named
 from ..data.fields import NOTHING, SourceFields
 
 
@@ -15,7 +18,7 @@ class Part:
     """A syntactic part of a Transformer, such as a kind of attention head.
 
     The model gathers the options, checks and required data fields of all registered parts
-    (:func:`.registry.register_part`), whether they are in use or not.
+    (:func:`register_part`), whether they are in use or not.
     """
 
     #: Its options, a dataclass; added to the command line and to hydra's configuration. Its fields
@@ -42,3 +45,32 @@ class Part:
             Whether it does; if not, the parameters may keep their initial values.
         """
         return False
+
+
+#: By name, in the order in which their options are listed.
+PARTS: dict[str, type[Part]] = {}
+
+P = TypeVar("P", bound=type[Part])
+
+
+def register_part(name: str) -> Callable[[P], P]:
+    """Register a part under a name; a decorator, for a user's ``--user-dir`` too.
+
+    Raises:
+        DataError: the name, or that of an option, is taken, or the options are no dataclass.
+    """
+
+    def register(part: P) -> P:
+        others = dict(PARTS)
+        add_named(PARTS, name, part, "syntactic part")
+        own = {option.name for option in fields(part.Options)}
+        for other_name, other in others.items():
+            shared = own & {option.name for option in fields(other.Options)}
+            if shared and other.Options is not part.Options:
+                del PARTS[name]
+                raise DataError(
+                    f"{name}: {other_name} has an option {min(shared)} already: choose another name"
+                )
+        return part
+
+    return register

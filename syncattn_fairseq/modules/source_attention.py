@@ -12,7 +12,7 @@ from ..functional import (
     local_attention,
     syntax_directed_attention,
 )
-from ..functional.sdatt import distances_between, position_up_to, rows_beside_the_next
+from ..functional.sdatt import distances_between, predicted_position, rows_beside_the_next
 
 #: The word from which syntax-directed attention counts distances in the tree.
 TREE_POSITIONS = ("predicted", "expected")
@@ -130,7 +130,7 @@ class PositionPredictor(nn.Module):
     def predict(self, hidden: Tensor, source: Source) -> Tensor:
         """Return p, given `W_p s'_i`."""
         activation = self.output(torch.tanh(hidden)).squeeze(-1)
-        return position_up_to(activation * self.scale, source.last)
+        return predicted_position(activation * self.scale, source.last)
 
 
 class LocalAttention(SourceAttention):

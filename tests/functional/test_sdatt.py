@@ -60,7 +60,7 @@ def test_additive_scores_keep_half_for_their_gradient():
 
 def test_a_predicted_position_lies_in_its_sentence():
     activation = torch.tensor([[-100.0, 0.0, 100.0]] * 2)
-    positions = f.predicted_position(activation, torch.tensor([4, 10]))
+    positions = f.predicted_position(activation, torch.tensor([[3], [9]]))
     close(positions, [[0, 1.5, 3], [0, 4.5, 9]])
 
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from syncattn_fairseq.functional import gap_heights, supervised_gates
-from syncattn_fairseq.functional.controls.supervised_gate import supervised_log_gates
+from syncattn_fairseq.functional import gap_heights, supervised_log_gates
 
 
 def slow_gates(distances: list[float], temperature: float) -> Tensor:
@@ -58,6 +57,10 @@ def trees(draw: st.DrawFn) -> list[int]:
     for number in range(1, size):
         parents[order[number]] = order[draw(st.integers(0, number - 1))]
     return parents
+
+
+def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
+    return supervised_log_gates(distances, temperature).exp()
 
 
 lists = st.lists(st.floats(-3, 3), min_size=1, max_size=8)

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from syncattn_fairseq.functional import alibi_slopes, relative_buckets
+from syncattn_fairseq.functional import alibi_slopes, relative_buckets, supervised_log_gates
 from syncattn_fairseq.functional._gates import SHUT
-from syncattn_fairseq.functional.controls.supervised_gate import supervised_log_gates
 from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import (
     ConstantGateHeads,

@@ -2,7 +2,7 @@
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,22 +10,15 @@ from torch import Tensor
 from ...base.errors import DataError
 from ...base.option_fields import option
 from ...functional.dbsa import gold_parent_surprisals, visible_gold_parents
-from .term import (
-    LANGUAGE_SIDES,
-    Log,
-    Term,
-    average_heads,
-    join_heads,
-    log_ratio,
-    log_sums,
-    register_term,
-)
+from .term import Log, SideTerm, average_heads, join_heads, log_ratio, log_sums, register_term
 
 
 @dataclass
 class DependencyLossOptions:
-    """Options of both sides."""
+    """Dependency losses: their weights, and how they are normalised."""
 
+    src_dep_weight: float = option(0.5, "weight of the source's dependency loss")
+    tgt_dep_weight: float = option(0.5, "weight of the target's dependency loss")
     dep_normalization: str = option(
         "tokens",
         "dependency loss of a sentence: its mean over gold parents, times the number of "
@@ -34,36 +27,13 @@ class DependencyLossOptions:
     )
 
 
-@dataclass
-class SourceDependencyOptions(DependencyLossOptions):
-    """Dependency loss of the source: its weight, and how it is normalised."""
-
-    src_dep_weight: float = option(0.5, "weight of the source's dependency loss")
-
-
-@dataclass
-class TargetDependencyOptions(DependencyLossOptions):
-    """Dependency loss of the target: its weight."""
-
-    tgt_dep_weight: float = option(0.5, "weight of the target's dependency loss")
-
-
-class DependencyTerm(Term):
+class DependencyTerm(SideTerm):
     """Cross-entropy of one side's dependency heads with the parse.
 
-    Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. With ``--dep-normalization tokens``,
-    each sentence's mean over its gold parents is multiplied by its number of target tokens, over
-    which the cross-entropy sums: λ then means the same for sentences with few gold parents (a
-    decoder sees only those to the left) and with many. ``sum`` is the equation itself. Several
-    heads are averaged.
+    Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. Several heads are averaged.
     """
 
-    side: ClassVar[str]
-
-    def __init__(self, options: Any, task: Any) -> None:
-        super().__init__(options, task)
-        self.causal = self.side == "tgt"
-        self.by_tokens = str(options.dep_normalization) == "tokens"
+    Options = DependencyLossOptions
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
         """Return whether this side has dependency heads, and the data has parses for them.
@@ -71,13 +41,13 @@ class DependencyTerm(Term):
         Raises:
             DataError: the heads have a loss, but the training data has no parses.
         """
-        if f"{self.side}_dependency" not in extra:
+        if self.heads not in extra:
             return False
         if f"{self.side}_parents" in sample:
             return True
         if torch.is_grad_enabled() and self.weight > 0:
             raise DataError(
-                f"the batches hold no parses of the {LANGUAGE_SIDES[self.side]} side for the "
+                f"the batches hold no parses of the {self.language_side} side for the "
                 "model's dependency heads: train with --task translation_with_syntax on data that "
                 "syncattn-preprocess binarised with heads, not all of them empty, or without this "
                 f"loss (--{self.side}-dep-weight 0)"
@@ -86,12 +56,11 @@ class DependencyTerm(Term):
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
         """Return this side, if the model has heads there and the loss has a weight."""
-        reads = self.weight > 0 and f"{self.side}_dependency" in exposed
-        return {LANGUAGE_SIDES[self.side]} if reads else set()
+        return {self.language_side} if self.weight > 0 and self.heads in exposed else set()
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the sentences; one without gold parents gives 0."""
-        attention = join_heads(extra[f"{self.side}_dependency"])
+        attention = join_heads(extra[self.heads])
         gold_parents = sample[f"{self.side}_parents"]
         visible = visible_gold_parents(gold_parents, self.causal)
         by_head = gold_parents.unsqueeze(1).expand(attention.shape[:3])
@@ -100,15 +69,11 @@ class DependencyTerm(Term):
         with torch.no_grad():
             # A parent out of view has a probability of 0, and is never the most probable.
             correct = average_heads(attention).argmax(-1) == gold_parents
-        log = {
+        return self.sum_up(losses, counts, sample), {
             self.name: losses.detach().sum(),
             f"{self.side}_dep_parents": counts.sum(),
             f"{self.side}_dep_correct": correct.sum(),
         }
-        if self.by_tokens:
-            tokens = sample["target"].ne(self.pad).sum(1)
-            losses = losses * (tokens / counts.clamp_min(1))
-        return losses.sum(), log
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
@@ -124,7 +89,6 @@ class DependencyTerm(Term):
 class SourceDependencyTerm(DependencyTerm):
     """The loss of the encoder's heads."""
 
-    Options = SourceDependencyOptions
     weight_option = "src_dep_weight"
     side = "src"
 
@@ -133,6 +97,5 @@ class SourceDependencyTerm(DependencyTerm):
 class TargetDependencyTerm(DependencyTerm):
     """The loss of the decoder's heads, whose rows see no column to their right."""
 
-    Options = TargetDependencyOptions
     weight_option = "tgt_dep_weight"
     side = "tgt"

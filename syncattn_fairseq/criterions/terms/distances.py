@@ -1,13 +1,11 @@
 """The losses that tie the syntactic distances of both sides (LPSI Eq. 7-10)."""
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...base.errors import DataError
 from ...base.option_fields import option
 from ...functional import project_distances, sync_mse_loss, sync_rank_loss
 from .term import Log, Term, register_term
@@ -15,30 +13,18 @@ from .term import Log, Term, register_term
 
 @dataclass
 class DistanceLossOptions:
-    """Options of both losses."""
+    """SynchMSE and SynchRank: their weights, and how distances are compared."""
 
+    sync_mse_weight: float = option(0.0, "weight of SynchMSE, which ties syntactic distances")
+    sync_rank_weight: float = option(
+        0.0, "weight of SynchRank, which ties the order of syntactic distances"
+    )
+    sync_margin: float = option(1.0, "margin of SynchRank", at_least=0)
     sync_shift: bool = option(
         False,
         "SynchMSE and SynchRank: compare a token's distance with the cross-attention of the step "
         "that predicts it, not of the step that reads it",
     )
-
-
-@dataclass
-class SyncMSEOptions(DistanceLossOptions):
-    """SynchMSE: its weight."""
-
-    sync_mse_weight: float = option(0.0, "weight of SynchMSE, which ties syntactic distances")
-
-
-@dataclass
-class SyncRankOptions(DistanceLossOptions):
-    """SynchRank: its weight and its margin."""
-
-    sync_rank_weight: float = option(
-        0.0, "weight of SynchRank, which ties the order of syntactic distances"
-    )
-    sync_margin: float = option(1.0, "margin of SynchRank")
 
 
 class DistanceTerm(Term):
@@ -51,11 +37,13 @@ class DistanceTerm(Term):
     ``--sync-shift`` a distance is paired with the row before, which predicts the token read.
     """
 
+    Options = DistanceLossOptions
+
     def __init__(self, options: Any, task: Any) -> None:
         super().__init__(options, task)
         self.shift: bool = options.sync_shift
+        self.margin: float = options.sync_margin
 
-    @abstractmethod
     def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
         """Return the loss, summed.
 
@@ -63,6 +51,7 @@ class DistanceTerm(Term):
             distances, projected: ``(layers, B, T)``.
             padding_mask: ``(B, T)``, True = the word does not count.
         """
+        raise NotImplementedError
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
         """Return whether the model ties distances, and this loss has a weight."""
@@ -86,7 +75,6 @@ class DistanceTerm(Term):
 class SyncMSETerm(DistanceTerm):
     """SynchMSE: the squared difference (LPSI Eq. 7)."""
 
-    Options = SyncMSEOptions
     weight_option = "sync_mse_weight"
 
     def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
@@ -98,14 +86,7 @@ class SyncMSETerm(DistanceTerm):
 class SyncRankTerm(DistanceTerm):
     """SynchRank: a hinge loss on the order (LPSI Eq. 10)."""
 
-    Options = SyncRankOptions
     weight_option = "sync_rank_weight"
-
-    def __init__(self, options: Any, task: Any) -> None:
-        super().__init__(options, task)
-        self.margin: float = options.sync_margin
-        if not self.margin >= 0:
-            raise DataError(f"--sync-margin {self.margin}: must be 0 or more")
 
     def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
         """Return Eq. 10."""

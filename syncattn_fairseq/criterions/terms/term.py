@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...base.errors import DataError
-from ...base.option_fields import add_named, flag
+from ...base.option_fields import add_named, check_numbers, flag
 from ...data.fields import LossField
 
 Log = dict[str, Tensor]
@@ -30,7 +30,7 @@ class Term(ABC):
         task: fairseq's, which has the dictionaries.
 
     Raises:
-        DataError: the weight is negative, or not a number.
+        DataError: the weight, or another option, is a number that is too small.
     """
 
     #: Its options, a dataclass like those of heads, added to the criterion's.
@@ -41,6 +41,7 @@ class Term(ABC):
     name: ClassVar[str]
 
     def __init__(self, options: Any, task: Any) -> None:
+        check_numbers(options, self.Options)
         self.weight: float = getattr(options, self.weight_option)
         if not self.weight >= 0:
             raise DataError(f"{flag(self.weight_option)} {self.weight}: must be 0 or more")
@@ -82,6 +83,32 @@ class Term(ABC):
         if any(cls.name in log for log in logs):
             log_sums(logs, cls.name)
             log_ratio(cls.name, cls.name, "ntokens", digits=4)
+
+
+class SideTerm(Term):
+    """A loss of the dependency heads of one side, the encoder's or the decoder's.
+
+    With ``--dep-normalization tokens``, each sentence's mean is multiplied by its number of target
+    tokens, over which the cross-entropy sums: λ then means the same for sentences with few gold
+    parents (a decoder sees only those to the left) and with many. ``sum`` is a paper's equation.
+    """
+
+    #: ``src`` or ``tgt``.
+    side: ClassVar[str]
+
+    def __init__(self, options: Any, task: Any) -> None:
+        super().__init__(options, task)
+        self.language_side = LANGUAGE_SIDES[self.side]
+        self.heads = f"{self.side}_dependency"
+        self.causal = self.side == "tgt"
+        self.by_tokens = str(options.dep_normalization) == "tokens"
+
+    def sum_up(self, losses: Tensor, counts: Tensor, sample: dict[str, Any]) -> Tensor:
+        """Sum the losses of sentences, ``(B)``, each of them a sum over ``counts`` words."""
+        if self.by_tokens:
+            tokens = sample["target"].ne(self.pad).sum(1)
+            losses = losses * (tokens / counts.clamp_min(1))
+        return losses.sum()
 
 
 #: By name, in the order in which they are added and logged.

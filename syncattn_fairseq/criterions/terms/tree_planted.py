@@ -1,7 +1,7 @@
 """The tree-planted losses (Yoshida et al., 2024), one for each side."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,23 +10,15 @@ from ...base.errors import DataError
 from ...base.option_fields import flag, option
 from ...data.fields import WORD_DISTANCES, LossField, ask_for_word_distances
 from ...functional.controls.tree_planted import count_words, planted_losses
-from .dependency_loss import DependencyLossOptions
-from .term import (
-    LANGUAGE_SIDES,
-    Log,
-    Term,
-    average_heads,
-    join_heads,
-    log_ratio,
-    log_sums,
-    register_term,
-)
+from .term import Log, SideTerm, average_heads, join_heads, log_ratio, log_sums, register_term
 
 
 @dataclass
 class PlantedOptions:
-    """Options of both sides."""
+    """Tree-planted losses: their weights, and the distance."""
 
+    src_planted_weight: float = option(0.0, "weight of the source's tree-planted loss")
+    tgt_planted_weight: float = option(0.0, "weight of the target's tree-planted loss")
     planted_distance: str = option(
         "tree",
         "distance with which the attention of dependency heads should fade: in edges "
@@ -36,36 +28,21 @@ class PlantedOptions:
     )
 
 
-@dataclass
-class SourcePlantedOptions(PlantedOptions, DependencyLossOptions):
-    """Tree-planted loss of the source: its weight, and the distance."""
-
-    src_planted_weight: float = option(0.0, "weight of the source's tree-planted loss")
-
-
-@dataclass
-class TargetPlantedOptions(PlantedOptions, DependencyLossOptions):
-    """Tree-planted loss of the target: its weight."""
-
-    tgt_planted_weight: float = option(0.0, "weight of the target's tree-planted loss")
-
-
-class PlantedTerm(Term):
+class PlantedTerm(SideTerm):
     """Divergence of one side's dependency heads from a target that fades with the distance.
 
     The heads are averaged. Only words count: the end of the sentence has no target, and attention
     to it is lost. A decoder's row stands for the word that its state predicts, and sees that word
-    and those before it. ``--dep-normalization`` says how sentences count, as for the dependency
-    loss, with words in place of gold parents; so the weight means the same.
+    and those before it. ``--dep-normalization`` counts words in place of gold parents; so the
+    weight means the same as that of the dependency loss.
     """
 
-    side: ClassVar[str]
+    Options = PlantedOptions
 
     def __init__(self, options: Any, task: Any) -> None:
         super().__init__(options, task)
-        self.by_tokens = str(options.dep_normalization) == "tokens"
         self.distance = str(options.planted_distance)
-        self.field = ask_for_word_distances(LANGUAGE_SIDES[self.side], self.distance)
+        self.field = ask_for_word_distances(self.language_side, self.distance)
 
     def list_fields(self) -> frozenset[LossField]:
         """Ask for the distances between words."""
@@ -80,8 +57,7 @@ class PlantedTerm(Term):
         if self.weight <= 0:
             return False
         setting = f"{flag(self.weight_option)} {self.weight}"
-        has_heads = f"{self.side}_dependency" in extra
-        if torch.is_grad_enabled() and not has_heads:
+        if torch.is_grad_enabled() and self.heads not in extra:
             stack = {"src": "encoder", "tgt": "decoder"}[self.side]
             raise DataError(
                 f"{setting}: the model's {stack} has no dependency heads to train: add "
@@ -90,22 +66,20 @@ class PlantedTerm(Term):
         if torch.is_grad_enabled() and self.field.name not in sample:
             raise DataError(
                 f"{setting}: the batches hold no {self.distance} distances of the "
-                f"{LANGUAGE_SIDES[self.side]} side: train with --task translation_with_syntax on "
+                f"{self.language_side} side: train with --task translation_with_syntax on "
                 "data that syncattn-preprocess binarised with heads, or choose --planted-distance "
                 "linear, which needs no heads"
             )
-        return has_heads and self.field.name in sample
+        return self.heads in extra and self.field.name in sample
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the sentences; one without words, or without a parse, gives 0."""
-        attention = average_heads(join_heads(extra[f"{self.side}_dependency"]))
+        attention = average_heads(join_heads(extra[self.heads]))
         distances = sample[self.field.name]
-        losses = planted_losses(attention, distances, causal=self.side == "tgt").sum(1)
+        losses = planted_losses(attention, distances, self.causal).sum(1)
         words = count_words(distances)
         log = {self.name: losses.detach().sum(), f"{self.name}_words": words.sum()}
-        if self.by_tokens:
-            losses = losses * sample["target"].ne(self.pad).sum(1) / words.clamp_min(1)
-        return losses.sum(), log
+        return self.sum_up(losses, words, sample), log
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
@@ -120,7 +94,6 @@ class PlantedTerm(Term):
 class SourcePlantedTerm(PlantedTerm):
     """The loss of the encoder's heads."""
 
-    Options = SourcePlantedOptions
     weight_option = "src_planted_weight"
     side = "src"
 
@@ -129,6 +102,5 @@ class SourcePlantedTerm(PlantedTerm):
 class TargetPlantedTerm(PlantedTerm):
     """The loss of the decoder's heads."""
 
-    Options = TargetPlantedOptions
     weight_option = "tgt_planted_weight"
     side = "tgt"

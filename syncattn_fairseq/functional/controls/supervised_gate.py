@@ -14,17 +14,18 @@ from .._numerics import widen
 from .._trees import find_ancestors
 
 
-def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
-    """Compute the gates between words, which higher boundaries between the words shut.
+def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
+    """Compute the logarithm of the gates between words, to add to the scores.
 
     .. math::
         α(p, d) = (1 + tanh((p − d) / τ)) / 2
         g_{t,i} = Π_{j=i+1}^{t−1} α(d_t, d_j)
         g_{t,i} = Π_{j=t+2}^{i} α(d_{t+1}, d_j)
 
-    for keys i on the left and on the right of the query t. The pivot is the boundary next to the
-    query on the key's side, and the factors are those of all other boundaries up to the key. So a
-    mirrored sentence has the mirrored gates. A word itself and its neighbours have gate 1.
+    for keys i on the left and on the right of the query t: higher boundaries between the words shut
+    a gate. The pivot is the boundary next to the query on the key's side, and the factors are those
+    of all other boundaries up to the key. So a mirrored sentence has the mirrored gates. A word
+    itself and its neighbours have gate 1.
 
     Args:
         distances: d, ``(..., T)``, between each word and the word before it; the first is not
@@ -32,13 +33,8 @@ def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
         temperature: τ.
 
     Returns:
-        g, ``(..., T, T)``, row = query.
+        log g, ``(..., T, T)``, row = query.
     """
-    return supervised_log_gates(distances, temperature).exp()
-
-
-def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
-    """Compute the logarithm of :func:`supervised_gates`, to add to the scores."""
     distances = widen(distances)
     mirrored = distances.flip(-1).roll(1, -1)
     left, right = (_left_log_gates(d, temperature) for d in (distances, mirrored))

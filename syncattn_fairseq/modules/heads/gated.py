@@ -11,9 +11,8 @@ from ...base.option_fields import flag, option
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
-from ..layer_numbers import SIDES, check_positive, check_range, read_layers
-from ..part_registry import register_part
-from ..slot import Slot
+from ..layer_numbers import SIDES, decoder_layers_option, encoder_layers_option, read_layers
+from ..part import register_part
 from .heads import Heads, Scope
 
 
@@ -21,19 +20,17 @@ from .heads import Heads, Scope
 class GateOptions:
     """Gated heads (LPSI): where they are, and how distances are measured and tied."""
 
-    distance_layers: str = option(
-        "",
-        "encoder layers whose heads are gated by syntactic distances (LPSI), such as 1,2, or all "
-        "(none)",
+    distance_layers: str = encoder_layers_option(
+        "whose heads are gated by syntactic distances (LPSI)"
     )
-    distance_decoder_layers: str = option(
-        "same", "the same for the decoder; same: those of the encoder"
-    )
+    distance_decoder_layers: str = decoder_layers_option()
     distance_look_back: int = option(
-        5, "number of preceding subwords from which a subword's distance is computed"
+        5, "number of preceding subwords from which a subword's distance is computed", at_least=0
     )
     gate_temperature: float = option(
-        1.0, "τ, which multiplies differences of distances: the larger, the more sharply gates shut"
+        1.0,
+        "τ, which multiplies differences of distances: the larger, the more sharply gates shut",
+        above=0,
     )
     distance_sync_layers: str = option(
         "",
@@ -59,6 +56,7 @@ class GatedHeads(Heads):
     title = "gated"
     encoder_layers = "distance_layers"
     decoder_layers = "distance_decoder_layers"
+    arguments = ("distance_look_back", "gate_temperature")
     exposes: ClassVar[str | None] = "distances"
 
     def __init__(
@@ -77,14 +75,8 @@ class GatedHeads(Heads):
         nn.init.uniform_(self.weight, -bound, bound)
 
     @classmethod
-    def build(cls, cfg: Any, slot: Slot) -> "GatedHeads":
-        """Build the heads of one layer."""
-        options = (cfg.distance_look_back, cfg.gate_temperature)
-        return cls(slot.count, slot.head_dim, slot.view, *options)
-
-    @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check the numbers, and that each gated layer has a layer that ties it."""
+        """Check that each gated layer has a layer that ties it."""
         synchronised = read_layers(cfg, "distance_sync_layers", "decoder")
         for side in SIDES:
             gated = cls.list_layers(cfg, side)
@@ -94,8 +86,6 @@ class GatedHeads(Heads):
                     f"--distance-sync-layers {cfg.distance_sync_layers}: give one layer for each "
                     f"of {flag(option)} {getattr(cfg, option)}"
                 )
-        check_range(cfg, "distance_look_back", 0, float("inf"), "must be 0 or more")
-        check_positive(cfg, "gate_temperature")
 
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:

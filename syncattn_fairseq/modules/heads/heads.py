@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ...data.fields import NOTHING, SourceField, SourceFields
 from ..batch_view import BatchView
 from ..layer_numbers import read_layers
 from ..part import Part
@@ -100,6 +101,10 @@ class Heads(Part, nn.Module):
     encoder_layers: ClassVar[str] = ""
     #: The same for the decoder. Its value may be ``same``: those of the encoder.
     decoder_layers: ClassVar[str] = ""
+    #: The options that the constructor takes after ``count``, ``head_dim`` and ``view``, in order.
+    arguments: ClassVar[tuple[str, ...]] = ()
+    #: What the encoder reads for them of the source's parse, see :meth:`read`; None for nothing.
+    reads: ClassVar[SourceField | None] = None
     #: The name of what they expose to losses and printers by :attr:`.Scope.exposed`; the model
     #: returns it as ``src_NAME`` and ``tgt_NAME``. None for nothing.
     exposes: ClassVar[str | None] = None
@@ -158,7 +163,15 @@ class Heads(Part, nn.Module):
             cfg: the model's options.
             slot: where the heads stand.
         """
-        return cls(slot.count, slot.head_dim, slot.view)
+        values = (getattr(cfg, name) for name in cls.arguments)
+        return cls(slot.count, slot.head_dim, slot.view, *values)
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for what they read (:attr:`reads`) if the encoder has such heads."""
+        if cls.reads is None or not cls.list_layers(cfg, "encoder"):
+            return NOTHING
+        return SourceFields(fields=frozenset([cls.reads]))
 
     # ---- how they attend
 
@@ -171,6 +184,15 @@ class Heads(Part, nn.Module):
     def observed(self) -> bool:
         """Whether somebody reads what they expose of this batch."""
         return self.exposes is not None and self.exposes in self.view.observed
+
+    def read(self) -> Tensor:
+        """Return what they read (:attr:`reads`) in the batch.
+
+        Raises:
+            DataError: the batch lacks it.
+        """
+        assert self.reads is not None
+        return self.view.require(self.reads.name, reader=f"{self.title} heads")
 
     def rewrite_query(self, query: Tensor) -> Tensor:
         """Return their own queries in place of the projected ones, ``(B, h, rows, d)``.

@@ -11,9 +11,8 @@ from ...data.fields import NOTHING, SourceFields, ask_for_parents
 from ...functional import parent_gaussian, parent_scaled_scores
 from ...functional.pascal import density_peak
 from ..batch_view import BatchView
-from ..layer_numbers import check_range
-from ..part_registry import register_part
-from ..slot import Slot
+from ..layer_numbers import check_range, encoder_layers_option
+from ..part import register_part
 from .heads import Heads, Scope
 
 #: Whose position the density is centred on.
@@ -26,15 +25,14 @@ SUPPLIED = PARENTS[:3]
 class ParentScaledOptions:
     """Parent-scaled heads (PASCAL): where they are and what scales them."""
 
-    pascal_layers: str = option(
-        "", "encoder layers with parent-scaled heads, such as 1,2, or all (none)"
-    )
+    pascal_layers: str = encoder_layers_option("with parent-scaled heads")
     pascal_heads: int = option(
         0, "number of parent-scaled heads in each of these layers (0 = all but one)"
     )
     pascal_std: float = option(
         1.0,
         "standard deviation of the density around the parent, in subwords (0 = only the parent)",
+        at_least=0,
     )
     pascal_parents: str = option(
         "parse",
@@ -79,6 +77,7 @@ class ParentScaledHeads(Heads):
     rank = "last"
     option = "pascal_heads"
     encoder_layers = "pascal_layers"
+    arguments = ("pascal_parents", "pascal_std", "parent_ignoring")
 
     def __init__(
         self,
@@ -100,15 +99,8 @@ class ParentScaledHeads(Heads):
         return cfg.pascal_heads or max(1, free - 1)
 
     @classmethod
-    def build(cls, cfg: Any, slot: Slot) -> "ParentScaledHeads":
-        """Build the heads of one layer."""
-        options = (cfg.pascal_parents, cfg.pascal_std, cfg.parent_ignoring)
-        return cls(slot.count, slot.head_dim, slot.view, *options)
-
-    @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check the density and the probability."""
-        check_range(cfg, "pascal_std", 0, float("inf"), "must be 0 or more")
+        """Check the probability."""
         check_range(cfg, "parent_ignoring", 0, 1, "a probability is 0 to 1")
 
     @classmethod

@@ -5,7 +5,7 @@ from typing import Any
 from ...base.errors import DataError
 from ...base.option_fields import flag
 from ..layer_numbers import SIDES
-from ..part_registry import PARTS
+from ..part import PARTS
 from .heads import Heads
 
 

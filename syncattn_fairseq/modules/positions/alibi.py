@@ -1,7 +1,6 @@
 """Linear biases in place of position embeddings (ALiBi)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,8 +8,6 @@ from torch import Tensor
 from ...base.option_fields import option
 from ...functional import alibi_slopes, linear_biases
 from ..batch_view import BatchView
-from ..layer_numbers import check_positive
-from ..slot import Slot
 from .positions import Positions, offsets, register_positions
 
 
@@ -18,7 +15,7 @@ from .positions import Positions, offsets, register_positions
 class AlibiOptions:
     """ALiBi: how steep it is."""
 
-    alibi_scale: float = option(1.0, "factor of the published slopes of --positions alibi")
+    alibi_scale: float = option(1.0, "factor of the published slopes of --positions alibi", above=0)
 
 
 @register_positions("alibi")
@@ -33,6 +30,7 @@ class AlibiPositions(Positions):
     """
 
     Options = AlibiOptions
+    arguments = ("alibi_scale",)
     slopes: Tensor
 
     def __init__(
@@ -41,17 +39,6 @@ class AlibiPositions(Positions):
         super().__init__(heads, head_dim, view, causal)
         self.scale = scale
         self.register_buffer("slopes", scale * alibi_slopes(heads), persistent=False)
-
-    @classmethod
-    def build(cls, cfg: Any, layer: Slot) -> "AlibiPositions":
-        """Build the positions of one layer."""
-        causal = layer.side == "decoder"
-        return cls(layer.total, layer.head_dim, layer.view, causal, cfg.alibi_scale)
-
-    @classmethod
-    def check(cls, cfg: Any) -> None:
-        """Check the factor."""
-        check_positive(cfg, "alibi_scale")
 
     def bias(self, rows: int, columns: int, device: torch.device) -> Tensor:
         """Return the same for all layers."""

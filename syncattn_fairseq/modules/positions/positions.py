@@ -31,6 +31,8 @@ class Positions(Part, nn.Module):
 
     #: Whether fairseq adds position embeddings to the tokens.
     embedded: ClassVar[bool] = False
+    #: The options that the constructor takes besides the above, in order.
+    arguments: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, heads: int, head_dim: int, view: BatchView, causal: bool) -> None:
         super().__init__()
@@ -47,7 +49,8 @@ class Positions(Part, nn.Module):
             cfg: the model's options.
             layer: its side, its number and all of its heads.
         """
-        return cls(layer.total, layer.head_dim, layer.view, layer.side == "decoder")
+        values = (getattr(cfg, name) for name in cls.arguments)
+        return cls(layer.total, layer.head_dim, layer.view, layer.side == "decoder", *values)
 
     @classmethod
     def is_plain(cls) -> bool:

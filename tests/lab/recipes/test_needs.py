@@ -12,7 +12,7 @@ from syncattn_fairseq.lab.recipes.experiment import Cell, Experiment
 from syncattn_fairseq.lab.recipes.launch import Machines
 from syncattn_fairseq.lab.recipes.row import read_row
 from syncattn_fairseq.lab.recipes.systems import SHARED
-from syncattn_fairseq.modules.part_registry import PARTS
+from syncattn_fairseq.modules.part import PARTS
 
 PLUGIN = Path(__file__).parents[3] / "syncattn_fairseq"
 BUILTIN = load_corpus(SHARED / "builtin_en_de")

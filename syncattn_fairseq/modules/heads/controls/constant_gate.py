@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ....base.option_fields import option
 from ....functional import constant_log_gates
-from ...part_registry import register_part
+from ...layer_numbers import decoder_layers_option, encoder_layers_option
+from ...part import register_part
 from ...positions.positions import offsets
 from ..heads import Heads, Scope
 
@@ -16,14 +16,11 @@ from ..heads import Heads, Scope
 class ConstantGateOptions:
     """Constant gate, LPSI's control: which heads have it."""
 
-    constant_gate_layers: str = option(
-        "",
-        "encoder layers whose heads have LPSI's gates with all distances 0, a decay "
-        "that halves from token to token, such as 1,2, or all (none)",
+    constant_gate_layers: str = encoder_layers_option(
+        "whose heads have LPSI's gates with all distances 0, a decay that halves from token to "
+        "token"
     )
-    constant_gate_decoder_layers: str = option(
-        "same", "the same for the decoder; same: those of the encoder"
-    )
+    constant_gate_decoder_layers: str = decoder_layers_option()
 
 
 @register_part("constant_gate")

@@ -16,8 +16,8 @@ from ....base.option_fields import flag, option
 from ....data.fields import NOTHING, SourceFields, ask_for_tree_distances
 from ....functional import alibi_slopes, linear_biases
 from ...batch_view import BatchView
-from ...layer_numbers import check_range
-from ...part_registry import register_part
+from ...layer_numbers import encoder_layers_option
+from ...part import register_part
 from ...positions.positions import offsets
 from ...slot import Slot
 from ..heads import Heads, Scope
@@ -36,10 +36,8 @@ DISTANCES = {
 class DistanceBiasOptions:
     """Distance heads: where they are, which distance they see and how."""
 
-    distance_bias_layers: str = option(
-        "",
-        "encoder layers whose heads add a bias for the distance between two words, "
-        "such as 1,2, or all (none)",
+    distance_bias_layers: str = encoder_layers_option(
+        "whose heads add a bias for the distance between two words"
     )
     distance_bias_decoder_layers: str = option(
         "",
@@ -59,7 +57,7 @@ class DistanceBiasOptions:
         choices=("learnt", "slopes"),
     )
     distance_bias_limit: int = option(
-        16, "largest distance with a learnt bias of its own; larger ones share it"
+        16, "largest distance with a learnt bias of its own; larger ones share it", at_least=1
     )
 
 
@@ -112,8 +110,7 @@ class DistanceBiasHeads(Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check the limit, and that only the encoder sees the source's tree."""
-        check_range(cfg, "distance_bias_limit", 1, float("inf"), "must be 1 or more")
+        """Check that only the encoder sees the source's tree."""
         if cfg.distance_bias_distance != "linear" and cls.list_layers(cfg, "decoder"):
             option = cls.decoder_layers
             raise DataError(

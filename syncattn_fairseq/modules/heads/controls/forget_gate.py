@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ....base.option_fields import option
 from ....functional import forget_log_gates
 from ....functional._numerics import widen
 from ....functional.controls.forget_gate import last_forget_log_gates
 from ...batch_view import BatchView
-from ...part_registry import register_part
+from ...layer_numbers import decoder_layers_option, encoder_layers_option
+from ...part import register_part
 from ...slot import Slot
 from ..heads import Heads, Scope
 
@@ -21,12 +21,8 @@ from ..heads import Heads, Scope
 class ForgetGateOptions:
     """Forget gates: which heads have them."""
 
-    forget_gate_layers: str = option(
-        "", "encoder layers whose heads have forget gates, such as 1,2, or all (none)"
-    )
-    forget_gate_decoder_layers: str = option(
-        "same", "the same for the decoder; same: those of the encoder"
-    )
+    forget_gate_layers: str = encoder_layers_option("whose heads have forget gates")
+    forget_gate_decoder_layers: str = decoder_layers_option()
 
 
 @register_part("forget_gate")

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....base.option_fields import option
 from ....functional._gates import gate_log_factors, gate_pivots, sum_between
-from ...part_registry import register_part
+from ...layer_numbers import decoder_layers_option, encoder_layers_option
+from ...part import register_part
 from ..gated import GatedHeads
 from ..heads import Scope
 
@@ -17,14 +17,10 @@ from ..heads import Scope
 class ShuffledGateOptions:
     """Shuffled gate, LPSI's control: which heads have it."""
 
-    shuffled_gate_layers: str = option(
-        "",
-        "encoder layers whose heads have LPSI's gates with each sentence's distances "
-        "in random order, such as 1,2, or all (none)",
+    shuffled_gate_layers: str = encoder_layers_option(
+        "whose heads have LPSI's gates with each sentence's distances in random order"
     )
-    shuffled_gate_decoder_layers: str = option(
-        "same", "the same for the decoder; same: those of the encoder"
-    )
+    shuffled_gate_decoder_layers: str = decoder_layers_option()
 
 
 @register_part("shuffled_gate")

@@ -7,14 +7,13 @@ import torch
 from torch import Tensor
 
 from ....base.option_fields import option
-from ....data.fields import NOTHING, SourceField, SourceFields
+from ....data.fields import SourceField
 from ....data.subwords import NO_HEAD, NO_TOKEN
 from ....data.tree_distances import lay_out_trees
 from ....functional.controls.supervised_gate import gap_heights, supervised_log_gates
 from ...batch_view import BatchView
-from ...layer_numbers import check_positive
-from ...part_registry import register_part
-from ...slot import Slot
+from ...layer_numbers import encoder_layers_option
+from ...part import register_part
 from ..heads import Heads, Scope
 
 
@@ -42,13 +41,13 @@ GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
 class SupervisedGateOptions:
     """Supervised gate: which heads have it and how steep it is."""
 
-    supervised_gate_layers: str = option(
-        "",
-        "encoder layers whose heads are gated by the distances of the parser's trees, "
-        "such as 1,2, or all (none)",
+    supervised_gate_layers: str = encoder_layers_option(
+        "whose heads are gated by the distances of the parser's trees"
     )
     supervised_gate_temperature: float = option(
-        10.0, "τ, which divides differences of distances: the larger, the more gently gates shut"
+        10.0,
+        "τ, which divides differences of distances: the larger, the more gently gates shut",
+        above=0,
     )
 
 
@@ -67,6 +66,8 @@ class SupervisedGateHeads(Heads):
     Options = SupervisedGateOptions
     title = "gated (supervised)"
     encoder_layers = "supervised_gate_layers"
+    arguments = ("supervised_gate_temperature",)
+    reads = GAP_HEIGHTS
 
     def __init__(
         self, count: int, head_dim: int, view: BatchView, temperature: float = 10.0
@@ -74,25 +75,9 @@ class SupervisedGateHeads(Heads):
         super().__init__(count, head_dim, view)
         self.temperature = temperature
 
-    @classmethod
-    def build(cls, cfg: Any, slot: Slot) -> "SupervisedGateHeads":
-        """Build the heads of one layer."""
-        return cls(slot.count, slot.head_dim, slot.view, cfg.supervised_gate_temperature)
-
-    @classmethod
-    def check(cls, cfg: Any) -> None:
-        """Check the temperature."""
-        check_positive(cfg, "supervised_gate_temperature")
-
-    @classmethod
-    def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the gap heights."""
-        used = bool(cls.list_layers(cfg, "encoder"))
-        return SourceFields(fields=frozenset([GAP_HEIGHTS])) if used else NOTHING
-
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return the logarithm of the gates, ``(B, 1, T, T)``, the same for all heads."""
-        heights = self.view.require(GAP_HEIGHTS.name, reader="gated heads")
+        heights = self.read()
         wide = torch.promote_types(query.dtype, torch.float32)
         gates = self.view.share(
             f"log_gates_{self.temperature}",

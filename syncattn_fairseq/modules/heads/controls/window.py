@@ -1,17 +1,15 @@
 """Heads that see only a window (LPSI's baseline "Local Attn")."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ....base.option_fields import option
 from ...batch_view import BatchView
-from ...layer_numbers import check_range
-from ...part_registry import register_part
+from ...layer_numbers import encoder_layers_option
+from ...part import register_part
 from ...positions.positions import offsets
-from ...slot import Slot
 from ..heads import Heads, Scope
 
 
@@ -19,13 +17,11 @@ from ..heads import Heads, Scope
 class WindowOptions:
     """Local attention: which heads have it and how far they see."""
 
-    local_layers: str = option(
-        "", "encoder layers whose heads see only a window, such as 1,2, or all (none)"
-    )
+    local_layers: str = encoder_layers_option("whose heads see only a window")
     local_decoder_layers: str = option(
         "", "the same for the decoder; same: those of the encoder (none)"
     )
-    local_window: int = option(2, "how many subwords the window has on either side")
+    local_window: int = option(2, "how many subwords the window has on either side", at_least=0)
 
 
 @register_part("window")
@@ -41,20 +37,11 @@ class WindowHeads(Heads):
     title = "window"
     encoder_layers = "local_layers"
     decoder_layers = "local_decoder_layers"
+    arguments = ("local_window",)
 
     def __init__(self, count: int, head_dim: int, view: BatchView, window: int = 2) -> None:
         super().__init__(count, head_dim, view)
         self.window = window
-
-    @classmethod
-    def build(cls, cfg: Any, slot: Slot) -> "WindowHeads":
-        """Build the heads of one layer."""
-        return cls(slot.count, slot.head_dim, slot.view, cfg.local_window)
-
-    @classmethod
-    def check(cls, cfg: Any) -> None:
-        """Check the window's size."""
-        check_range(cfg, "local_window", 0, float("inf"), "must be 0 or more")
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return minus infinity outside the window; padded rows see every word.
