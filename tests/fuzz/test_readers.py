@@ -36,11 +36,11 @@ from syncattn_fairseq.lab.evaluation.alignment import read_alignments
 from syncattn_fairseq.lab.evaluation.results_file import load_results, record
 from syncattn_fairseq.lab.evaluation.results_tables import make_rows, make_tables
 from syncattn_fairseq.lab.evaluation.translation import read_text
-from syncattn_fairseq.lab.report.training_points import read_training_log
 from syncattn_fairseq.parsing.formats import FORMATS
 from syncattn_fairseq.parsing.manifest import Manifest
 from syncattn_fairseq.parsing.parse_corpus import convert_parsed
 from syncattn_fairseq.printed.decoded import read_decoded
+from syncattn_fairseq.printed.training_log import read_training_log
 from syncattn_fairseq.trees.brackets import read_trees
 from tests.fuzz.mutation import mutate
 from tests.parsing.test_formats import CONLLU, EDA, sentence_of_json

@@ -42,7 +42,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..report import picture_files  # needs the extra viz
 
     picture_files.check_format(args.output)
-    _check_sentence(args)
     model = None if args.kind in GOLD_KINDS else load_model(args)
     example = _example(args, model)
     picture = _figure(args, example, model).specification()
@@ -61,17 +60,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
     from ..report import figures
 
-    if args.kind == "tree-distances":
-        return figures.draw_tree_distances(example)
     if model is None:
+        if args.kind == "tree-distances":
+            return figures.draw_tree_distances(example)
         return figures.draw_parents(example, _subwords(args, example))
-    if args.kind == "parses":
-        return figures.draw_parses(model, example)
-    if args.kind == "attention":
-        return figures.draw_attention(model, example)
-    if args.kind == "alignment":
-        return figures.draw_alignment(model, example, args.layer)
-    return figures.draw_distances(model, example, args.layer)
+    draw: Any = getattr(figures, f"draw_{args.kind}")
+    layer = [args.layer] if args.kind in ("alignment", "distances") else []
+    return draw(model, example, *layer)
 
 
 def _subwords(args: argparse.Namespace, example: Example) -> Any:
@@ -84,45 +79,41 @@ def _subwords(args: argparse.Namespace, example: Example) -> Any:
     return Sentence(segmenter([example.source.text])[0], segmenter.scheme)
 
 
-def _check_sentence(args: argparse.Namespace) -> None:
-    if args.gold:
-        if args.sentence or args.reference:
-            raise DataError("--gold has its own sentence and reference; give no others")
-    elif not args.sentence or not args.sentence.split():
-        raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
-
-
 def _example(args: argparse.Namespace, model: Model | None) -> Example:
     """Read the sentence; without a model, only its source."""
     from ..report.example import Example, Side, read_example
 
     if args.gold:
+        if args.sentence or args.reference:
+            raise DataError("--gold has its own sentence and reference; give no others")
         known = model.languages if model else (None, None)
         languages = args.source_lang or known[0], args.target_lang or known[1]
         if languages[0] is None:
             raise DataError(f"{args.kind} needs no model, so say the language: --source-lang en")
         return read_example(args.gold, languages[0], languages[1] if model else None, args.number)
+    if not args.sentence or not args.sentence.split():
+        raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
     target = Side(args.reference.split()) if args.reference else None
     return Example(Side(args.sentence.split()), target)
 
 
-def load_model(args: argparse.Namespace) -> Model:
-    """Load the model given by the arguments of `add_model`.
+def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
+    """Load a model with what the arguments of `add_model` say.
+
+    Args:
+        args: of the command.
+        path: another model than the one that they name.
 
     Raises:
         DataError: no model is given, or it cannot be loaded.
     """
-    import syncattn_fairseq
+    from ...inference import load
 
-    if not args.path:
+    if not (path or args.path):
         raise DataError("give the model, --path CHECKPOINT")
-    return syncattn_fairseq.load(
-        args.path,
-        args.data_bin,
-        read_subwords(args),
-        args.source_parser,
-        user_dir=args.user_dir,
-    )
+    subwords = read_subwords(args)
+    files = path or args.path, args.data_bin, subwords, args.source_parser
+    return load(*files, user_dir=args.user_dir)
 
 
 def add_model(parser: CommandLine) -> None:

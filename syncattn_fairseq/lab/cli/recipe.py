@@ -123,7 +123,7 @@ def _write_report(
     args: argparse.Namespace, experiment: Experiment, view: ResultsView, partly: bool
 ) -> None:
     from ..recipes.table_report import TableReport
-    from .recipe_report import write_report
+    from .report import write_report
 
     rows = {row.label: row for row in view.request.rows}
     report = TableReport(experiment, args.work, view.load_rows(partly), rows)

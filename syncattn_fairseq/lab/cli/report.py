@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,20 +12,15 @@ from typing import TYPE_CHECKING
 from ...base.errors import DataError
 from ...base.files import replacing
 from ...cli.command_line import CommandLine
-from ...cli.common import (
-    add_model_files,
-    command,
-    new_parser,
-    positive,
-    read_subwords,
-    warn_of_unknown,
-)
+from ...cli.common import add_model_files, command, new_parser, positive, warn_of_unknown
+from .draw import load_model
 from .score import add_arguments, measures, quieten, read_input
 
 if TYPE_CHECKING:
     from ...inference.model import Model
-    from ..report.training_points import Point
-    from ..report.trainings import Trainings
+    from ...printed.training_log import Point
+    from ..recipes.table_report import TableReport
+    from ..report.page import Trainings
 
 
 @command
@@ -34,26 +29,49 @@ def main(argv: Sequence[str] | None = None) -> None:
     write_page(_parser().parse_args(argv))
 
 
-def read_arguments(words: Sequence[str]) -> argparse.Namespace:
-    """Read the arguments of a call."""
-    return _parser().parse_args(words)
+def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
+    """Write a page about all that a recipe has trained; log the call that writes one seed's.
+
+    Args:
+        report: what is shown.
+        page: the file.
+        groups: systems by the name of their group.
+    """
+    if not report.shown:
+        return  # every training failed
+    from ..evaluation.differences import compare_bleu, group_rows
+    from ..evaluation.results_tables import list_tables
+    from ..report.forest import draw_forest
+    from ..report.page import Trainings
+
+    call = report.call(page)
+    log = report.work / "logs" / report.experiment.corpus.name / "report.log"
+    log.write_text(f"$ {call}\n", encoding="utf-8")
+    trainings = None
+    if any(len(row.cells) > 1 for row in report.rows):
+        compared = compare_bleu(report.rows)
+        forest = draw_forest(*group_rows(report.rows, groups)) if compared else None
+        parents, errors = report.means("UAS source"), report.means("AER")
+        tables = list_tables(report.rows)
+        trainings = Trainings(compared, *tables, forest, parents, errors, report.say_shown())
+    write_page(_parser().parse_args(call.commands[0][1:]), trainings)
 
 
 def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
     """Write the page, and say so.
 
     Args:
-        args: of `read_arguments`.
+        args: of the command.
         trainings: what is known of all seeds, if there are several.
     """
     # Imported here, since they take seconds and need the extra viz.
     from tqdm import tqdm
 
+    from ...printed.training_log import read_training_log
     from ..evaluation.scoring import score_systems
-    from ..report.gates import with_gates
+    from ..report.heat_maps import with_heat_maps
     from ..report.page import render
     from ..report.sentences import describe
-    from ..report.training_points import read_training_log
 
     quieten()
     outputs, gold = read_input(args)
@@ -74,19 +92,9 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     scores = score_systems(outputs, gold, by_length=by_length, **asked)
     count_shown = min(args.sentences, len(gold.references))
     described = describe(outputs, gold, asked["scheme"], asked["moses_language"], count_shown)
-    described = with_gates(described, outputs, args.matrices)
-    if models:
-        from ..report.matrices import with_matrices
-
-        described = with_matrices(described, models, args.matrices)
-    sentences = tqdm(
-        described,
-        total=count_shown,
-        desc="sentences",
-        unit="",
-        leave=False,
-        disable=None,
-    )
+    described = with_heat_maps(described, outputs, models)
+    bar = {"desc": "sentences", "unit": "", "leave": False, "disable": None}
+    sentences = tqdm(described, total=count_shown, **bar)
     title = args.title or f"{', '.join(outputs)}: {args.references}"
     page = render(title, scores, sentences, logs, trainings)
     with replacing(args.output) as temporary:
@@ -101,20 +109,10 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
 
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
     """Load the models whose attention to show, by the number of their system."""
-    import syncattn_fairseq
-
-    models = {}
-    for name, path in args.attention:
+    for name, _ in args.attention:
         if name not in systems:
             raise DataError(f"--attention {name}: no --system has that name")
-        models[systems.index(name)] = syncattn_fairseq.load(
-            path,
-            args.data_bin,
-            read_subwords(args),
-            args.source_parser,
-            user_dir=args.user_dir,
-        )
-    return models
+    return {systems.index(name): load_model(args, path) for name, path in args.attention}
 
 
 def _parser() -> CommandLine:
@@ -143,13 +141,6 @@ def _parser() -> CommandLine:
         default=[],
         metavar=("NAME", "CHECKPOINT"),
         help="this system's model, to show its attention to sources and references",
-    )
-    parser.add_argument(
-        "--matrices",
-        type=positive,
-        default=100,
-        metavar="N",
-        help="show attention and gates for the first N sentences (default: 100)",
     )
     parser.add_argument(
         "--sentences",

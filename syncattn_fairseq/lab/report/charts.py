@@ -125,12 +125,12 @@ def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
     ``weight``, from 0 to 1, ``text``, what a tooltip says, and ``shown``, the text in the cell;
     ``gold``: ``row``, ``column``.
     """
-    cells = _cells(prefix + "cells")
+    cells = _cells(alt.Chart(alt.NamedData(prefix + "cells")))
     squares = cells.mark_rect(fill=colour, stroke="#dee2e6", strokeWidth=0.5).encode(
         **_square(), fillOpacity=alt.FillOpacity("weight:Q", scale=None), tooltip="text:N"
     )
     rings = (
-        _cells(prefix + "gold")
+        _cells(alt.Chart(alt.NamedData(prefix + "gold")))
         .mark_point(size=92, strokeWidth=2.2, filled=False, color=WRONG, opacity=1)
         .encode(**_at("middle_x", "middle_y"))
     )
@@ -148,29 +148,22 @@ def links(prefix: str = "") -> alt.LayerChart:
 
     What is predicted is a blue square if gold has it, an orange one if not; grey without gold.
 
-    Data ``rows`` and ``columns``: ``word`` of each, and ``across``, how many of the others there
-    are; ``cells``: ``row``, ``column`` of predicted links and ``verdict``, as in `pair`;
+    Data ``rows`` and ``columns``: ``word`` of each, and of rows ``across``, the number of columns;
+    ``cells``: ``row``, ``column`` of predicted links and ``verdict``, as in `pair`;
     ``gold``: ``row``, ``column``, ``sure``.
     """
-    lines = [
-        alt.Chart(alt.NamedData(prefix + side))
+    every = (
+        alt.Chart(alt.NamedData(prefix + "rows"))
         .transform_window(position="row_number()")
-        .transform_calculate(
-            begin=f"{CELL} * (datum.position - 1)",
-            end=f"{CELL} * datum.position",
-            zero="0",
-            far=f"{CELL} * datum.across",
-        )
-        .mark_rect(fillOpacity=0, stroke="#dee2e6", strokeWidth=0.7)
-        .encode(**{along: pixels("begin"), f"{along}2": "end"})
-        .encode(**{other: pixels("zero"), f"{other}2": "far"})
-        for side, along, other in (("rows", "y", "x"), ("columns", "x", "y"))
-    ]
-    inner = _cells(prefix + "cells").mark_square(size=110, opacity=1)
-    gold = _cells(prefix + "gold")
+        .transform_calculate(row="datum.position - 1", column="sequence(datum.across)")
+        .transform_flatten(["column"])
+    )
+    grid = _cells(every).mark_rect(fillOpacity=0, stroke="#dee2e6", strokeWidth=0.7)
+    inner = _cells(alt.Chart(alt.NamedData(prefix + "cells"))).mark_square(size=110, opacity=1)
+    gold = _cells(alt.Chart(alt.NamedData(prefix + "gold")))
     frame: dict[str, Any] = {"fillOpacity": 0, "stroke": INK, "strokeWidth": 1.8}
     return _picture(
-        *lines,
+        grid.encode(**_square()),
         inner.encode(**_at("middle_x", "middle_y"), color=_by_verdict()),
         gold.transform_filter("!datum.sure")
         .mark_rect(**frame, strokeDash=[3, 3])
@@ -217,35 +210,9 @@ def tree(prefix: str = "") -> alt.LayerChart:
     )
 
 
-def bars(prefix: str = "") -> alt.LayerChart:
-    """Draw a number for each word, such as the syntactic distance of the gap before it.
-
-    Data ``words``: ``word``, ``value``, from 0 to 1, null = none, and ``text`` for a tooltip.
-    """
-    words = _words(alt.Chart(alt.NamedData(prefix + "words")))
-    gap = words.transform_filter("isValid(datum.value)").transform_calculate(
-        left="datum.x - datum.size / 2 - 3",
-        right="datum.x - datum.size / 2 + 3",
-        top="-10 - 46 * datum.value",
-        bottom="-10",
-    )
-    return _picture(
-        gap.mark_rect(color="#5c940d").encode(
-            x=pixels("left"), x2="right", y=pixels("top"), y2="bottom", tooltip="text:N"
-        ),
-        _plain_text(words, 2),
-    )
-
-
-def specification(chart: Any) -> dict[str, Any]:
-    """Return the chart as Vega-Lite, without the styling that only whole pictures have."""
-    chart_dict: dict[str, Any] = chart.to_dict()
-    return chart_dict
-
-
 def fill(chart: Any, data: Data) -> dict[str, Any]:
     """Return the chart as Vega-Lite, with its data."""
-    return {**specification(chart), "datasets": {name: list(rows) for name, rows in data.items()}}
+    return {**chart.to_dict(), "datasets": {name: list(rows) for name, rows in data.items()}}
 
 
 def dress(chart: Any) -> Any:
@@ -371,8 +338,8 @@ def _by_verdict() -> alt.Color:
     return alt.Color("verdict:N", legend=None, scale=scale)
 
 
-def _cells(name: str) -> alt.Chart:
-    return alt.Chart(alt.NamedData(name)).transform_calculate(
+def _cells(cells: Any) -> Any:
+    return cells.transform_calculate(
         left=f"{CELL} * datum.column",
         top=f"{CELL} * datum.row",
         right=f"{CELL} * (datum.column + 1)",

@@ -1,11 +1,12 @@
 """Curves of losses and accuracies over training, the mean of several seeds with their range."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
+from ...printed.training_log import Point
 from .overview import Chart, colours, make_chart
-from .training_points import Point
 from .viz import alt
 
 _NAMES = {
@@ -37,41 +38,29 @@ def training_charts(
     for measure in dict.fromkeys(point.loss for point in every):
         parts = {point.part for point in every if point.loss == measure}
         part = "valid" if "valid" in parts else "train"
-        lines = {
-            name: found
+        rows = [
+            {"system": name, **row}
             for name, seeds in logs.items()
-            if (found := _line(_values(seed, measure, part) for seed in seeds))
-        }
-        charts.append(_curve(measure, part, lines, systems))
+            for row in _line(
+                {p.update: p.value for p in seed if (p.loss, p.part) == (measure, part)}
+                for seed in seeds
+            )
+        ]
+        charts.append(_curve(measure, part, rows, systems))
     return charts
 
 
-def _values(seed: Iterable[Point], measure: str, part: str) -> dict[int, float]:
-    found = (point for point in seed if (point.loss, point.part) == (measure, part))
-    return {point.update: point.value for point in found}
-
-
-def _line(seeds: Iterable[Mapping[int, float]]) -> list[dict[str, Any]]:
-    """Return mean, lowest and highest value at each update that all seeds have logged."""
+def _line(seeds: Iterable[Mapping[int, float]]) -> Iterator[dict[str, Any]]:
+    """Yield mean, lowest and highest value at each update that all seeds have logged."""
     logged = [seed for seed in seeds if seed]
-    shared = [update for update in logged[0] if all(update in s for s in logged)] if logged else []
-    values = {update: [seed[update] for seed in logged] for update in shared}
-    return [
-        {
-            "update": update,
-            "value": mean(found),
-            "lowest": min(found),
-            "highest": max(found),
-            "seeds": len(found),
-        }
-        for update, found in values.items()
-    ]
+    for update in logged[0] if logged else ():
+        if all(update in seed for seed in logged):
+            values = [seed[update] for seed in logged]
+            ends = {"value": mean(values), "lowest": min(values), "highest": max(values)}
+            yield {"update": update, **ends, "seeds": len(values)}
 
 
-def _curve(
-    measure: str, part: str, lines: Mapping[str, list[dict[str, Any]]], systems: Sequence[str]
-) -> Chart:
-    rows = [{"system": name, **row} for name, line in lines.items() for row in line]
+def _curve(measure: str, part: str, rows: list[dict[str, Any]], systems: Sequence[str]) -> Chart:
     low, high = _zoom(rows)
     note = ""
     if any(not low <= row["value"] <= high for row in rows):
@@ -87,14 +76,15 @@ def _curve(
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", title=name, scale=scale)
 
+    lengths = Counter(row["system"] for row in rows)
     base = alt.Chart(alt.NamedData("rows")).encode(
         x=alt.X("update:Q", title="updates"),
-        color=colours(systems, lines),
+        color=colours(systems, lengths),
         tooltip=["system:N", "update:Q", "value:Q", "lowest:Q", "highest:Q", "seeds:Q"],
     )
     band = base.mark_area(opacity=0.18, clip=True).encode(y=y("lowest"), y2="highest:Q")
     # Points make a line of one value visible, but would hide one of many.
-    few = max((len(line) for line in lines.values()), default=0) < 40
+    few = max(lengths.values(), default=0) < 40
     point: Any = alt.OverlayMarkDef(size=24, clip=True) if few else False
     line = base.mark_line(strokeWidth=1.8, clip=True, point=point).encode(y=y("value"))
     return make_chart(title, note, band + line, rows, width=290)

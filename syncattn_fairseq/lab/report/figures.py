@@ -132,8 +132,14 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
         items = tree_items(tree, side.tree if side else None)
         figure.add(charts.tree, f"{title}: the tree that layer {chosen} induces", items=items)
         figure.new_row()
-        rows = distance_rows(found.of_words(chosen), found.sentence.words)
-        figure.add(charts.bars, f"{title}: syntactic distance before each word", words=rows)
+        words = found.sentence.words
+        cells = [
+            _cell(["distance"], words, 0, i, (distance + 1) / 2, f"{distance:.2f}")
+            for i, distance in enumerate(found.of_words(chosen))
+            if i  # the first plays no role
+        ]
+        rows = {"rows": _words(["distance"]), "columns": _words(words), "gold": []}
+        figure.add(charts.heat, f"{title}: distance before each word", cells=cells, **rows)
         figure.new_row()
         causal = title == "Target"
         opened = distance_gates(torch.tensor(found.layers[chosen]), found.temperature, causal)
@@ -155,9 +161,7 @@ def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
     _fit(example.source, pieces)
     parents = subword_parents(heads, pieces.lengths, "middle")
     weights = parent_gaussian(torch.tensor(parents), len(pieces.pieces))
-    figure = Figure()
-    figure.add(charts.arcs, "The parse", words=arc_rows(example.source, None))
-    figure.new_row()
+    figure = _begin_with_parse(example.source)
     shown = _shown(pieces)
     cells = {(row, column) for row, column in enumerate(parents) if column == int(column)}
     _add_heat(
@@ -181,9 +185,7 @@ def draw_tree_distances(example: Example) -> Figure:
     parents = torch.tensor([head - 1 if head else i for i, head in enumerate(heads)])
     edges = tree_distances(parents).tolist()
     words = example.source.words
-    figure = Figure()
-    figure.add(charts.arcs, "The parse", words=arc_rows(example.source, None))
-    figure.new_row()
+    figure = _begin_with_parse(example.source)
     cells = [
         _cell(words, words, i, j, max(0.0, 1 - n / (_SEEN + 1)), str(n)) | {"shown": str(n)}
         for i, row in enumerate(edges)
@@ -222,28 +224,28 @@ def attention_matrices(
         alignment: C.
         pair: E and D; None for a model without dependency heads.
     """
-    source, target = alignment.source, alignment.target
-    links = {(j, i) for i, j in example.links.all} if example.links else set()
-    heads = _tree_cells(example.target.heads if example.target else None)
-    asked = {(i, j) for i, j in heads if j <= i}
-    cross = between_words(alignment.attention, target, source)
-    found = [Matrix("C: target words and the source", "target", "source", cross, links)]
+    sides = {"source": alignment.source, "target": alignment.target}
+    matrices = []
+
+    def add(title: str, rows: str, columns: str, weights: np.ndarray, gold: set[Link]) -> None:
+        words = between_words(weights, sides[rows], sides[columns])
+        matrices.append(Matrix(title, rows, columns, words, gold))
+
     if pair and pair.source:
-        encoder = between_words(pair.source.attention, source, source)
-        title, gold = "E: source words and their heads", _tree_cells(example.source.heads)
-        found.insert(0, Matrix(title, "source", "source", encoder, gold))
+        gold = _tree_cells(example.source.heads)
+        add("E: source words and their heads", "source", "source", pair.source.attention, gold)
+    gold = {(j, i) for i, j in example.links.all} if example.links else set()
+    add("C: target words and the source", "target", "source", alignment.attention, gold)
+    heads = _tree_cells(example.target.heads if example.target else None)
+    gold = {(i, j) for i, j in heads if j <= i}
     if pair and pair.target:
-        decoder = between_words(pair.target.attention, target, target)
-        title = "D: target words and their heads"
-        found.append(Matrix(title, "target", "target", decoder, asked))
+        add("D: target words and their heads", "target", "target", pair.target.attention, gold)
     if pair and pair.source:
         projected = project_attention(
             torch.from_numpy(pair.source.attention), torch.from_numpy(alignment.attention)
         ).numpy()
-        carried = between_words(projected, target, target)
-        title = "C E Cᵀ: what the source says of them"
-        found.append(Matrix(title, "target", "target", carried, asked))
-    return found
+        add("C E Cᵀ: what the source says of them", "target", "target", projected, gold)
+    return matrices
 
 
 def between_words(attention: np.ndarray, rows: Sentence, columns: Sentence) -> np.ndarray:
@@ -282,7 +284,7 @@ def link_data(
     """Return the data of `charts.links`."""
     return {
         "rows": [{"word": word, "across": len(source)} for word in target],
-        "columns": [{"word": word, "across": len(target)} for word in source],
+        "columns": _words(source),
         "cells": [
             {
                 "row": j,
@@ -314,14 +316,6 @@ def tree_items(tree: Tree, gold: Tree | None = None) -> Rows:
         node["label"] = "" if node["label"] == "X" else node["label"]
     leaves = zip(tree.leaves(), laid["parents"], strict=True)
     return [*({"word": word, "parent": parent} for word, parent in leaves), *nodes]
-
-
-def distance_rows(distances: Sequence[float], words: Sequence[str]) -> Rows:
-    """Return the data of `charts.bars`, distances from -1 to 1; the first plays no role."""
-    return [
-        {"word": word, "value": (d + 1) / 2 if i else None, "text": f"{d:.2f}"}
-        for i, (word, d) in enumerate(zip(words, distances, strict=True))
-    ]
 
 
 def _add_heat(
@@ -368,6 +362,13 @@ def _words(words: Iterable[str]) -> Rows:
 def _tree_cells(heads: Sequence[int] | None) -> set[Link]:
     """Return (word, head) from 0; the root is its own head."""
     return {(i, head - 1 if head else i) for i, head in enumerate(heads or ())}
+
+
+def _begin_with_parse(side: Side) -> Figure:
+    figure = Figure()
+    figure.add(charts.arcs, "The parse", words=arc_rows(side, None))
+    figure.new_row()
+    return figure
 
 
 def _translations(example: Example) -> list[str] | None:

@@ -6,9 +6,6 @@ from ..evaluation.differences import Comparison
 from ..evaluation.measures import BLEU, format_signed
 from ..evaluation.scoring import SystemScore
 
-_FEW = 3
-"""Up to this many systems are named one by one."""
-
 
 def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:
     """Compare one training of each system, over sentences, corrected by Holm's method."""
@@ -37,38 +34,22 @@ def say_differences(comparisons: Sequence[Comparison], over_seeds: bool) -> list
     return sentences
 
 
-def say_parents(shares: Mapping[str, float]) -> str:
-    """Say how many parents the heads find; empty if there are no numbers.
+def say_structure(parents: Mapping[str, float], errors: Mapping[str, float]) -> str:
+    """Say how many parents the heads find, or else how well attention aligns words.
 
     Args:
-        found: the share of the source's words, from 0 to 100, by system.
-    """
-    if not shares:
-        return ""
-    if len(shares) <= _FEW:
-        first, *others = shares
-        text = (
-            f"{first}’s heads find the parents of {_percent(shares[first])} of the source’s words"
-        )
-        return "; ".join([text, *(f"{n}’s those of {_percent(shares[n])}" for n in others)]) + "."
-    best, worst = max(shares, key=lambda n: shares[n]), min(shares, key=lambda n: shares[n])
-    return (
-        f"Of {len(shares)} systems with heads that parse, {best} finds most parents of the "
-        f"source’s words, {_percent(shares[best])}, and {worst} fewest, {_percent(shares[worst])}."
-    )
-
-
-def say_links(errors: Mapping[str, float]) -> str:
-    """Say how well attention aligns words; empty if there are no numbers.
-
-    Args:
+        parents: the share of the source's words whose parent is found, from 0 to 100, by system.
         errors: alignment error rates, from 0 to 100, by system.
     """
-    if not errors:
-        return ""
-    best, worst = min(errors, key=lambda n: errors[n]), max(errors, key=lambda n: errors[n])
-    text = f"{best}’s attention aligns words with an error rate of {_percent(errors[best])}"
-    return text + (f", {worst}’s with {_percent(errors[worst])}." if worst != best else ".")
+    for numbers, order, text in (
+        (parents, (max, min), "heads find the parents of {:.0f} % of the source’s words"),
+        (errors, (min, max), "attention aligns words with an error rate of {:.0f} %"),
+    ):
+        if numbers:
+            best, worst = (choose(numbers, key=numbers.__getitem__) for choose in order)
+            text = f"{best}’s {text.format(numbers[best])}"
+            return text + (f", {worst}’s {numbers[worst]:.0f} %." if worst != best else ".")
+    return ""
 
 
 def say_sameness(translations: Sequence[Sequence[str]]) -> str:
@@ -125,10 +106,6 @@ def _list(names: Sequence[str]) -> str:
 
 def _signed(one: Comparison) -> str:
     return format_signed(one.difference, BLEU.digits)
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f} %"
 
 
 def _p(value: float) -> str:

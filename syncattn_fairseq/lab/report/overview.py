@@ -1,9 +1,10 @@
 """Charts of the scores on the whole test set, each a complete Vega-Lite specification."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from scipy.stats import binomtest
 
 from ..evaluation.length import FEWEST
 from ..evaluation.scoring import SystemScore
@@ -16,7 +17,6 @@ COLOURS = ("#0b7285", "#9c36b5", "#74901c", "#a61e4d", "#8d6e3f", "#4c3fb5", "#2
 
 #: ``11-20 (30)`` is on two lines, since a phone has no room for it on one.
 _FLAT = alt.Axis(labelAngle=0, labelExpr="split(datum.label, ' ')")
-_LEFT_ONLY = " Only heads to the left count: the decoder sees no future."
 
 
 @dataclass(frozen=True)
@@ -30,128 +30,82 @@ class Chart:
 
 def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
     """Draw scores by length, distance, label or layer, except those that were not measured."""
-    names = list(scores)
-    charts = [_by_length(scores)]
-    charts.append(
-        _points(
-            "AER by layer",
-            "Alignment error rate of every decoder layer's cross-attention; lower is better. 95 % "
-            "intervals over sentences.",
-            "decoder layer",
-            "AER",
-            (
-                _Point(
-                    name,
-                    str(layer),
-                    100 * alignment.aer,
-                    (
-                        100 * (alignment.aer - alignment.margin),
-                        100 * (alignment.aer + alignment.margin),
-                    ),
-                    f"{score.sentences} sentences",
-                )
-                for name, score in scores.items()
-                for layer, alignment in score.layer_alignment.items()
-            ),
-            names,
-        )
-    )
-    for kind, title in (("distance", "distance to the head"), ("label", "label")):
-        for side, note in (("source", ""), ("target", _LEFT_ONLY)):
-            charts.append(
-                _points(
-                    f"UAS {side} by {title}",
-                    "How many words have the right head, in per cent, with 95 % intervals (Wilson)."
-                    + note,
-                    "words to the head" if kind == "distance" else "label",
-                    "UAS",
-                    (
-                        _Point(
-                            name,
-                            part,
-                            100 * score.uas,
-                            _wilson(score.correct, score.counted),
-                            f"{score.counted} words",
-                        )
-                        for name, system in scores.items()
-                        for part, score in _detail(system, side, f"by_{kind}").items()
-                        if score.counted
-                    ),
-                    names,
-                )
-            )
+    charts = [_by_length(scores), _by_layer(scores)]
+    for kind, x in (("distance", "words to the head"), ("label", "label")):
+        charts += [_by_detail(scores, side, kind, x) for side in ("source", "target")]
     return [chart for chart in charts if chart]
 
 
-def _detail(score: SystemScore, side: str, kind: str) -> Mapping[str, Any]:
-    return getattr(getattr(score, f"{side}_detail"), kind, None) or {}
-
-
 def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
-    """Draw differences to the baseline, with intervals; without one, BLEU itself."""
-    names, x = list(scores), "words in the source (sentences)"
+    """Draw differences to the baseline, with intervals; of a single system, BLEU itself."""
     tests = [score.significance for score in scores.values() if score.significance]
-    baseline = tests[0].baseline if tests else None
-    base = scores[baseline].bleu_by_length if baseline else None
-    if not base or len(names) < 2:
-        points = (
-            _Point(name, f"{words} ({b.sentences})", b.bleu, None, f"{b.sentences} sentences")
-            for name, score in scores.items()
-            for words, b in (score.bleu_by_length or {}).items()
-        )
-        return _points("BLEU by length", "", x, "BLEU", points, names)
-    differences = [
-        _Point(
-            name,
-            f"{words} ({bucket.sentences})",
-            bucket.bleu - base[words].bleu,
-            bucket.interval,
+    baseline = tests[0].baseline if tests and len(scores) > 1 else None
+    base = baseline and scores[baseline].bleu_by_length
+    rows = [
+        _row(
+            *(name, f"{words} ({bucket.sentences})"),
+            *(bucket.bleu - (base[words].bleu if base else 0), bucket.interval),
             f"{bucket.sentences} sentences",
         )
         for name, score in scores.items()
-        if name != baseline
+        if not base or name != baseline
         for words, bucket in (score.bleu_by_length or {}).items()
     ]
-    with_interval = [point for point in differences if point.interval]
+    with_interval = [row for row in rows if row["low"] is not None]
+    title, x = "BLEU by length", "words in the source (sentences)"
+    if not base:
+        return _points(title, "", x, "BLEU", rows, [*scores])
     note = f"Difference to {baseline}, with 95 % intervals by bootstrap over the sentences."
-    if with_interval and len(with_interval) < len(differences):
+    if with_interval and len(with_interval) < len(rows):
         note += f" Lengths of fewer than {FEWEST} sentences are left out."
-    return _points(
-        "BLEU by length",
-        note,
-        x,
-        "BLEU, difference",
-        with_interval or differences,
-        names,
-        zero=True,
-    )
+    return _points(title, note, x, "BLEU, difference", with_interval or rows, [*scores], zero=True)
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A number of one system, and between which values it lies."""
-
-    system: str
-    part: str
-    value: float
-    interval: tuple[float, float] | None
-    count: str
-
-    def row(self) -> dict[str, Any]:
-        """Return it as data of a chart."""
-        low, high = self.interval or (None, None)
-        ends = {"low": low and round(low, 2), "high": high and round(high, 2)}
-        value = round(self.value, 2)
-        return {"system": self.system, "part": self.part, "value": value, **ends, "n": self.count}
+def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
+    rows = [
+        _row(
+            *(name, str(layer), 100 * alignment.aer),
+            [100 * (alignment.aer + sign * alignment.margin) for sign in (-1, 1)],
+            f"{score.sentences} sentences",
+        )
+        for name, score in scores.items()
+        for layer, alignment in score.layer_alignment.items()
+    ]
+    note = "Alignment error rate of every decoder layer's cross-attention; lower is better. "
+    note += "95 % intervals over sentences."
+    return _points("AER by layer", note, "decoder layer", "AER", rows, [*scores])
 
 
-def _wilson(right: int, counted: int) -> tuple[float, float]:
-    """Return the 95 % interval, in per cent, of a share among so many words."""
-    share, square = right / counted, 1.96**2
-    middle = share + square / (2 * counted)
-    half = 1.96 * math.sqrt(share * (1 - share) / counted + square / (4 * counted**2))
-    whole = (1 + square / counted) / 100
-    return (middle - half) / whole, (middle + half) / whole
+def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) -> Chart | None:
+    rows = [
+        _row(
+            *(name, part, 100 * score.uas),
+            [
+                100 * end
+                for end in binomtest(score.correct, score.counted).proportion_ci(method="wilson")
+            ],
+            f"{score.counted} words",
+        )
+        for name, system in scores.items()
+        for part, score in (
+            getattr(getattr(system, f"{side}_detail"), f"by_{kind}", None) or {}
+        ).items()
+        if score.counted
+    ]
+    note = "How many words have the right head, in per cent, with 95 % intervals (Wilson)."
+    if side == "target":
+        note += " Only heads to the left count: the decoder sees no future."
+    title = f"UAS {side} by {'label' if kind == 'label' else 'distance to the head'}"
+    return _points(title, note, x, "UAS", rows, [*scores])
+
+
+def _row(
+    system: str, part: str, value: float, interval: Sequence[float] | None, count: str
+) -> dict[str, Any]:
+    """Return a number of one system, and between which values it lies, as data of a chart."""
+    low, high = (round(end, 2) for end in interval) if interval else (None, None)
+    value = round(value, 2)
+    return {"system": system, "part": part, "value": value, "low": low, "high": high, "n": count}
 
 
 def _points(
@@ -159,12 +113,11 @@ def _points(
     note: str,
     x: str,
     y: str,
-    points: Iterable[_Point],
+    rows: list[dict[str, Any]],
     systems: Sequence[str],
     zero: bool = False,
 ) -> Chart | None:
     """Draw dots with intervals; ``zero``: and a line at 0. None if there are no dots."""
-    rows = [point.row() for point in points]
     if not rows:
         return None
     present = [name for name in systems if any(row["system"] == name for row in rows)]

@@ -10,10 +10,13 @@ import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from ...base.errors import DataError
+from ...printed.training_log import Point
+from ..evaluation.differences import Comparison
 from ..evaluation.measures import BLEU
 from ..evaluation.score_table import (
     describe_scores,
@@ -24,17 +27,33 @@ from ..evaluation.score_table import (
 from ..evaluation.scoring import SystemScore
 from . import charts
 from .curves import training_charts
-from .in_words import compare_scores, say_differences, say_links, say_parents, say_sameness
+from .in_words import compare_scores, say_differences, say_sameness, say_structure
 from .overview import COLOURS, measured_charts
 from .sentences import ReportedSentence
-from .training_points import Point
-from .trainings import Trainings
 from .viz import jinja2, markupsafe, vl_convert
 
 _KINDS = {
     **{"arcs": charts.arcs, "compare": charts.compare, "links": charts.links},
     **{"tree": charts.tree, "heat": charts.heat},
 }
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """The results of all seeds."""
+
+    comparisons: Sequence[Comparison]
+    tables: Sequence[Sequence[Sequence[str]]]
+    """Rows of cells, the first with the names of the columns."""
+    notes: Sequence[str]
+    forest: Mapping[str, Any] | None
+    """Vega-Lite with its data: the differences to the baselines; None if there are none."""
+    parents: Mapping[str, float]
+    """The share of the source's parents that the heads find, from 0 to 100, by system."""
+    errors: Mapping[str, float]
+    """Alignment error rates, from 0 to 100, by system."""
+    shown: str
+    """Says which trainings the rest of the page is about."""
 
 
 def render(
@@ -55,6 +74,7 @@ def render(
     """
     size = next(iter(scores.values())).sentences
     tests = [score.significance for score in scores.values() if score.significance]
+    columns = list_score_columns(scores)
     measured, trained = measured_charts(scores), training_charts(logs, list(scores))
     summaries, details = [], []
     for sentence in sentences:
@@ -65,9 +85,7 @@ def render(
         "colours": [COLOURS[index % len(COLOURS)] for index in range(len(scores))],
         "scores": {name: score.as_dict() for name, score in scores.items()},
         "sentences": summaries,
-        "charts": {
-            kind: charts.specification(charts.dress(draw())) for kind, draw in _KINDS.items()
-        },
+        "charts": {kind: charts.dress(draw()).to_dict() for kind, draw in _KINDS.items()},
         "overview": [
             *(chart.specification for chart in [*measured, *trained]),
             *([trainings.forest] if trainings and trainings.forest else []),
@@ -84,7 +102,7 @@ def render(
     return environment.from_string((folder / "report.html").read_text("utf-8")).render(
         title=title,
         scores=scores,
-        columns=_columns(scores),
+        columns={BLEU.name: columns[BLEU.name], **list_test_columns(tests), **columns},
         notes=[*describe_scores(scores), *(describe_tests(tests) if tests else [])],
         shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
         measured=measured,
@@ -97,13 +115,6 @@ def render(
         scripts=[markupsafe.Markup(_inside_script(script)) for script in scripts],
         hashes=" ".join(f"'sha256-{_digest(_inside_script(script))}'" for script in scripts),
     )
-
-
-def _columns(scores: Mapping[str, SystemScore]) -> dict[str, list[str]]:
-    """Return the columns of the table of scores, the tests of BLEU beside it."""
-    tests = [score.significance for score in scores.values() if score.significance]
-    columns = list_score_columns(scores)
-    return {BLEU.name: columns[BLEU.name], **list_test_columns(tests), **columns}
 
 
 def _lead(
@@ -122,7 +133,7 @@ def _lead(
             for measure in ("UAS source", "AER")
         )
     sentences = say_differences(comparisons, over_seeds=trainings is not None)
-    structure = say_parents(parents) or say_links(errors) or say_sameness(translations)
+    structure = say_structure(parents, errors) or say_sameness(translations)
     return [*sentences, structure] if structure else sentences
 
 

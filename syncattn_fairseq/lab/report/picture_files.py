@@ -61,16 +61,10 @@ def save(picture: Mapping[str, Any], path: Path) -> None:
     """
     check_format(path)
     kind = path.suffix.lower().removeprefix(".")
-    specification = _replace_controls(picture)
-    content: bytes
-    if kind == "svg":
-        content = vl_convert.vegalite_to_svg(specification).encode()
-    elif kind == "png":
-        content = vl_convert.vegalite_to_png(specification, scale=2)
-    else:
-        content = vl_convert.vegalite_to_pdf(specification)
+    draw: Any = getattr(vl_convert, f"vegalite_to_{kind}")
+    content = draw(_replace_controls(picture), **({"scale": 2} if kind == "png" else {}))
     with replacing(path) as temporary:
-        temporary.write_bytes(content)
+        temporary.write_bytes(content.encode() if kind == "svg" else content)
 
 
 def _replace_controls(value: Any) -> Any:

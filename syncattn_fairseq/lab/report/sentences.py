@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from sacrebleu.metrics.chrf import CHRF
 
@@ -19,6 +19,7 @@ from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
 from .example import MOST_WORDS
 
+T = TypeVar("T")
 _GOLD = ("heads", "labels", "trees")
 
 
@@ -37,9 +38,9 @@ class ReportedSentence:
     detail: dict[str, Any]
     """``source`` and ``target``, each with ``words`` (those of the reference), ``heads``,
     ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
-    ``systems``, each with heads of ``source`` and ``target``, ``links`` and ``source_trees`` and
-    ``target_trees`` by layer, and ``own``, the words and heads of its translation. Of a sentence
-    with more than `MOST_WORDS`, only ``long``, their number."""
+    ``systems``, each with heads of ``source`` and ``target``, and ``links``, ``source_trees`` and
+    ``target_trees`` by layer. Of a sentence with more than `MOST_WORDS`, only ``long``, their
+    number."""
 
 
 def describe(
@@ -109,24 +110,19 @@ class _System:
         )
 
     def show(self, index: int, sides: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        beam = self.beam[index]
         words = {side: sides[side]["words"] for side in ("source", "target")}
-        analysed = beam if self.forced is None else self.forced[index]
+        analysed = (self.beam if self.forced is None else self.forced)[index]
         analysis: dict[str, Any] = {
             "source": _fitting(analysed.source_heads, words["source"]),
             "target": None,
             "links": {},
             "source_trees": self._trees(analysed, "source", sides["source"]),
             "target_trees": {},
-            "own": None,
         }
         if self.forced is not None:
             analysis["target"] = _fitting(analysed.hypothesis_heads, words["target"])
             analysis["target_trees"] = self._trees(analysed, "hypothesis", sides["target"])
             analysis["links"] = self._links(analysed, words)
-        own = join_subwords(beam.hypothesis.split(), detect_scheme([beam.hypothesis]))
-        if 0 < len(own) <= MOST_WORDS and _fitting(beam.hypothesis_heads, own):
-            analysis["own"] = {"words": own, "heads": beam.hypothesis_heads}
         return analysis
 
     def _links(
@@ -207,25 +203,21 @@ def _words(systems: Iterable[_System], side: str, index: int) -> list[str]:
 
 
 def _side(words: list[str], index: int, heads: Any, labels: Any, trees: Any) -> dict[str, Any]:
-    known_heads = heads and heads[index]
-    tree = trees and trees[index]
-    known_labels = labels and labels[index]
-    tree_words = tree and list(tree.leaves())
-    size = len(words)
-    if tree_words and (not words or (len(tree_words) == size and "<unk>" in " ".join(words))):
-        words, size = tree_words, len(tree_words)
+    known_heads, known_labels, tree = (rows and rows[index] for rows in (heads, labels, trees))
+    leaves = tree and list(tree.leaves())
+    if leaves and (not words or (len(leaves) == len(words) and "<unk>" in " ".join(words))):
+        words = leaves
+    fits = _fitting(leaves, words)
     return {
         "words": words,
-        "heads": known_heads if known_heads and len(known_heads) == size else None,
-        "labels": known_labels if known_labels and len(known_labels) == size else None,
-        "tree": tree_nodes(tree, {*find_constituents(tree)})
-        if tree_words and len(tree_words) == size
-        else None,
+        "heads": _fitting(known_heads, words),
+        "labels": _fitting(known_labels, words),
+        "tree": tree_nodes(tree, {*find_constituents(tree)}) if fits else None,
     }
 
 
-def _fitting(heads: Sequence[int] | None, words: Sequence[str]) -> Sequence[int] | None:
-    return heads if heads and len(heads) == len(words) else None
+def _fitting(row: Sequence[T] | None, words: Sequence[str]) -> Sequence[T] | None:
+    return row if row and len(row) == len(words) else None
 
 
 def _differences(

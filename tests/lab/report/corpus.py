@@ -48,8 +48,6 @@ def write_corpus(folder: Path) -> list[str]:
             if system == "parser":
                 shown.append(f"X-{n}\tsource\tword\t" + " ".join(["0"] * len(words)))
                 shown.append(f"X-{n}\thypothesis\tword\t{_chain(reference)}")
-                if n == 3:
-                    beam.append(f"X-{n}\thypothesis\tword\t2 3 0")
             if system == "latent":
                 for side, tokens in (("source", words), ("hypothesis", reference)):
                     values = " ".join(f"{(i * 7 % 5) / 5}" for i in range(len(tokens)))

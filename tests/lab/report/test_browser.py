@@ -119,8 +119,8 @@ def reader(driver: Any, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     (folder / "log").write_text(log)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("syncattn_fairseq.load", lambda *_, **__: Attentive())
-        options = ["--log", "LPSI", "log", "--attention", "LPSI", "model", "--matrices", "3"]
+        patch.setattr(report, "load_model", lambda *_, **__: Attentive())
+        options = ["--log", "LPSI", "log", "--attention", "LPSI", "model"]
         assert report.main([*named, *options, "--output", "r.html"]) == 0
     driver.get((folder / "r.html").as_uri())
     page = Reader(driver)

@@ -65,7 +65,8 @@ class Picture:
         found = {}
         for mark in self.marks("rect"):
             x, y, width, height = _box(mark)
-            if (width, height) == (CELL, CELL) and mark.get("stroke-width") != "0.7":
+            if mark.get("stroke-width") != "0.7":
+                assert (width, height) == (CELL, CELL)
                 found[y / CELL, x / CELL] = mark
         return found
 
@@ -122,7 +123,7 @@ def test_without_gold_nothing_is_right():
     target = words([None] * 3, [2, 0, 1], names=["x", "yyyy", "z"])
     items = [{"side": s, **w} for s, of in (("source", unknown), ("target", target)) for w in of]
     cell = {"row": 0, "column": 0, "verdict": "unknown", "text": ""}
-    sides = {"rows": [{"word": "x", "across": 1}], "columns": [{"word": "a", "across": 1}]}
+    sides = {"rows": [{"word": "x", "across": 1}], "columns": [{"word": "a"}]}
     node = {"start": 0, "end": 2, "height": 1, "parent": None, "label": "", "verdict": "unknown"}
     leaves = [{"word": word, "parent": 0} for word in WORDS[:2]]
     for picture in (
@@ -187,7 +188,7 @@ def test_gold_links_are_framed_solid_if_sure_and_dashed_if_possible():
     picture = Picture(
         charts.links,
         rows=[{"word": word, "across": 3} for word in "xy"],
-        columns=[{"word": word, "across": 2} for word in WORDS],
+        columns=[{"word": word} for word in WORDS],
         cells=[
             {"row": 0, "column": 2, "verdict": "right", "text": ""},
             {"row": 1, "column": 0, "verdict": "wrong", "text": ""},
@@ -202,10 +203,7 @@ def test_gold_links_are_framed_solid_if_sure_and_dashed_if_possible():
     squares = {at: mark.get("fill") for at, mark in picture.symbols().items()}
     assert squares == {(0, 2): RIGHT, (1, 0): WRONG}
     boxes = [_box(mark) for mark in picture.marks("rect") if mark.get("stroke-width") == "0.7"]
-    assert sorted(boxes) == [
-        *((0, 0, CELL, 2 * CELL), (0, 0, 3 * CELL, CELL), (0, CELL, 3 * CELL, CELL)),
-        *((CELL, 0, CELL, 2 * CELL), (2 * CELL, 0, CELL, 2 * CELL)),
-    ]
+    assert boxes == [(CELL * i, CELL * j, CELL, CELL) for j in range(2) for i in range(3)]
 
 
 def test_tree_edges_lead_to_parents_in_the_colour_of_the_constituent():
@@ -225,19 +223,6 @@ def test_tree_edges_lead_to_parents_in_the_colour_of_the_constituent():
     }
     nodes = {mark.get("fill"): _place(mark) for mark in picture.marks("symbol")}
     assert nodes == {RIGHT: top, WRONG: inner}
-
-
-def test_bars_grow_upwards_from_above_the_gap_before_their_word():
-    values = [None, 0.25, 1.0]
-    picture = Picture(
-        charts.bars,
-        words=[{"word": w, "value": v, "text": ""} for w, v in zip(WORDS, values, strict=True)],
-    )
-    bars = sorted(_box(mark) for mark in picture.marks("rect"))
-    assert [height for *_, height in bars] == [11.5, 46]
-    assert all(top + height == -10 for _, top, _, height in bars), "all stand above the words"
-    for (left, *_), before, after in zip(bars, WORDS, WORDS[1:], strict=False):
-        assert picture.places[before][0] < left < picture.places[after][0]
 
 
 def test_only_arcs_that_differ_have_colours_and_wrong_ones_are_dashed():

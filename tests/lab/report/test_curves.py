@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from syncattn_fairseq.lab.report.training_points import Point
+from syncattn_fairseq.printed.training_log import Point
 
 pytest.importorskip("altair", reason="needs the extra viz")
 import vl_convert

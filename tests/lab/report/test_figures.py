@@ -110,7 +110,7 @@ def test_links_are_judged_by_sure_and_possible_gold():
         {"row": 2, "column": 1, "sure": False},
     ]
     assert found["rows"] == [{"word": word, "across": 2} for word in "abc"]
-    assert found["columns"] == [{"word": word, "across": 3} for word in "st"]
+    assert found["columns"] == [{"word": word} for word in "st"]
     for gold, verdict in ((None, "unknown"), (Links(set(), set()), "wrong")):
         [cell] = figures.link_data([(0, 0)], ["s"], ["a"], gold)["cells"]
         assert cell["verdict"] == verdict, "without gold, nothing is right"
@@ -154,19 +154,14 @@ def test_trees_are_judged_by_gold_constituents():
     assert [node["label"] for node in figures.tree_items(gold)[3:]] == ["S", "N"]
 
 
-def test_distances_are_scaled_except_the_first():
-    rows = figures.distance_rows([0.9, -1, 0.5], list("abc"))
-    assert [row["value"] for row in rows] == [None, 0, 0.75]
-    assert [row["text"] for row in rows] == ["0.90", "-1.00", "0.50"]
-
-
 def test_gates_of_the_target_see_no_future():
     figure = figures.draw_distances(Stub(), EXAMPLE)  # type: ignore[arg-type]
     found = data(figure)
     cells = [[(c["row"], c["column"]) for c in found[f"5-{i} cells"]] for i in (0, 1)]
     assert sorted(cells[0]) == [(i, j) for i in range(3) for j in range(3)]
     assert sorted(cells[1]) == [(i, j) for i in range(4) for j in range(i + 1)]
-    assert [row["value"] for row in found["2-0 words"]] == [None, 0.75]
+    row = [(c["column"], c["weight"], c["text"]) for c in found["2-0 cells"]]
+    assert row == [(1, 0.75, "distance – dog: 0.50")], "the first plays no role"
     assert found["5-0 rows"] == [{"word": "the"}, {"word": "do"}, {"word": "g"}]
     weights = {(c["row"], c["column"]): c["weight"] for c in found["5-0 cells"]}
     assert (weights[2, 0], weights[2, 1]) == (0, 1), "the distance falls by 1 between do and g"

@@ -3,9 +3,8 @@ import pytest
 from syncattn_fairseq.lab.evaluation.differences import Comparison
 from syncattn_fairseq.lab.report.in_words import (
     say_differences,
-    say_links,
-    say_parents,
     say_sameness,
+    say_structure,
 )
 
 
@@ -56,17 +55,15 @@ def test_several_systems():
 
 
 def test_structure():
-    assert say_parents({}) == say_links({}) == ""
-    assert say_parents({"A": 97.2, "B": 66}) == (
-        "A’s heads find the parents of 97 % of the source’s words; B’s those of 66 %."
+    assert say_structure({}, {}) == ""
+    assert say_structure({"A": 50, "B": 66.1, "C": 1}, {"A": 50}) == (
+        "B’s heads find the parents of 66 % of the source’s words, C’s 1 %."
     )
-    assert say_parents({"A": 50, "B": 66, "C": 1, "D": 70}) == (
-        "Of 4 systems with heads that parse, D finds most parents of the source’s words, 70 %, and "
-        "C fewest, 1 %."
+    assert say_structure({}, {"A": 50, "B": 6}) == (
+        "B’s attention aligns words with an error rate of 6 %, A’s 50 %."
     )
-    assert say_links({"A": 50, "B": 6}) == (
-        "B’s attention aligns words with an error rate of 6 %, A’s with 50 %."
+    assert say_structure({"A": 97.2}, {}) == (
+        "A’s heads find the parents of 97 % of the source’s words."
     )
-    assert say_links({"A": 50}) == "A’s attention aligns words with an error rate of 50 %."
     assert say_sameness([["x", "x"], ["x", "y"]]) == "The translations of 1 of 2 sentences differ."
     assert say_sameness([["x"]]) == say_sameness([]) == ""

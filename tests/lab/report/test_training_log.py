@@ -1,7 +1,7 @@
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.lab.report.training_points import Point, read_training_log
+from syncattn_fairseq.printed.training_log import Point, read_training_log
 
 SIMPLE = """\
 2026-01-01 | INFO | fairseq.trainer | begin training epoch 1

@@ -160,7 +160,7 @@
     const [source, target] = [detail.source.words, detail.target.words];
     return {
       rows: target.map((word) => ({ word, across: source.length })),
-      columns: source.map((word) => ({ word, across: target.length })),
+      columns: source.map((word) => ({ word })),
       cells: links.map(([column, row]) => ({
         row, column,
         verdict: !known ? "unknown" : gold.has(`${column}-${row}`) ? "right" : "wrong",
@@ -291,12 +291,6 @@
     return section(title, legend, figures, layers);
   };
 
-  const own = (detail) => section("Parse of the translation", key(["The system’s own; there is no gold."]),
-    [...state.shown].sort(byNumber).filter((i) => detail.systems[i].own).map((i) => {
-      const { words, heads } = detail.systems[i].own;
-      return figure("arcs", systems[i], "", arcData({ words, heads: null, labels: null }, heads, true));
-    }));
-
   const matrices = (detail, field, heading, legend) => [...state.shown].sort(byNumber).flatMap((i) =>
     section(`${heading} of ${systems[i]}`, key(...legend),
       (detail.systems[i][field] || []).map(({ title, rows, columns, values, gold, causal }) => {
@@ -336,7 +330,6 @@
       ...alignments(detail),
       ...trees(detail, "source", "Tree of the source"),
       ...trees(detail, "target", "Tree of the reference"),
-      ...own(detail),
       ...matrices(detail, "matrices", "Attention", [["The darker, the more. Rings: "], ["gold", RED], ["."]]),
       ...matrices(detail, "gates", "Distances and gates",
         [["The darker, the larger the distance, or the farther the gate is open."]]));
