@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from syncattn_fairseq.lab.cli.recipe import main
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
@@ -129,12 +127,10 @@ def test_a_row_with_a_name(capsys):
     [
         (["dbsa=pascal:model.pascal_std=2"], ": dbsa is a config of its own; choose another name"),
         (["a/b=pascal:model.pascal_std=2"], ": name a row with letters, digits, _, + and - only"),
-        (["é=pascal:model.pascal_std=2"], ": name a row with letters"),
         (["x" * 101 + "=pascal:model.pascal_std=2"], ": name a row with letters"),
         (["x=pascl:model.pascal_std=2"], "no system 'pascl'; did you mean pascal?"),
         (["x=pascal:model.pascal_sd=2"], "model.pascal_sd: there is no such option"),
         (["x=pascal"], "x=pascal: write settings as SECTION.OPTION=VALUE"),
-        (["x=pascal:"], ": write settings as SECTION.OPTION=VALUE"),
         (["$(x)=pascal:model.pascal_std=2"], ": name a row with letters"),
         (["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"], "x is another row alrea"),
     ],
@@ -347,21 +343,6 @@ def test_a_parser_is_one_word_with_its_own_models(capsys, monkeypatch, parser):
         assert not any("stanza.download" in command for command in commands)
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
-        *(f"pascal model.pascal_layers={layer}" for layer in (1, 6)),
-        *(f"lisa model.encoder_dependency_layer={layer}" for layer in (1, 6)),
-        *(f"pascal model.pascal_std={std}" for std in (0, 5)),
-        "pascal model.pascal_heads=2 model.parent_ignoring=0.4",
-    ],
-)
-def test_ablations_of_pascals_paper_are_one_line(capsys, override):
-    system, *settings = override.split()
-    _, commands = dry(capsys, "nc11_de_en", system, *settings, "--from=train", "--to=train")
-    assert all(f"++{setting}" in commands[-1] for setting in settings)
-
-
 def test_japanese_words_are_those_of_kytea_without_escapes(capsys):
     _, commands = dry(capsys, "aspec_ja_en", "transformer", "--to=tokenise")
     japanese = [c for c in commands if "kytea" in c and ".ja" in c]
@@ -407,18 +388,14 @@ def test_stages_that_are_not_there(capsys):
     ("words", "fault"),
     [
         (["dataset.max_tokens=0"], "dataset.max_tokens=0: give a whole number, at least 1"),
-        (["dataset.max_tokens=abc"], "dataset.max_tokens=abc: give a whole number"),
         (["optimization.update_freq=3"], "optimization.update_freq=3: give a list"),
         (["optimization.update_freq=[0]"], "optimization.update_freq=[0]: give a list"),
         (["checkpoint.save_dir="], "checkpoint.save_dir=None: give a name"),
         (["checkpoint.save_dir=.."], "checkpoint.save_dir=..: give a folder of its own"),
-        (["checkpoint.save_dir=/"], "checkpoint.save_dir=/: give a folder of its own"),
         (["checkpoint.save_dir=a/../.."], "checkpoint.save_dir=a/../..: give a folder of its own"),
-        (["checkpoint.save_dir=."], "checkpoint.save_dir=.: give a folder of its own"),
         (["dataset.max_tokens=null"], "dataset.max_tokens=None: give a whole number"),
         (["optimization.lr=0.1"], "optimization.lr: "),
         (["model.encoder_layers=[1,2]"], "model.encoder_layers: invalid int value: '1,2'"),
-        (["a.b.c=3"], "a.b.c=3: write settings as"),
         (['checkpoint.save_dir="a\\nb"'], "checkpoint.save_dir='a\\nb': give a name"),
         (["task.source_lang=../en"], "'../en' is not the name of a language"),
         (["common.user_dir=3"], "common.user_dir=3: give a name"),
@@ -429,7 +406,6 @@ def test_stages_that_are_not_there(capsys):
         (["model.x=${oc.env:HOME}"], "model.x: ${oc.env:HOME}: write the value in place of ${...}"),
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
-        (["transformer:model.dropout"], "model.dropout: write settings as"),
         (["common.user_dir=nowhere"], "command line: common.user_dir: --user-dir "),
         (
             ["model.dropuot=0.1"],
@@ -444,7 +420,6 @@ def test_stages_that_are_not_there(capsys):
             ["optimization.max_update=abc"],
             "command line: optimization.max_update: Value 'abc' of type 'str' could",
         ),
-        (["optimization.max_epoch=1.5"], "optimization.max_epoch: Value '1.5' of type 'float'"),
         (["optimization.lr=[x]"], "optimization.lr[0]: Value 'x' of type 'str' could not"),
         (["model.dropout=abc"], "command line: model.dropout: invalid float value: 'abc'"),
         (["model.pascal_parents=x"], "model.pascal_parents: invalid choice: 'x'"),
@@ -822,24 +797,6 @@ def test_copies_of_our_corpora_start_little():
     for path in CONFIGS.glob("*/_data.yaml"):
         facts = yaml.safe_load(path.read_text(encoding="utf-8"))
         check_programs(facts, path, ["sed"])
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(data=st.data())
-def test_a_file_with_one_value_changed_is_accepted_or_refused_in_one_line(data, tmp_path, capsys):
-    if not (tmp_path / "x").exists():
-        copy_corpus("wmt14_en_de", tmp_path)
-    name = data.draw(st.sampled_from(["_data.yaml", "_corpus.yaml", SYSTEM]))
-    before = (CONFIGS / (name if name == SYSTEM else f"wmt14_en_de/{name}")).read_text()
-    words = before.split(" ")
-    place = data.draw(st.integers(0, len(words) - 1))
-    others = ["3", "-1", "null", "[", "}", "true", "''", "x", "1e999", "{a: b}", "\t", "\n", "é"]
-    words[place] = data.draw(st.sampled_from(others))
-    (tmp_path / "x" / name).write_text(" ".join(words))
-    status = main(["x", "transformer", f"--configs={tmp_path}", "--dry-run"])
-    err = capsys.readouterr().err
-    assert (status, err) == (0, "") or (status, err.count("\n")) == (1, 1), err
-    (tmp_path / "x" / name).write_text(before)
 
 
 # ---- the script

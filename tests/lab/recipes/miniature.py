@@ -1,24 +1,24 @@
-"""The corpora's archives in miniature: real names, layouts, formats and quirks, invented text.
+"""The corpora's archives in miniature: real layouts, formats and quirks, invented text.
 
-Written by hand from what is known of the real files, so that a wrong name in a ``_data.yaml`` is
-found. ``make`` writes them as ``wget -x`` would, and says what their texts are.
+Names are those of ``_data.yaml``; test_miniature.py compares them with the published ones. ``make``
+writes the archives as ``wget -x`` would, and says what their texts are.
 """
 
 import gzip
 import hashlib
 import html
 import io
-import re
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
-from sacrebleu.dataset import DATASETS
-
+from syncattn_fairseq.lab.recipes.archived_pairs import name_sides
+from syncattn_fairseq.lab.recipes.corpus_facts import read_facts
+from syncattn_fairseq.lab.recipes.systems import SHARED
 from syncattn_fairseq.lab.synthetic.generated_corpus import generate
 
 TRAIN, HELD_OUT = 60, 8
@@ -28,11 +28,12 @@ Pairs = list[Pair]
 Files = dict[str, bytes]
 Texts = dict[str, Pairs]
 
-STATMT, DATA = "www.statmt.org", "data.statmt.org"
-OPUS = "object.pouta.csc.fi/OPUS-SETIMES/v2/moses"
-MULTI30K = "raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
-#: Where archives are that cannot be downloaded.
-LICENSED = "licensed"
+CORPORA = (
+    *("wmt14_en_de", "wmt14_en_de_words", "wmt16_en_ro", "wmt16_en_de", "wmt17_en_de"),
+    *("wmt18_en_tr", "nc11_en_de", "nc11_de_en", "iwslt14_de_en", "iwslt14_de_en_words"),
+    *("aspec_ja_en", "aspec_ja_en_lpsi", "aspec_en_ja", "kftt_ja_en", "enja"),
+    *("europarl_de_en_align", "multi30k_en_de"),
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Miniature:
     """What was made.
 
     Attributes:
-        sha256: of each file, by ``HOST/PATH``.
+        sha256: of each file, by ``HOST/PATH``; those that cannot be downloaded, by their names.
         texts: what is in it, by split: pairs of source and target, in order, as they should be
             collected. ``train`` has `DIRTY` pairs.
     """
@@ -57,13 +58,60 @@ def make(corpus: str, published: Path, licensed: Path) -> Miniature:
         published: folder for what can be downloaded, as ``HOST/PATH``.
         licensed: folder for what a user has to put in its place.
     """
-    files, texts = CORPORA[corpus]()
-    for name, content in files.items():
-        host, _, path = name.partition("/")
-        target = licensed / path if host == LICENSED else published / name
+    _, facts = read_facts((SHARED,), corpus)
+    files, texts = _write_texts(facts, languages_of(corpus))
+    sums = {}
+    for archive in facts["archives"]:
+        url = archive.get("url", "").removeprefix("https://")
+        name = archive.get("file") or Path(url).name
+        content = _pack(name, files)
+        target = published / url if url else licensed / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-    return Miniature({name: hashlib.sha256(c).hexdigest() for name, c in files.items()}, texts)
+        sums[url or name] = hashlib.sha256(content).hexdigest()
+    return Miniature(sums, texts)
+
+
+def languages_of(corpus: str) -> Pair:
+    """Return source and target."""
+    source, target = ["en", "ja"] if corpus == "enja" else corpus.split("_")[1:3]
+    return source, target
+
+
+def _write_texts(facts: Mapping[str, list[dict[str, str]]], languages: Pair) -> tuple[Files, Texts]:
+    """Return all files, by address, and the pairs of each split."""
+    files: Files = {}
+    texts: Texts = {}
+    for split in ("train", "valid", "test"):
+        entries = facts[split] if isinstance(facts.get(split), list) else []
+        for format_name, address in (item for entry in entries for item in entry.items()):
+            count = TRAIN // len(entries) if split == "train" else HELD_OUT
+            if len(entries) > 3 and split == "test":
+                count = HELD_OUT // 2
+            if split == "test" and "gold_alignments" in facts:
+                found, links = aligned(languages)
+                files[str(facts["gold_alignments"])] = links
+            else:
+                found = sentences(address, languages, count)
+            read = found
+            if split == "train":
+                found, read = training(found)
+            written, read = WRITERS[format_name](found, read, languages, address)
+            files |= written
+            texts.setdefault(split, []).extend(read)
+    return files, texts
+
+
+def _pack(name: str, files: Files) -> bytes:
+    """Return an archive with its members, each also with another content in another folder."""
+    members = {m: c for a, c in files.items() for n, _, m in [a.partition("!")] if n == name}
+    decoys = {f"other/{member}": b"a decoy\n" for member in members}
+    if name.endswith((".tgz", ".tar.gz")):
+        return tgz(decoys | members)
+    if name.endswith(".zip"):
+        return zipped(decoys | members)
+    [content] = members.values()
+    return gzip.compress(content) if name.endswith(".gz") else content
 
 
 # Sentences.
@@ -109,28 +157,27 @@ def written(words: Sequence[str]) -> str:
 
 
 @cache
-def sentences(name: str, languages: str, count: int) -> Pairs:
+def sentences(name: str, languages: Pair, count: int) -> Pairs:
     """Return pairs that depend on the name; the same English for any two languages.
 
     Args:
         name: of the text.
-        languages: ``en de``, in this order.
+        languages: source and target.
         count: how many.
     """
-    found = []
+    pairs = []
     for pair in generate(count, seed=zlib.crc32(name.encode())):
         by_language = {"en": written(pair.source.words), "de": written(pair.target.words)}
         source, target = (
             by_language.get(language) or invented(language, by_language["en"])
-            for language in languages.split()
+            for language in languages
         )
-        found.append((source, target))
-    return found
+        pairs.append((source, target))
+    return pairs
 
 
-def training(name: str, languages: str, count: int = TRAIN) -> tuple[Pairs, Pairs]:
+def training(clean: Pairs) -> tuple[Pairs, Pairs]:
     """Return pairs, some of them dirty, as they are found and as they should be collected."""
-    clean = sentences(name, languages, count)
     half = len(clean) // 2
     return (
         clean[:half] + [found for found, _ in DIRTY] + clean[half:],
@@ -138,45 +185,25 @@ def training(name: str, languages: str, count: int = TRAIN) -> tuple[Pairs, Pair
     )
 
 
-# Kinds of files.
+def aligned(languages: Pair) -> tuple[Pairs, bytes]:
+    """Return pairs of words, and the links between them, with a blank line at the end."""
+    pairs, links = [], []
+    for pair in generate(HELD_OUT, seed=508):
+        words = {"en": " ".join(pair.source.words), "de": " ".join(pair.target.words)}
+        pairs.append((words[languages[0]], words[languages[1]]))
+        ordered = [((i, j) if languages[0] == "en" else (j, i), (i, j)) for i, j in pair.possible]
+        marks = (f"{i + 1}{'-' if link in pair.sure else 'p'}{j + 1}" for (i, j), link in ordered)
+        links.append(" ".join(sorted(marks)))
+    return pairs, lines([*links, ""])
+
+
+# Formats: each writes pairs as they are found, and returns the files, by address, and the pairs as
+# they should be collected.
 
 
 def lines(texts: Iterable[str]) -> bytes:
     """Return plain text."""
     return "".join(f"{text}\n" for text in texts).encode()
-
-
-def sides(prefix: str, languages: str, pairs: Pairs) -> Files:
-    """Return two files of plain text."""
-    return {
-        f"{prefix}.{language}": lines(side)
-        for language, side in zip(languages.split(), zip(*pairs, strict=True), strict=True)
-    }
-
-
-def tgz(members: Mapping[str, bytes]) -> bytes:
-    """Return a compressed tar file; folders are members of their own."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for folder in dict.fromkeys(str(parent) for n in members for parent in Path(n).parents):
-            if folder != ".":
-                entry = tarfile.TarInfo(folder)
-                entry.type = tarfile.DIRTYPE
-                archive.addfile(entry)
-        for name, content in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def zipped(members: Mapping[str, bytes]) -> bytes:
-    """Return a zip file."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def sgm(texts: Sequence[str], name: str, source: str, target: str | None) -> bytes:
@@ -192,12 +219,6 @@ def sgm(texts: Sequence[str], name: str, source: str, target: str | None) -> byt
             rows += [f"<{tag}>", f'<seg id="{number}">{text}</seg>', f"</{tag}>"]
         rows += ["</doc>"]
     return lines([*rows, "</refset>" if target else "</srcset>"])
-
-
-def news(name: str, languages: str) -> Pairs:
-    """Return the pairs of a test set."""
-    pairs = sentences(name, languages, HELD_OUT)
-    return [(f"{a} R&D, \u201cQ&A\u201d", f"{b} F&E, \u201eF&A\u201c") for a, b in pairs]
 
 
 def html_text(text: str) -> str:
@@ -237,337 +258,111 @@ def iwslt_tags(texts: Sequence[str], title: str) -> bytes:
     return lines(rows)
 
 
-# Archives of several corpora.
+def write_plain(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
+    """Write a sentence on each line."""
+    sides = zip(name_sides(address, languages), zip(*found, strict=True), strict=True)
+    return {name: lines(side) for name, side in sides}, read
 
 
-def europarl_v7(pairs: Pairs) -> bytes:
-    """Return all of Europarl v7 as WMT13 packed it."""
-    other = sides("training/europarl-v7.fr-en", "fr en", [("un leurre", "a decoy")])
-    return tgz(other | sides("training/europarl-v7.de-en", "en de", pairs))
+def write_latin1(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
+    """Write the same in Latin-1, with a blank line at the end."""
+    files, _ = write_plain([*found, ("", "")], read, languages, address)
+    return {name: text.decode().encode("latin-1") for name, text in files.items()}, read
 
 
-def common_crawl(pairs: Pairs) -> bytes:
-    """Return Common Crawl, whose pairs come with annotations."""
-    notes = {"commoncrawl.de-en.annotation": b"CC-MAIN-0001\t0.5\n"}
-    other = sides("commoncrawl.cs-en", "cs en", [("klam", "a decoy")])
-    return tgz(other | notes | sides("commoncrawl.de-en", "en de", pairs))
+def write_sgm(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
+    """Write a source and a reference in SGML."""
+    pairs = [(f"{a} R&D, \u201cQ&A\u201d", f"{b} F&E, \u201eF&A\u201c") for a, b in found]
+    names = name_sides(address, languages)
+    sides = zip(names, zip(*pairs, strict=True), (None, languages[1]), strict=True)
+    return {
+        name: sgm([html_text(text) for text in side], "news", languages[0], target)
+        for name, side, target in sides
+    }, pairs
 
 
-def sacrebleu_set(name: str, *pairs: str) -> Files:
-    """Return a test set of WMT as sacreBLEU downloads it, and the one of another direction.
+def write_talks(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
+    """Write TED talks, of which the training text says more than their sentences."""
+    sides = zip(name_sides(address, languages), zip(*found, strict=True), strict=True)
+    pairs = []
+    for talk, begin in enumerate(range(0, len(read), 20)):
+        title = f"Title {talk}"
+        words = f"TED Talk Subtitles and Transcript: {title}."
+        pairs += [(title, title), (words, words), *read[begin : begin + 20]]
+    return {name: iwslt_tags(side, "Title") for name, side in sides}, pairs
+
+
+def write_xml(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
+    """Write two talks in XML."""
+    sides = zip(name_sides(address, languages), zip(*found, strict=True), (0, 1), strict=True)
+    files = {name: iwslt_xml(side, "dev", bool(n)) for name, side, n in sides}
+    return files, read[0::2] + read[1::2]
+
+
+def write_aspec(
+    found: Pairs, read: Pairs, languages: Pair, address: str, undated: bool = False
+) -> tuple[Files, Pairs]:
+    """Write columns, of which training text has one more than the rest.
 
     Args:
-        name: by which sacreBLEU knows it.
-        pairs: of languages, such as ``en-de``.
+        undated: whether dates at the end of the Japanese side are no part of the text.
     """
-    dataset = DATASETS[name]
-    members: Files = {}
-    for pair in pairs:
-        languages = pair.split("-")
-        for way in (languages, languages[::-1]):
-            places = dataset.langpairs["-".join(way)]
-            title = re.search(r"news[a-z]+\d+", places[0])
-            assert title is not None
-            order = sorted(way, key=lambda language: language != "en")
-            texts = zip(*news(title[0], " ".join(order)), strict=True)
-            by_language = dict(zip(order, texts, strict=True))
-            for place, language, target in zip(places, way, (None, way[1]), strict=True):
-                sentences_ = [html_text(text) for text in by_language[language]]
-                members[place] = sgm(sentences_, title[0], way[0], target)
-    return {dataset.data[0].removeprefix("https://"): tgz(members)}
-
-
-def setimes(languages: str, pairs: Pairs) -> bytes:
-    """Return SETIMES2 in Moses's format of OPUS."""
-    name = f"SETIMES.{languages.replace(' ', '-')}"
-    more = {"LICENSE": b"CC-BY-SA\n", "README": b"http://nlp.ffzg.hr/resources/corpora/setimes/\n"}
-    ids = {f"{name}.ids": lines(f"en/1.xml.gz\tx/1.xml.gz\t{n}\t{n}" for n in range(len(pairs)))}
-    return zipped(more | ids | sides(name, languages, pairs))
-
-
-# Corpora.
-
-
-def wmt_en_de(commentary: Callable[[Pairs], Files], *more: str) -> tuple[Files, Pairs]:
-    """Return the training archives of WMT English-German, and their pairs."""
-    found, wanted = {}, []
-    for name in ("europarl", "crawl", "commentary", *more):
-        found[name], clean = training(name, "en de", TRAIN // (3 + len(more)))
-        wanted += clean
-    files = {
-        f"{STATMT}/wmt13/training-parallel-europarl-v7.tgz": europarl_v7(found["europarl"]),
-        f"{STATMT}/wmt13/training-parallel-commoncrawl.tgz": common_crawl(found["crawl"]),
-    }
-    if more:
-        other = sides("rapid2016.en-fi", "en fi", [("a decoy", "houkutus")])
-        rapid = tgz(other | sides("rapid2016.de-en", "en de", found["rapid"]))
-        files[f"{DATA}/wmt18/translation-task/rapid2016.tgz"] = rapid
-    return files | commentary(found["commentary"]), wanted
-
-
-def wmt14_en_de() -> tuple[Files, Texts]:
-    """Europarl v7, Common Crawl, News Commentary v9; newstest2014 in full."""
-
-    def commentary(pairs: Pairs) -> Files:
-        members = sides("training/news-commentary-v9.de-en", "en de", pairs)
-        return {f"{STATMT}/wmt14/training-parallel-nc-v9.tgz": tgz(members)}
-
-    files, train = wmt_en_de(commentary)
-    for name in ("wmt13", "wmt14/full"):
-        files |= sacrebleu_set(name, "en-de")
-    pairs = news("newstest2014", "en de")
-    return files, {"train": train, "valid": news("newstest2013", "en de"), "test": pairs}
-
-
-def wmt14_en_de_words() -> tuple[Files, Texts]:
-    """The same archives, other test sets."""
-    files, texts = wmt14_en_de()
-    files |= sacrebleu_set("wmt12", "en-de") | sacrebleu_set("wmt15", "en-de")
-    sets = [texts["valid"], texts["test"], news("newstest2015", "en de")]
-    return files, texts | {
-        "valid": news("newstest2012", "en de"),
-        "test": [pair for pairs in sets for pair in pairs],
-    }
-
-
-def news_commentary_v11(pairs: Pairs) -> Files:
-    """News Commentary v11 as WMT16 packed it."""
-    folder = "training-parallel-nc-v11"
-    members = sides(f"{folder}/news-commentary-v11.de-en", "en de", pairs)
-    members |= sides(f"{folder}/news-commentary-v11.cs-en", "cs en", [("klam", "a decoy")])
-    return {f"{DATA}/wmt16/translation-task/training-parallel-nc-v11.tgz": tgz(members)}
-
-
-def wmt16_en_de() -> tuple[Files, Texts]:
-    """Europarl v7, Common Crawl, News Commentary v11."""
-    files, train = wmt_en_de(news_commentary_v11)
-    valid, test = news("newstest2015", "en de"), news("newstest2016", "en de")
-    files |= sacrebleu_set("wmt15", "en-de") | sacrebleu_set("wmt16", "en-de", "en-tr")
-    return files, {"train": train, "valid": valid, "test": test}
-
-
-def wmt17_en_de() -> tuple[Files, Texts]:
-    """Europarl v7, Common Crawl, News Commentary v12, Rapid 2016."""
-
-    def commentary(pairs: Pairs) -> Files:
-        members = sides("training/news-commentary-v12.de-en", "en de", pairs)
-        return {f"{DATA}/wmt17/translation-task/training-parallel-nc-v12.tgz": tgz(members)}
-
-    files, train = wmt_en_de(commentary, "rapid")
-    valid, test = news("newstest2016", "en de"), news("newstest2017", "en de")
-    files |= sacrebleu_set("wmt16", "en-de", "en-ro") | sacrebleu_set("wmt17", "en-de", "en-tr")
-    return files, {"train": train, "valid": valid, "test": test}
-
-
-def nc11_en_de() -> tuple[Files, Texts]:
-    """News Commentary v11 alone."""
-    found, train = training("commentary", "en de")
-    valid, test = news("newstest2015", "en de"), news("newstest2016", "en de")
-    texts = {"train": train, "valid": valid, "test": test}
-    tests = sacrebleu_set("wmt15", "en-de") | sacrebleu_set("wmt16", "en-de")
-    return news_commentary_v11(found) | tests, texts
-
-
-def nc11_de_en() -> tuple[Files, Texts]:
-    """The same archives, the other way round."""
-    files, texts = nc11_en_de()
-    return files, {split: [(b, a) for a, b in pairs] for split, pairs in texts.items()}
-
-
-def wmt16_en_ro() -> tuple[Files, Texts]:
-    """Europarl v8 and SETIMES2."""
-    europarl, first = training("europarl", "en ro", TRAIN // 2)
-    balkans, second = training("setimes", "en ro", TRAIN // 2)
-    folder = "training-parallel-ep-v8"
-    members = sides(f"{folder}/europarl-v8.ro-en", "en ro", europarl)
-    members |= sides(f"{folder}/europarl-v8.fi-en", "fi en", [("houkutus", "a decoy")])
-    files = {
-        f"{DATA}/wmt16/translation-task/training-parallel-ep-v8.tgz": tgz(members),
-        f"{OPUS}/en-ro.txt.zip": setimes("en ro", balkans),
-        **sacrebleu_set("wmt16/dev", "en-ro", "en-tr"),
-        **sacrebleu_set("wmt16", "en-ro", "en-de"),
-    }
-    valid, test = news("newsdev2016", "en ro"), news("newstest2016", "en ro")
-    return files, {"train": first + second, "valid": valid, "test": test}
-
-
-def wmt18_en_tr() -> tuple[Files, Texts]:
-    """SETIMES2."""
-    found, train = training("setimes", "en tr")
-    files = {f"{OPUS}/en-tr.txt.zip": setimes("en tr", found)}
-    files |= sacrebleu_set("wmt16", "en-tr", "en-de") | sacrebleu_set("wmt17", "en-tr")
-    valid, test = news("newstest2016", "en tr"), news("newstest2017", "en tr")
-    return files, {"train": train, "valid": valid, "test": test}
-
-
-def iwslt14_de_en() -> tuple[Files, Texts]:
-    """TED talks, of which the training text says more than their sentences."""
-    found, wanted = ([(b, a) for a, b in pairs] for pairs in training("talks", "en de"))
-    german, english = zip(*found, strict=True)
-    members = {
-        "README": b"WIT3, https://wit3.fbk.eu\n",
-        "train.en": lines(english),
-        "train.tags.de-en.de": iwslt_tags(german, "Titel"),
-        "train.tags.de-en.en": iwslt_tags(english, "Title"),
-    }
-    train = []
-    for talk, begin in enumerate(range(0, len(wanted), 20)):
-        words = "TED Talk Subtitles and Transcript:"
-        train += [(f"Titel {talk}", f"Title {talk}")]
-        train += [(f"{words} Titel {talk}.", f"{words} Title {talk}.")]
-        train += wanted[begin : begin + 20]
-    test = []
-    for name in ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"):
-        both = [(b, a) for a, b in sentences(name, "en de", 4)]
-        test += both[0::2] + both[1::2]
-        german, english = zip(*both, strict=True)
-        members[f"IWSLT14.{name}.de-en.de.xml"] = iwslt_xml(german, name, False)
-        members[f"IWSLT14.{name}.de-en.en.xml"] = iwslt_xml(english, name, True)
-    archive = tgz({f"de-en/{name}": content for name, content in members.items()})
-    return {"dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz": archive}, {
-        "train": train,
-        "test": test,
-    }
-
-
-def iwslt14_de_en_words() -> tuple[Files, Texts]:
-    """The same text."""
-    return iwslt14_de_en()
-
-
-def europarl_de_en_align() -> tuple[Files, Texts]:
-    """Europarl v7; gold alignments in Latin-1, already in words, with a blank line at the end."""
-    found, train = training("europarl", "en de")
-    test, short, long = [], [], []
-    for number, pair in enumerate(generate(HELD_OUT, seed=508)):
-        test.append((" ".join(pair.target.words), " ".join(pair.source.words)))
-        long.append(f"SENT: {number}")
-        links = []
-        for i, j in sorted(pair.possible):
-            sure = (i, j) in pair.sure
-            links.append(f"{j + 1}{'-' if sure else 'p'}{i + 1}")
-            long.append(f"{'S' if sure else 'P'} {j + 1} {i + 1}")
-        short.append(" ".join(links))
-    german, english = zip(*test, strict=True)
-    members = {
-        "de": lines([*german, ""]).decode().encode("latin-1"),
-        "en": lines([*english, ""]).decode().encode("latin-1"),
-        "alignmentDeEn": lines(long),
-        "alignmentDeEn.talp": lines([*short, ""]),
-    }
-    gold = tgz({f"DeEn/{name}": content for name, content in members.items()})
-    files = {
-        f"{STATMT}/europarl/v7/de-en.tgz": tgz(sides("europarl-v7.de-en", "en de", found)),
-        f"{LICENSED}/DeEnGoldAlignment.tar.gz": gold,
-    }
-    return files, {"train": [(b, a) for a, b in train], "test": test}
-
-
-def aspec_ja_en() -> tuple[Files, Texts]:
-    """ASPEC: columns, of which training text has one more than the rest."""
-
-    def table(pairs: Pairs, scored: bool) -> bytes:
-        rows = (f"A-01A{n:07} ||| {n % 5} ||| {ja} ||| {en}" for n, (ja, en) in enumerate(pairs))
-        return lines(f"0.{99 - n:02} ||| {row}" if scored else row for n, row in enumerate(rows))
-
     # A column that is empty is still there; the dirt has bars of its own.
-    def fits(pair: Pair) -> bool:
-        return "||" not in "".join(pair)
-
-    first, wanted = (list(filter(fits, p)) for p in training("first", "ja en", TRAIN // 2))
-    second = sentences("second", "ja en", TRAIN // 2)
-    third = sentences("third", "ja en", TRAIN // 2)
-    texts = {"train": wanted + second}
-    texts |= {split: dated(sentences(split, "ja en", HELD_OUT)) for split in ("valid", "test")}
-    members = {
-        "ASPEC-JE/README": b"ASPEC-JE\n",
-        "ASPEC-JE/README-j": "科学技術論文\n".encode(),
-        "ASPEC-JE/train/train-1.txt": table(first, True),
-        "ASPEC-JE/train/train-2.txt": table(second, True),
-        "ASPEC-JE/train/train-3.txt": table(third, True),
-        "ASPEC-JE/dev/dev.txt": table(texts["valid"], False),
-        "ASPEC-JE/devtest/devtest.txt": table([("囮", "a decoy")], False),
-        "ASPEC-JE/test/test.txt": table(texts["test"], False),
-        "ASPEC-JC/train/train.txt": "A-1 ||| 囮 ||| 囮\n".encode(),
-    }
-    archive = tgz({f"ASPEC/{name}": content for name, content in members.items()})
-    return {f"{LICENSED}/ASPEC.tar.gz": archive}, texts
-
-
-def dated(pairs: Pairs) -> Pairs:
-    """Return Japanese-English pairs, some with a date at the end of the Japanese side."""
-    dates = ("", "［１．２］", "［注］", "［２０１８］［３］")
-    return [(ja + dates[n % 4], en) for n, (ja, en) in enumerate(pairs)]
-
-
-def undated(pairs: Pairs) -> Pairs:
-    """Return `dated` pairs without what is a date."""
-    dates = {n: date for n, date in enumerate(("", "［１．２］", "", "［３］"))}
-    return [(ja.removesuffix(dates[n % 4]), en) for n, (ja, en) in enumerate(pairs)]
-
-
-def aspec_ja_en_lpsi() -> tuple[Files, Texts]:
-    """The first part of ASPEC, without dates."""
-    files, texts = aspec_ja_en()
-    half = len(texts["train"]) - TRAIN // 2
-    return files, texts | {"train": texts["train"][:half], "valid": undated(texts["valid"])}
-
-
-def aspec_en_ja() -> tuple[Files, Texts]:
-    """All of ASPEC the other way round, without dates."""
-    files, texts = aspec_ja_en()
-    third = sentences("third", "ja en", TRAIN // 2)
-    texts |= {"train": texts["train"] + third, "valid": undated(texts["valid"])}
-    return files, {split: [(b, a) for a, b in pairs] for split, pairs in texts.items()}
-
-
-def kftt_ja_en() -> tuple[Files, Texts]:
-    """KFTT: as written (orig) and in words (tok)."""
-    found, train = training("kyoto", "ja en")
-    texts = {"train": train}
-    texts |= {split: sentences(split, "ja en", HELD_OUT) for split in ("valid", "test")}
-    splits = {"train": found, "dev": texts["valid"], "test": texts["test"]}
-    members = {"README.txt": b"The Kyoto Free Translation Task 1.0\n"}
-    for split, pairs in (splits | {"tune": [("囮", "a decoy")]}).items():
-        members |= sides(f"data/orig/kyoto-{split}", "ja en", pairs)
-        members |= sides(f"data/tok/kyoto-{split}", "ja en", [("囮 。", "a decoy .")])
-    members |= sides("data/tok/kyoto-train.cln", "ja en", [("囮 。", "a decoy .")])
-    archive = tgz({f"kftt-data-1.0/{name}": content for name, content in members.items()})
-    return {"www.phontron.com/kftt/download/kftt-data-1.0.tar.gz": archive}, texts
-
-
-def multi30k_en_de() -> tuple[Files, Texts]:
-    """Multi30k: one compressed file for each side."""
-    found, train = training("train", "en de")
-    texts = {"train": train}
-    texts |= {split: sentences(split, "en de", HELD_OUT) for split in ("valid", "test")}
-    splits = {"train": found, "val": texts["valid"], "test_2016_flickr": texts["test"]}
-    files = {
-        f"{MULTI30K}/{name}.gz": gzip.compress(content)
-        for split, pairs in splits.items()
-        for name, content in sides(split, "en de", pairs).items()
-    }
-    return files, texts
-
-
-CORPORA: dict[str, Callable[[], tuple[Files, Texts]]] = {
-    corpus.__name__: corpus
-    for corpus in (
-        wmt14_en_de,
-        wmt14_en_de_words,
-        wmt16_en_ro,
-        aspec_ja_en,
-        aspec_ja_en_lpsi,
-        aspec_en_ja,
-        iwslt14_de_en,
-        iwslt14_de_en_words,
-        europarl_de_en_align,
-        nc11_en_de,
-        nc11_de_en,
-        wmt16_en_de,
-        wmt17_en_de,
-        wmt18_en_tr,
-        kftt_ja_en,
-        multi30k_en_de,
+    ours, theirs = (
+        [pair for pair in pairs if "||" not in "".join(pair)] for pairs in (found, read)
     )
+    rows, pairs = [], []
+    for n, (pair, wanted) in enumerate(zip(ours, theirs, strict=True)):
+        ja = languages.index("ja")
+        noted = (
+            "" if "train" in address else ("", "［１．２］", "［注］", "［２０１８］［３］")[n % 4]
+        )
+        score = f"0.{99 - n:02} ||| " if "train" in address else ""
+        rows.append(f"{score}A-01A{n:07} ||| {n % 5} ||| {pair[ja]}{noted} ||| {pair[1 - ja]}")
+        left = (
+            {"［１．２］": "", "［２０１８］［３］": "［２０１８］"}.get(noted, noted)
+            if undated
+            else noted
+        )
+        japanese = wanted[ja] + left
+        pairs.append((japanese, wanted[1]) if ja == 0 else (wanted[0], japanese))
+    return {address: lines(rows)}, pairs
+
+
+WRITERS: dict[str, Callable[[Pairs, Pairs, Pair, str], tuple[Files, Pairs]]] = {
+    "plain": write_plain,
+    "latin1": write_latin1,
+    "sgm": write_sgm,
+    "iwslt_tags": write_talks,
+    "iwslt_xml": write_xml,
+    "aspec": write_aspec,
+    "aspec_undated": partial(write_aspec, undated=True),
 }
+
+
+# Archives.
+
+
+def tgz(members: Mapping[str, bytes]) -> bytes:
+    """Return a compressed tar file; folders are members of their own."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for folder in dict.fromkeys(str(parent) for n in members for parent in Path(n).parents):
+            if folder != ".":
+                entry = tarfile.TarInfo(folder)
+                entry.type = tarfile.DIRTYPE
+                archive.addfile(entry)
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    """Return a zip file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()

@@ -33,13 +33,6 @@ def test_every_corpus_has_its_facts(folder: Path) -> None:
         corpus.system(corpus.baseline(name))
 
 
-def test_archives_are_named_by_their_urls_or_apart() -> None:
-    names = {archive.name for archive in load_corpus(CONFIGS / "aspec_ja_en").archives}
-    assert names == {"ASPEC.tar.gz"}
-    names = {archive.name for archive in load_corpus(CONFIGS / "wmt14_en_de").archives}
-    assert "training-parallel-europarl-v7.tgz" in names
-
-
 def made(folder: Path, **changes: object) -> Corpus:
     """Read the facts about Multi30k with some of them changed; None: left out."""
     folder.mkdir(exist_ok=True)
@@ -49,11 +42,6 @@ def made(folder: Path, **changes: object) -> Corpus:
     (folder / "_data.yaml").write_text(yaml.safe_dump(facts))
     (folder / "_corpus.yaml").write_bytes((source / "_corpus.yaml").read_bytes())
     return load_corpus(folder)
-
-
-def test_held_out_validation(tmp_path: Path) -> None:
-    corpus = made(tmp_path / "mine", valid={"every": 10})
-    assert corpus.every == 10 and corpus.valid == [] and corpus.name == "mine"
 
 
 def test_a_part_of_your_own_training_pairs_may_be_for_validation(tmp_path: Path) -> None:

@@ -107,11 +107,6 @@ def test_only_newlines_end_a_line_of_plain_text(text, bom):
     assert texts("plain", "\ufeff" * bom + text) == [plain_spaces(line) for line in lines]
 
 
-def test_plain_text_with_carriage_returns():
-    assert texts("plain", "\ufeffa\r\n\r\nb\rc\u2028d") == ["a", "", "b c d"]
-    assert texts("plain", "") == []
-
-
 def test_latin1():
     assert texts("latin1", b"Gr\xfc\xdfe\xa0an\r\n\n\xef") == ["Grüße an", "", "ï"]
 

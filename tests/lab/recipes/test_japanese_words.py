@@ -38,7 +38,3 @@ def test_no_character_of_japanese_is_changed(corpus, tmp_path):
     found = words(command, "".join(f"{line}\n" for line in text), tmp_path)
     assert ["".join(line.split()) for line in found] == ["".join(t.split()) for t in text]
     assert found[0] == "5/ 6の R& D"
-
-
-def test_there_is_a_corpus_in_japanese():
-    assert "aspec_ja_en" in CORPORA

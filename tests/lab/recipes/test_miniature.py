@@ -10,9 +10,27 @@ from syncattn_fairseq.lab.evaluation.alignment import read_alignments
 from syncattn_fairseq.lab.recipes.archived_pairs import collect
 from syncattn_fairseq.lab.recipes.archives import open_member
 from syncattn_fairseq.lab.recipes.corpus_facts import read_facts
-from tests.lab.recipes.miniature import CORPORA, make
+from tests.lab.recipes.miniature import CORPORA, languages_of, make
 
 CONFIGS = Path(__file__).parents[3] / "configs"
+#: Training texts by archive, as they are called there; sacreBLEU knows the names of test sets.
+PUBLISHED = """
+training-parallel-europarl-v7.tgz!training/europarl-v7.de-en
+training-parallel-commoncrawl.tgz!commoncrawl.de-en
+training-parallel-nc-v9.tgz!training/news-commentary-v9.de-en
+training-parallel-nc-v11.tgz!training-parallel-nc-v11/news-commentary-v11.de-en
+training-parallel-nc-v12.tgz!training/news-commentary-v12.de-en
+rapid2016.tgz!rapid2016.de-en
+training-parallel-ep-v8.tgz!training-parallel-ep-v8/europarl-v8.ro-en
+en-ro.txt.zip!SETIMES.en-ro
+en-tr.txt.zip!SETIMES.en-tr
+de-en.tgz!europarl-v7.de-en
+de-en.tgz!de-en/train.tags.de-en
+kftt-data-1.0.tar.gz!kftt-data-1.0/data/orig/kyoto-train
+ASPEC.tar.gz!ASPEC/ASPEC-JE/train/train-1.txt
+ASPEC.tar.gz!ASPEC/ASPEC-JE/train/train-2.txt
+ASPEC.tar.gz!ASPEC/ASPEC-JE/train/train-3.txt
+"""
 
 
 @pytest.fixture
@@ -21,7 +39,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     corpus = request.param
     miniature = make(corpus, tmp_path / "web", tmp_path / "signed")
     _, facts = read_facts((CONFIGS,), corpus)
-    languages = tuple(corpus.split("_")[1:3])
+    languages = languages_of(corpus)
     download = tmp_path / "download"
     download.mkdir()
     for archive in facts["archives"]:
@@ -51,6 +69,17 @@ def test_the_texts_of_every_split_are_found_in_the_archives(made):
         ]
     assert "valid" in miniature.texts or {"every", "last"} & set(facts["valid"])
     assert len(miniature.sha256) == len(list(download.iterdir())) == len(facts["archives"])
+
+
+def test_training_texts_are_called_as_in_the_published_archives():
+    addresses = {
+        address.removesuffix(".{language}")
+        for path in CONFIGS.glob("*/_data.yaml")
+        for entry in read_facts((CONFIGS,), path.parent.name)[1].get("train", [])
+        for address in entry.values()
+        if "!" in address
+    }
+    assert addresses == {*PUBLISHED.split()}
 
 
 @pytest.mark.parametrize("made", ["europarl_de_en_align"], indirect=True)

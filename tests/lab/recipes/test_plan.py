@@ -184,11 +184,6 @@ def test_the_tables(tmp_path: Path) -> None:
         group_contrasts(plan, index_cells({"cells": []}, {}))
 
 
-def test_the_longest_sample_of_a_system_tells_its_deviation(tmp_path: Path) -> None:
-    found = MeasuredPlan(load(tmp_path), index_cells(results(NLL), {}))
-    assert [len(values) for values in found.list_systems() if values] == [4, 4, 4, 2]
-
-
 def test_two_seeds_are_enough_for_the_bootstrap(tmp_path: Path) -> None:
     text = make_contrast_tables(load(tmp_path), index_cells(results(NLL), {}), format_table)
     rows = [line for line in text.splitlines() if line.startswith("d − a") and "[" in line]

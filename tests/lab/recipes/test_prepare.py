@@ -21,9 +21,7 @@ def stages_of(
     every = set().union(*(list_needs(config, describe_model(config)) for config in configs))
     return {
         stage.log.name: ({log.name for log in stage.after}, dict(stage.settings or {}))
-        for stage in list_preparation(
-            loaded, cores, ["--workers", str(cores)], every if needs is None else needs
-        )
+        for stage in list_preparation(loaded, cores, cores, every if needs is None else needs)
     }
 
 
@@ -55,7 +53,7 @@ def test_language_codes_may_have_hyphens():
     spoken = {"pt-br": english.words["en"], "de": english.words["de"]}
     parsed = {"pt-br": english.parses["en"]}
     corpus = replace(english, source="pt-br", words=spoken, parses=parsed)
-    stages = list_preparation(corpus, 2, [], {"heads.pt-br", "multitask"})
+    stages = list_preparation(corpus, 2, 1, {"heads.pt-br", "multitask"})
     after = {stage.log.name: {log.name for log in stage.after} for stage in stages}
     assert after["binarise-heads-pt-br"] == {"binarise", "parse-pt-br"}
     assert after["binarise-multitask"] == {"subwords", "parse-pt-br"}

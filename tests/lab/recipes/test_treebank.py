@@ -32,7 +32,7 @@ def treebank(language: str) -> str:
 def collected(corpus: str, work: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Run what collects texts, heads and labels; return the files."""
     monkeypatch.chdir(work)
-    stages = list_preparation(load_corpus(CONFIGS / corpus), 1, (), {"heads.en", "labels.en"})
+    stages = list_preparation(load_corpus(CONFIGS / corpus), 1, 1, {"heads.en", "labels.en"})
     for step in (step for stage in stages for step in stage.steps):
         if step.commands[0][0] == "mkdir":
             for folder in step.commands[0][2:]:
@@ -75,7 +75,7 @@ def test_a_parser_or_chance_in_place_of_a_treebank(monkeypatch):
     monkeypatch.delenv("ATIS", raising=False)
 
     def steps_of(corpus: str) -> dict[str, list[str]]:
-        made = list_preparation(load_corpus(CONFIGS / corpus), 1, (), {"heads.en", "heads.tr"})
+        made = list_preparation(load_corpus(CONFIGS / corpus), 1, 1, {"heads.en", "heads.tr"})
         return {stage.log.name: [str(step) for step in stage.steps] for stage in made}
 
     both = steps_of("atis_en_tr")
