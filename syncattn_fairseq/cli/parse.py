@@ -9,11 +9,12 @@ from pathlib import Path
 
 from ..base.option_fields import flag
 from ..data.parses import MIN_PARSED
-from ..parsing.executors import Executor, make_local_executor, make_slurm_executor
+from ..parsing.executors import Executor, make_local_executor
 from ..parsing.formats import FORMATS
 from ..parsing.parse_corpus import convert_parsed, parse_corpus
 from ..parsing.parser import MAX_WORDS, ParserSource
 from ..parsing.parsers import PARSERS, find_parser
+from ..parsing.slurm_jobs import make_slurm_executor
 from ..parsing.writer import CONLLU, HEADS, LABELS
 from .command_line import CommandLine
 from .common import command, fraction, new_parser, positive

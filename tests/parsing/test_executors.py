@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.base import slurm
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import hash_file
-from syncattn_fairseq.parsing import executors
-from syncattn_fairseq.parsing.executors import make_local_executor, make_slurm_executor
+from syncattn_fairseq.parsing import slurm_jobs
+from syncattn_fairseq.parsing.executors import make_local_executor
 from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan_shards
+from syncattn_fairseq.parsing.slurm_jobs import make_slurm_executor
 from tests.parsing.chain import ChainSource
 
 
@@ -116,8 +116,8 @@ def cluster(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path.write_text(script.format(python=sys.executable, folder=text.parent))
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(text.parent), prepend=":")
-    monkeypatch.setattr(slurm, "_LOOK", 0.0)
-    monkeypatch.setattr(slurm, "_DELAY", 0.0)
+    monkeypatch.setattr(slurm_jobs, "_LOOK", 0.0)
+    monkeypatch.setattr(slurm_jobs, "_DELAY", 0.0)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -166,7 +166,7 @@ def test_jobs_that_still_run_are_not_started_again(text):
     manifest.write_text("1")
     earlier = {"for": hash_file(manifest), "jobs": {0: "7_1", 1: "7_2", 2: "7_3"}}
     (task.shards / "jobs.json").write_text(json.dumps(earlier))
-    found = executors._find_running(task.shards, shards)
+    found = slurm_jobs._find_running(task.shards, shards)
     assert {shard.number: job.job_id for shard, job in found.items()} == {0: "7_1", 1: "7_2"}
     assert not (text.parent / "cancelled").exists()
     (text.parent / "looks").unlink()
@@ -186,7 +186,7 @@ def test_jobs_for_something_else_are_cancelled(text):
     (task.shards / "manifest.json").write_text("1")
     earlier = {"for": "another", "jobs": {0: "7_1", 2: "7_3"}}
     (task.shards / "jobs.json").write_text(json.dumps(earlier))
-    assert executors._find_running(task.shards, shards) == {}
+    assert slurm_jobs._find_running(task.shards, shards) == {}
     assert (text.parent / "cancelled").read_text().split() == ["7_1"]
     (task.shards / "jobs.json").write_text("[")
-    assert executors._find_running(task.shards, shards) == {}
+    assert slurm_jobs._find_running(task.shards, shards) == {}

@@ -1,0 +1,137 @@
+"""Parse shards in an array of Slurm jobs, through submitit."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError
+from ..base.files import hash_file, read_json, replacing
+from .executors import Executor, Progress
+from .shards import Shard, ShardTask
+
+# The file that lists the running jobs.
+_JOBS = "jobs.json"
+# How often a job may reach its time limit and be queued again; submitit requires a number.
+_TIME_LIMITS = 1000
+# Seconds between two looks at the jobs, and until the files of one that has ended must be visible.
+_LOOK = 2.0
+_DELAY = 60.0
+
+
+def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
+    """Return an executor that parses shards as an array of Slurm jobs, one per shard.
+
+    Args:
+        workers: how many jobs may run at the same time; None: all.
+        options: options of ``sbatch``, by their long names; ``time`` is 4 hours by default.
+    """
+
+    def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
+        try:
+            import submitit
+        except ImportError:
+            raise DataError(
+                "Slurm jobs need submitit; pip install 'syncattn-fairseq[slurm]'"
+            ) from None
+        try:
+            executor = submitit.SlurmExecutor(task.shards / "jobs", max_num_timeout=_TIME_LIMITS)
+        except RuntimeError:
+            raise DataError(
+                "Slurm jobs need srun and sbatch; run this on a machine of the cluster, or without "
+                "Slurm"
+            ) from None
+        executor.update_parameters(
+            job_name="syncattn-parse",
+            time=240,
+            array_parallelism=workers or len(shards),
+            additional_parameters=options,
+        )
+        jobs = _find_running(task.shards, shards)
+        missing = [shard for shard in shards if shard not in jobs]
+        try:
+            started = executor.map_array(task, missing) if missing else []
+        except submitit.core.utils.FailedJobError as error:
+            raise DataError(f"sbatch: {' '.join(str(error).split())}") from None
+        jobs |= zip(missing, started, strict=True)
+        _remember(task.shards, jobs)
+        _wait(jobs, task.shards, progress)
+
+    return execute
+
+
+def _remember(folder: Path, jobs: Mapping[Shard, Any]) -> None:
+    """Note which jobs run and what for, since they outlive this process if it is killed."""
+    ids = {shard.number: job.job_id for shard, job in jobs.items()}
+    with replacing(folder / _JOBS) as temporary:
+        temporary.write_text(json.dumps({"for": _hash_purpose(folder), "jobs": ids}), "utf-8")
+
+
+def _find_running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
+    """Return an earlier run's jobs that are still running and useful; cancel the others."""
+    from submitit import SlurmJob
+
+    try:
+        earlier = read_json(folder / _JOBS)
+        jobs: dict[int, Any] = {
+            int(number): SlurmJob(folder / "jobs", name) for number, name in earlier["jobs"].items()
+        }
+        same = earlier["for"] == _hash_purpose(folder)
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    living = _list_queued(job.job_id for job in jobs.values()) if jobs else set()
+    jobs = {number: job for number, job in jobs.items() if job.job_id in living}
+    useful = {shard: jobs.pop(shard.number) for shard in shards if same and shard.number in jobs}
+    for job in jobs.values():
+        job.cancel(check=False)
+    return useful
+
+
+def _hash_purpose(folder: Path) -> str | None:
+    """Return a fingerprint of the current text, parser and settings."""
+    manifest = folder / "manifest.json"
+    return hash_file(manifest) if manifest.exists() else None
+
+
+def _list_queued(jobs: Iterable[str]) -> set[str]:
+    """Return the ids of those jobs that wait or run, or all of them if Slurm cannot say."""
+    ids = set(jobs)
+    arrays = ",".join({job.split("_")[0] for job in ids})
+    command = ["squeue", "--noheader", "--array", "--format=%i", f"--jobs={arrays}"]
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode and "Invalid job id" not in answer.stderr:
+        return ids
+    return set(answer.stdout.split())
+
+
+def _wait(jobs: Mapping[Shard, Any], folder: Path, progress: Progress) -> None:
+    """Wait for jobs; a job is done when its shard is there.
+
+    Raises:
+        DataError: jobs have left the queue without their shards.
+    """
+    running, gone, lost = dict(jobs), dict[Shard, float](), list[Any]()
+    try:
+        while running:
+            for shard in [each for each in running if each.folder(folder).exists()]:
+                progress(shard.words)
+                del running[shard]
+            living = _list_queued(job.job_id for job in running.values()) if running else set()
+            for shard, job in list(running.items()):
+                if job.job_id in living:
+                    gone.pop(shard, None)
+                elif time.monotonic() - gone.setdefault(shard, time.monotonic()) > _DELAY:
+                    lost.append(running.pop(shard))
+            if running:
+                time.sleep(_LOOK)
+    except BaseException:
+        for job in running.values():
+            job.cancel(check=False)
+        raise
+    if lost:
+        raise DataError(
+            f"{len(lost)} jobs ended without their shards, {lost[0].job_id} first; see "
+            f"{lost[0].paths.stderr}; run the command again to continue, finished shards are kept"
+        )
